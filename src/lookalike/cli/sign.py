@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.dedup_media import add_hash, add_kind, media_kind, refuse_media_options
 from lookalike.cli.options import (
     add_corpus_options,
     add_filters,
@@ -22,6 +21,7 @@ from lookalike.cli.options import (
     settings_of,
     warn_read,
 )
+from lookalike.cli.options.kinds import add_hash, add_kind, input_kind, typed_options
 from lookalike.cli.parser import add_switch
 from lookalike.cli.sign_images import sign_images
 from lookalike.cli.terminal import progress_bars, say, say_json
@@ -34,6 +34,7 @@ from lookalike.corpora.signing import (
     sign_corpus,
 )
 from lookalike.dedup import DedupSettings
+from lookalike.dedup.kinds import TEXT, refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
@@ -132,16 +133,16 @@ def run(options: argparse.Namespace) -> None:
             f" is {options.output}; expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}",
         )
     check_folder(options.output)
-    kind = media_kind(options)
+    kind = input_kind(options)
     if kind == "images":
         sign_images(options)
         return
-    if kind is not None:
+    if kind != TEXT:
         raise ArgumentError(
             Said("input"),
             f" has {kind}, which are not signed here; `lookalike audio index` takes them",
         )
-    refuse_media_options(options)
+    refuse(kind, typed_options(options))
     signer = _signer(options)
     if options.bit_weights:
         check_weighted(signer, options.output)

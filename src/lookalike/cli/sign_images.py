@@ -10,31 +10,35 @@ from functools import partial
 import numpy as np
 
 from lookalike.checks import thread_count
-from lookalike.cli.dedup_media import refuse_idle_for, tell_kind, warn_problems
 from lookalike.cli.options import check_not_read
+from lookalike.cli.options.kinds import typed_options, warn_problems
 from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.writing import check_outside_folder
-from lookalike.dedup.media.find import find_files
-from lookalike.dedup.media.images import ImageMedium
+from lookalike.dedup.kinds import refuse
+from lookalike.errors import ArgumentError, Said
+from lookalike.images.medium import ImageMedium
+from lookalike.media import find_files
 from lookalike.shown import shown
 from lookalike.signatures import save_signatures
 from lookalike.storage import check_replaceable, whole_file
 
-_SETTINGS = {"bits", "hash"}
+_OF_TEXT = ("weights", "fit", "bit_weights", "like")
 _BITS = 64
 
 
 def sign_images(options: argparse.Namespace) -> None:
     """Hash the images, write signatures with their paths, and say what was signed."""
-    refuse_idle_for(options, "images", _SETTINGS, ("weights", "fit", "bit_weights", "like"))
+    refuse("images", typed_options(options))
+    for name in _OF_TEXT:
+        if getattr(options, name) not in (None, False):
+            raise ArgumentError(Said(name), " does nothing for images; leave it out")
     paths = expand_paths(options.input)
     for path in paths:
         check_outside_folder(path if path.is_dir() else None, options.output)
     check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
     medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
-    tell_kind(options, "images")
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None

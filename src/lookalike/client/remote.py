@@ -19,10 +19,9 @@ from lookalike.client.channel import Channel
 from lookalike.client.values import Sent, answer_of, asked_value, document_of, sendable_where
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.documents import Document, as_id, is_id
-from lookalike.collection.opening import checked_name
-from lookalike.collection.query import Query, Way, how_many, listed
-from lookalike.collection.search.filters import Where
+from lookalike.collection.query import Query, Way, Where, how_many, listed
 from lookalike.collection.signing import query_rows, wanted_mask
+from lookalike.collection.stores.base import checked_name
 from lookalike.collection.writing import Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
 from lookalike.signatures import Signer, signer_from_dict

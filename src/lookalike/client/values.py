@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 from lookalike.checks import one_of
 from lookalike.collection.answers import Answer, Match, Work
 from lookalike.collection.documents import Document, prepare_items
-from lookalike.collection.query import Query, listed
-from lookalike.collection.search.filters import Where, compile_where
+from lookalike.collection.query import Query, Where, compile_where, listed
 from lookalike.collection.signing import no_signer_of_texts
 from lookalike.collection.writing import Written, check_numbers
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said

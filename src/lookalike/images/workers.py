@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.errors import DocumentError
-from lookalike.images.decode import ImageSource, is_in_memory, pillow
-from lookalike.images.memory import MemoryNeededError
+from lookalike.images.decode import ImageSource, MemoryNeededError, is_in_memory, pillow
 from lookalike.processes import Failure, MemoryBudget, Stop, Task, run, run_in_order
 
 __all__ = [

@@ -17,8 +17,7 @@ import numpy as np
 from lookalike.errors import DocumentError
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
-from lookalike.recordings.decode import Sound
-from lookalike.recordings.excerpt import excerpt
+from lookalike.recordings.decode import Sound, excerpt
 
 __all__ = ["LEAST_MEMORY", "Unreadable", "excerpt_of", "read_recordings"]
 

@@ -29,11 +29,13 @@ def page(
     *,
     scripts: Sequence[str] = (),
     style: str = "",
+    policy: str = "",
 ) -> str:
     """Return a page. All is ready HTML; `about` is what stands above the first section.
 
     Nothing is loaded, and nothing runs but these `scripts`, which are known by their hashes and
-    have to stand in the sections as they are. `style` comes after that of all pages.
+    have to stand in the sections as they are. `style` comes after that of all pages. `policy` is
+    what else the Content-Security-Policy has to allow, such as "img-src data:".
     """
     hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
     return rendered(
@@ -44,6 +46,7 @@ def page(
         sections=[(key, name, Markup(content)) for key, name, content in sections if content],
         allowed=Markup(" ".join(f"'sha256-{one}'" for one in hashes) or "'none'"),
         style=Markup(style),
+        policy=policy,
     )
 
 

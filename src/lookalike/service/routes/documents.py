@@ -10,13 +10,8 @@ from fastapi import Path, Query
 from fastapi.responses import Response
 
 from lookalike.collection import Collection, Written
-from lookalike.collection.bounded import (
-    count_meeting,
-    delete_meeting,
-    documents_with,
-    page_of,
-)
 from lookalike.collection.documents import as_id, is_id
+from lookalike.collection.reading import delete_meeting, documents_with, page_of
 from lookalike.compare.texts import compare_texts
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.formats import encode, too_many_items
@@ -135,7 +130,7 @@ async def count_documents(
     """Count the documents, or those that meet a condition, for which all are read."""
     where, service = body.where, context.service
     reading = service.read if where is None else service.read_filtered
-    count = await reading(service.library.use, name, lambda docs: count_meeting(docs, where))
+    count = await reading(service.library.use, name, lambda docs: docs.count(where))
     return await context.reply({"count": count})
 
 
@@ -145,10 +140,10 @@ async def get_documents(context: Context, name: CollectionName, body: GetBody) -
     check_count("ids", len(body.ids), context.service.settings.max_batch)
 
     def found(docs: Collection) -> list[Any]:
-        with context.service.answering():
+        with context.service.answering() as budget:
             return [
                 None if one is None else document_value(one, body.include_text)
-                for one in documents_with(docs, body.ids, body.include_text)
+                for one in documents_with(docs, body.ids, body.include_text, budget)
             ]
 
     some = await context.service.read_much(context.service.library.use, name, found)

@@ -1,22 +1,20 @@
-"""The page: what is alike, side by side."""
+"""The report of images or recordings: similar files side by side."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike._native import __version__
-from lookalike.dedup.media.summary import count_lines
+from lookalike.dedup.report.page import lead, left_out_card, settings_card, summary_tiles
+from lookalike.dedup.report.remade import media_call_text
 from lookalike.dedup.summary import size_text
-from lookalike.report.markup import clipped, one_line, rendered, shown, table
+from lookalike.report.frame import made_line, page, remade_card, typed_command, write_page
+from lookalike.report.markup import clipped, one_line, shown, table
 from lookalike.shown import counted
-from lookalike.signatures import Signer
-from lookalike.storage import whole_file
 
 if TYPE_CHECKING:
-    from lookalike.dedup.media.result import MediaResult
+    from lookalike.dedup.result import MediaResult
 
 __all__ = ["write_report"]
 
@@ -28,7 +26,6 @@ _MEMBERS = 12
 _LISTED = 2000
 """Clusters, and files that were left out, that are listed at most."""
 _NAME = 160
-_TYPED = 4000
 
 _STYLE = """
 .files { display: grid; grid-template-columns: repeat(auto-fill, minmax(190px, 1fr)); gap: 14px;
@@ -55,97 +52,40 @@ def write_report(result: MediaResult, path: Path, command: Sequence[str] | None 
     Its size is bounded, however many files there are: the largest clusters are shown, the others
     listed.
     """
-    with whole_file(path) as temporary:
-        temporary.write_text(_page(result, command), encoding="utf-8", newline="\n")
-
-
-def _page(result: MediaResult, command: Sequence[str] | None) -> str:
     name, groups = shown(result.name), result.groups()
     cards, rest = _shown_clusters(result, groups)
     sections = [
-        ("summary", "Summary", _summary(result)),
+        ("summary", "Summary", summary_tiles(result)),
         ("clusters", "Clusters", cards),
         ("others", "More clusters", _listed_clusters(result, rest)),
         ("left-out", "Left out", _left_out(result)),
         ("settings", "Settings", _settings(result, command)),
     ]
-    sections = [section for section in sections if section[2]]
-    links = "\n".join(f'<a href="#{key}">{title}</a>' for key, title, _ in sections)
-    body = "\n".join(
-        f'<section id="{key}">\n<h2>{title}</h2>\n{content}\n</section>'
-        for key, title, content in sections
+    about = [
+        f"<h1>Duplicates in <bdi>{name}</bdi></h1>",
+        made_line(result.made),
+        _lead(result),
+    ]
+    text = page(
+        f"Duplicates in {name}",
+        "lookalike dedup",
+        about,
+        sections,
+        style=_STYLE,
+        policy=result.medium.policy,
     )
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; {result.medium.policy}"
-    made = result.made
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>Duplicates in {name}</title>
-<style>{rendered("report/style.css")}{_STYLE}</style>
-</head>
-<body>
-<header>
-<p class="brand">lookalike dedup</p>
-<h1>Duplicates in <bdi>{name}</bdi></h1>
-<p class="soft">Made on {made.day} {made:%B %Y, %H:%M} UTC by lookalike {shown(__version__)}.</p>
-{_lead(result)}
-<nav>
-{links}
-</nav>
-</header>
-<main>
-{body}
-</main>
-<footer>This page needs nothing but itself.</footer>
-</body>
-</html>
-"""
+    write_page(text, path)
 
 
 def _lead(result: MediaResult) -> str:
     counts = result.counts
-    if not counts.files:
-        said = f"There are no {result.kind} in it."
-    elif counts.kept == counts.files:
-        said = f"All {counts.files:,} {result.kind} stay: no duplicates were found."
-        if counts.files == 1:
-            said = f"The only {result.medium.noun} stays."
-    else:
-        said = (
-            f"Of {counts.files:,} {result.kind}, {counts.kept:,} would do: "
-            f"{counted(counts.files - counts.kept, result.medium.noun)} could go, which saves "
-            f"{size_text(counts.bytes_saved)} of {size_text(counts.bytes)}. Nothing was deleted."
-        )
-    return f'<p class="lead">{said}</p>'
-
-
-def _summary(result: MediaResult) -> str:
-    colours = {"kept": "kept", "exact duplicates": "exact", "near-duplicates": "near"}
-    tiles = []
-    for name, value, note in count_lines(result):
-        key = f'<i class="of-{colours[name]}"></i>' if name in colours else ""
-        tiles.append(
-            f'<div class="tile"><span class="name">{key}{shown(name)}</span><b>{value}</b>'
-            f"<span>{shown(note)}</span></div>"
-        )
-    counts = result.counts
-    bars = (
-        (counts.kept, "kept"),
-        (counts.near_duplicates, "near"),
-        (counts.exact_duplicates, "exact"),
+    return lead(
+        result,
+        f"Of {counts.documents:,} {result.kind}, {counts.kept:,} would do: "
+        f"{counted(counts.documents - counts.kept, result.medium.noun)} could go, which saves "
+        f"{size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)}. Nothing was deleted.",
+        result.medium.noun,
     )
-    shares = "".join(
-        f'<span class="of-{kind}" style="width:{100 * count / counts.files:.3f}%" '
-        f'title="{count:,}"></span>'
-        for count, kind in bars
-        if count
-    )
-    lines = [f'<div class="shares">{shares}</div>'] if shares else []
-    return "\n".join([*lines, '<div class="tiles">', *tiles, "</div>"])
 
 
 def _shown_clusters(result: MediaResult, groups: Sequence[Any]) -> tuple[str, Sequence[Any]]:
@@ -179,12 +119,13 @@ def _cluster(result: MediaResult, rows: list[int], most: int) -> str:
 
 
 def _file(result: MediaResult, row: int, most: int) -> str:
-    look = result.medium.shown(result.files[row], most) or "<span>cannot be shown</span>"
+    look = result.medium.preview(result.files[row], most, memory=result.memory_limit)
+    look = look or "<span>cannot be shown</span>"
     stays = bool(result.keep[row])
     badge = '<span class="badge stays">stays</span>'
     if not stays:
         badge = f'<span class="badge">{shown(_likeness(result, row))}</span>'
-    facts = f"{result.described[row]}, {size_text(int(result.sizes[row]))}"
+    facts = f"{result.descriptions[row]}, {size_text(int(result.sizes[row]))}"
     return (
         f'<div class="file{" stays" if stays else ""}"><div class="look">{look}</div>'
         f"<p>{badge}</p><p>{_name(result, row)}</p>"
@@ -230,37 +171,15 @@ def _some(names: Iterator[str]) -> Iterator[str]:
 
 
 def _left_out(result: MediaResult) -> str:
-    problems = result.problems
-    if not problems:
-        return ""
-    items = "\n".join(
-        f"<li><bdi>{shown(clipped(str(problem.path), _NAME))}</bdi>: {shown(problem.reason)}</li>"
-        for problem in problems[:_LISTED]
-    )
-    more = len(problems) - _LISTED
-    rest = f"<p>And {more:,} more.</p>" if more > 0 else ""
-    return f'<div class="card"><ul>\n{items}\n</ul>{rest}</div>'
-
-
-def _call(result: MediaResult) -> str:
-    """Return the call in Python that gives this page; several paths are called `source`."""
-    source = "source" if result.several else repr(result.name)
-    arguments = [source, f"kind={result.kind!r}"]
-    for name, value in result.medium.settings().items():
-        signer = getattr(result.medium, name, None)
-        text = f"la.{signer!r}" if isinstance(signer, Signer) else repr(value)
-        arguments.append(f"{name}={text}")
-    return f"la.dedup_media({', '.join(arguments)}).report('report.html')"
+    items = [
+        f"<bdi>{shown(clipped(str(problem.path), _NAME))}</bdi>: {shown(problem.reason)}"
+        for problem in result.problems[:_LISTED]
+    ]
+    more = len(result.problems) - _LISTED
+    return left_out_card(items, f"And {more:,} more." if more > 0 else "")
 
 
 def _settings(result: MediaResult, command: Sequence[str] | None) -> str:
-    given = result.medium.settings()
-    items = "\n".join(
-        f"<div><dt>{shown(name)}</dt><dd>{shown(value)}</dd></div>" for name, value in given.items()
-    )
-    typed = _call(result) if command is None else shlex.join(command)
-    return (
-        f'<dl class="card settings">\n{items}\n</dl>\n'
-        '<div class="card"><h3>To make this page again</h3>\n'
-        f'<p class="typed">{shown(clipped(typed, _TYPED))}</p></div>'
-    )
+    card = settings_card((name, shown(value)) for name, value in result.described().items())
+    typed = media_call_text(result) if command is None else typed_command(command)
+    return f"{card}\n{remade_card(typed)}"

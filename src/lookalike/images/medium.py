@@ -1,4 +1,4 @@
-"""Images, alike where their perceptual hashes are near each other."""
+"""The medium "images": similar are those whose perceptual hashes are near each other."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import flag, whole_number
-from lookalike.dedup.media.medium import Medium, Problem, Read, Tell, memory_for_decoders
-from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.errors import DocumentError
-from lookalike.images import LEAST_QUALITY, SUFFIXES, HashedImage, ImageHash, is_image
+from lookalike.images.decode import SUFFIXES, is_image
+from lookalike.images.image_hash import LEAST_QUALITY, HashedImage, ImageHash
+from lookalike.images.thumbnails import shown_image
 from lookalike.images.workers import LEAST_MEMORY
-from lookalike.jobs.context import memory_bytes
+from lookalike.indexes import SliceIndex
+from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
 from lookalike.signatures import estimated_similarity
 
 __all__ = ["HashedImages", "ImageMedium"]
@@ -36,14 +37,17 @@ class HashedImages:
 
 
 class ImageMedium(Medium[HashedImages]):
-    """Images whose hashes differ in at most `radius` bits; of these the one of most pixels stays.
+    """Images whose hashes differ in at most `radius` bits; of these the one of most pixels is kept.
 
-    With `rotated`, copies that were turned by quarters or mirrored are found, too. An image that is
-    (nearly) of one colour has a hash that says nothing, and is alike to equal files alone.
+    With `rotated`, copies that were turned by quarters or mirrored are found, too. The hash of an
+    image that is (nearly) of one color says nothing: such an image is similar to equal files only.
     """
 
     name: ClassVar[str] = "images"
     noun: ClassVar[str] = "image"
+    no_features: ClassVar[str] = "of one color, or nearly: only equal files are similar"
+    signer: ImageHash
+    signer_class: ClassVar[type[ImageHash]] = ImageHash
     suffixes: ClassVar[frozenset[str]] = SUFFIXES
     facts: ClassVar[dict[str, str]] = {
         "width": "int64",
@@ -58,7 +62,6 @@ class ImageMedium(Medium[HashedImages]):
         radius: SupportsIndex | None = None,
         hash: str = "dct",
         rotated: bool = False,
-        memory_limit: SupportsIndex | None = None,
     ) -> None:
         self.signer = ImageHash(256 if bits is None else bits, hash)
         self.radius = whole_number(
@@ -68,11 +71,10 @@ class ImageMedium(Medium[HashedImages]):
             at_most=self.signer.bits,
         )
         self.rotated = flag("rotated", rotated)
-        self.memory_limit = memory_bytes(memory_limit)
 
     @classmethod
-    def recognises(cls, head: bytes) -> bool:
-        """Return whether a file begins as images do."""
+    def recognizes(cls, head: bytes) -> bool:
+        """Return whether a file begins like an image."""
         return is_image(head)
 
     def settings(self) -> dict[str, Any]:
@@ -85,18 +87,20 @@ class ImageMedium(Medium[HashedImages]):
         }
 
     def criterion(self) -> str:
-        """Return when two images are alike."""
+        """Return when two images are similar."""
         turned = ", turned or mirrored or not" if self.rotated else ""
         return f"at most {self.radius} of {self.signer.bits} bits of a hash differ{turned}"
 
-    def read(self, files: Sequence[Path], *, threads: int, tell: Tell) -> Read[HashedImages]:
+    def read(
+        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+    ) -> Read[HashedImages]:
         """Decode and hash the images."""
         good: list[Path] = []
         hashed: list[HashedImage] = []
         problems = []
         orientations = _ORIENTATIONS if self.rotated else 1
-        memory = memory_for_decoders(self.memory_limit, len(files), LEAST_MEMORY)
-        each = self.signer.each(files, orientations=orientations, threads=threads, memory=memory)
+        room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
+        each = self.signer.each(files, orientations=orientations, threads=threads, memory=room)
         for done, (file, found) in enumerate(zip(files, each, strict=True)):
             if isinstance(found, DocumentError):
                 problems.append(Problem(file, str(found)))
@@ -106,7 +110,6 @@ class ImageMedium(Medium[HashedImages]):
             tell((done + 1) / len(files))
         rows = np.array([one.signatures for one in hashed], np.uint8)
         clear = np.array([one.quality >= LEAST_QUALITY for one in hashed], bool)
-        flat = "of one colour, or nearly: alike to equal files alone"
         return Read(
             files=good,
             merit=np.array([one.width * one.height for one in hashed], np.int64),
@@ -121,13 +124,11 @@ class ImageMedium(Medium[HashedImages]):
                 rows.reshape(len(hashed), orientations, self.signer.bits // 8), clear
             ),
             problems=problems,
-            notices=[("without features", int((~clear).sum()), flat)],
+            without_features=int((~clear).sum()),
         )
 
-    def pairs(self, read: Read[HashedImages], *, threads: int, tell: Tell) -> VerifiedPairs:
+    def pairs(self, read: Read[HashedImages], *, threads: int, tell: Tell) -> SimilarPairs:
         """Return the images within the radius of each other, in any orientation if wanted."""
-        from lookalike.indexes import SliceIndex
-
         rows = np.flatnonzero(read.content.clear)
         signatures = read.content.signatures[rows]
         index = SliceIndex(np.ascontiguousarray(signatures[:, 0]), ids=rows, threads=threads)
@@ -147,23 +148,19 @@ class ImageMedium(Medium[HashedImages]):
 
     def _nearest(
         self, left: NDArray[np.int64], right: NDArray[np.int64], distance: NDArray[np.int32]
-    ) -> VerifiedPairs:
+    ) -> SimilarPairs:
         """Return each pair once, at its least distance."""
         order = np.lexsort((distance, right, left))
         left, right, distance = left[order], right[order], distance[order]
         first = np.ones(len(left), bool)
         first[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
         similarity = estimated_similarity(self.signer, distance[first], self.signer.bits)
-        return VerifiedPairs(left[first], right[first], similarity, distance[first])
+        return SimilarPairs(left[first], right[first], similarity, distance[first])
 
     def likeness(self, similarity: float, distance: int) -> str:
         """Return how many bits differ."""
         return f"{distance} of {self.signer.bits} bits {'differs' if distance == 1 else 'differ'}"
 
-    def shown(self, file: Path, most: int) -> str | None:
+    def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
         """Return a thumbnail."""
-        from lookalike.images.thumbnails import shown_image
-
-        return shown_image(
-            file, _THUMBNAIL, most, memory=memory_for_decoders(self.memory_limit, 0, 0)
-        )
+        return shown_image(file, _THUMBNAIL, most, memory=memory_for_decoders(memory, 0, 0))
