@@ -50,8 +50,8 @@ class _Lane(Generic[Question, Reply]):
         self._taken = taken
         self._empty = empty
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[tuple[Question, asyncio.Future[Reply]]] = deque()
-        self._batch: list[tuple[Question, asyncio.Future[Reply]]] = []
+        self.waiting: deque[tuple[Question, asyncio.Future[Reply]]] = deque()
+        self.batch: list[tuple[Question, asyncio.Future[Reply]]] = []
         self._running = False
         self.work = Cancellation()
         """Cancels answering the batch."""
@@ -59,7 +59,7 @@ class _Lane(Generic[Question, Reply]):
     async def ask(self, question: Question) -> Reply:
         """Return the reply to a question."""
         future: asyncio.Future[Reply] = self._loop.create_future()
-        self._waiting.append((question, future))
+        self.waiting.append((question, future))
         if not self._running:
             self._running = True
             # At the end of this turn of the loop, so that what arrived with it comes along.
@@ -74,23 +74,23 @@ class _Lane(Generic[Question, Reply]):
 
     def _abandon(self) -> None:
         """Drop the questions whose clients have gone; stop answering if all of these have."""
-        self._waiting = deque(one for one in self._waiting if not one[1].done())
-        if all(future.done() for _, future in self._batch):
+        self.waiting = deque(one for one in self.waiting if not one[1].done())
+        if all(future.done() for _, future in self.batch):
             self.work.cancel()
 
     def _begin(self) -> None:
-        self._batch = []
-        while self._waiting and len(self._batch) < _MOST:
-            question, future = self._waiting.popleft()
+        self.batch = []
+        while self.waiting and len(self.batch) < _MOST:
+            question, future = self.waiting.popleft()
             if not future.done():  # its client may have gone
-                self._batch.append((question, future))
-        if not self._batch:
+                self.batch.append((question, future))
+        if not self.batch:
             self._running = False
             self._empty()
             return
-        self._taken(len(self._batch))
+        self._taken(len(self.batch))
         self.work = Cancellation()
-        questions = [question for question, _ in self._batch]
+        questions = [question for question, _ in self.batch]
         try:
             self._threads.submit(self._compute, self.work, questions)
         except RuntimeError as error:  # the executor has been shut down
@@ -107,7 +107,7 @@ class _Lane(Generic[Question, Reply]):
 
     def _end(self, replies: Sequence[Reply | BaseException]) -> None:
         again = []
-        for (question, future), reply in zip(self._batch, replies, strict=True):
+        for (question, future), reply in zip(self.batch, replies, strict=True):
             if future.done():
                 continue
             if isinstance(reply, Later):
@@ -116,7 +116,7 @@ class _Lane(Generic[Question, Reply]):
                 future.set_exception(reply)
             else:
                 future.set_result(reply)
-        self._waiting.extendleft(reversed(again))
+        self.waiting.extendleft(reversed(again))
         self._begin()
 
 
