@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -13,7 +13,17 @@ from lookalike._native import __version__
 from lookalike.report.markup import Markup, clipped, pieces, rendered
 from lookalike.storage import whole_file
 
-__all__ = ["figure", "made_line", "page", "remade_card", "tile", "typed_command", "write_page"]
+__all__ = [
+    "figure",
+    "listed_card",
+    "made_line",
+    "page",
+    "remade_card",
+    "settings_card",
+    "tile",
+    "typed_command",
+    "write_page",
+]
 
 Section = tuple[str, str, str]
 """A name for links, a title, and ready HTML; left out where that is empty."""
@@ -80,6 +90,16 @@ def tile(name: str, value: str, note: str, kind: str = "") -> str:
 def figure(title: str, content: str, caption: str) -> str:
     """Return a card with a picture; all is ready HTML."""
     return _piece("figure", Markup(title), Markup(content), Markup(caption))
+
+
+def listed_card(items: Sequence[tuple[str, str]], rest: str = "") -> str:
+    """Return a list of names, each with a reason or none; nothing if there are no names."""
+    return _piece("listed", items, rest)
+
+
+def settings_card(pairs: Iterable[tuple[str, str, bool]]) -> str:
+    """Return settings by name; True where the value comes from a corpus and is kept apart."""
+    return _piece("settings", pairs)
 
 
 def _piece(name: str, *values: object) -> str:
