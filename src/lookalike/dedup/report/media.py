@@ -19,7 +19,7 @@ from lookalike.report.frame import (
     typed_command,
     write_page,
 )
-from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered, shown
+from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def write_report(result: MediaResult, path: Path, command: Sequence[str] | None 
         _lead(result),
     ]
     text = page(
-        shown(f"Duplicates in {name}"),
+        f"Duplicates in {name}",
         "lookalike dedup",
         about,
         sections,

@@ -40,7 +40,7 @@ from lookalike.report.frame import (
     typed_command,
     write_page,
 )
-from lookalike.report.markup import Markup, pieces, shown
+from lookalike.report.markup import Markup, pieces
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _page(result: TextResult, command: Sequence[str] | None) -> str:
         _lead(result),
         _warnings(result),
     ]
-    title = shown(f"Duplicates in {name}")
+    title = f"Duplicates in {name}"
     return page(title, "lookalike dedup", about, sections, scripts=[SCRIPT])
 
 

@@ -20,7 +20,7 @@ from lookalike.report.frame import (
     typed_command,
     write_page,
 )
-from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered, shown
+from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
 from lookalike.topics import cluster_documents
 from lookalike.topics.report.charts import MOST_ON_MAP, map_chart, spread_chart
 from lookalike.topics.result import DocumentCluster, DocumentClusters, about
@@ -57,7 +57,7 @@ def write_report(
         ("settings", "Settings", Markup("\n").join(settings)),
     ]
     style = rendered("topics/report/style.css")
-    title = shown(f"Topics of {name}")
+    title = f"Topics of {name}"
     write_page(page(title, "lookalike cluster", heading, sections, style=style), path)
 
 
