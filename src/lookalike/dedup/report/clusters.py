@@ -277,7 +277,7 @@ def _one_of_old(result: TextResult) -> str:
 def pair_sections(result: TextResult) -> list[tuple[str, str, str]]:
     """Return the accepted and the rejected pairs that are nearest to the threshold."""
     about = "estimated" if not result.settings.verify else "exact"
-    found = []
+    found: list[tuple[str, str, str]] = []
     for kind, title, pairs, advice in [
         ("accepted", "Least similar", least_similar(result), "no duplicates to you, raise"),
         ("rejected", "Most similar", most_similar_rejected(result), "duplicates to you, lower"),
