@@ -12,7 +12,7 @@ from lookalike.planning import machine as module
 from lookalike.planning import measure as measuring
 from lookalike.planning.machine import MachineCosts, machine_costs
 from lookalike.planning.measure import explain_times
-from lookalike.signatures.kernels import select_kernel
+from lookalike.signatures.arrays import select_kernel
 from support.planned import COSTS
 
 

@@ -17,7 +17,6 @@ from lookalike.cli.options.arguments import (
 from lookalike.cli.options.pages import PAGE_OPTIONS
 from lookalike.cli.terminal.marked import add_color, say_marked
 from lookalike.cli.terminal.output import say, say_json
-from lookalike.compare.methods import NGRAMS, Method
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns
 from lookalike.corpora.lookup import find_documents, read_document
@@ -26,8 +25,10 @@ from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.similarity import MEASURES
 from lookalike.shown import shown
+from lookalike.signatures.methods import BAND_METHODS, Method
 
 _SETTINGS = ("features", "stop_words", "stem")
+_NGRAM = Method.of("minhash").ngram
 
 _MOST_BYTES = 256 << 20
 _PAGE_OR_NOT = {"html": True, "files": False}
@@ -84,7 +85,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--ngram",
         type=typed_lengths,
         metavar="N",
-        help=f"words in a shingle, of sets (default {NGRAMS['minhash']}), or characters, of all "
+        help=f"words in a shingle, of sets (default {_NGRAM}), or characters, of all "
         f"(default {CHARS_NGRAM}); several such lengths: 1,2",
     )
     add_number(group, "--seed", "of signatures", default=0)
@@ -174,7 +175,7 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
 
 
 def _distance(verdict: MethodVerdict) -> str:
-    unit = "values" if verdict.method == "minhash" else "bits"
+    unit = "values" if verdict.method in BAND_METHODS else "bits"
     return f"{verdict.method}: {verdict.distance} of {verdict.size} {unit} differ"
 
 

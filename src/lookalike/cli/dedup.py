@@ -46,7 +46,6 @@ from lookalike.cli.terminal.streams import (
     is_standard,
     standard_output,
 )
-from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.corpora.opening import with_old_pages
 from lookalike.corpora.targets import check_outside
@@ -54,9 +53,12 @@ from lookalike.dedup import DEVICES, DedupResult, dedup
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import shown
+from lookalike.signatures.methods import Method
 from lookalike.storage import check_replaceable, same_file
 
 _SIGNATURES = ".lookalike"
+
+_NGRAM = Method.of("minhash").ngram
 
 PURPOSE = "find the near-duplicates of a corpus and write what is left"
 DESCRIPTION = (
@@ -93,7 +95,7 @@ images and recordings:
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
+  {_NGRAM}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
   Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
   every pair at or above the threshold is found, also where thousands are alike, and --pairs has
   each copy of a text with every other.

@@ -24,7 +24,7 @@ from lookalike.cli.terminal.streams import is_standard
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said
-from lookalike.excerpts.overlapping import COMMON, GAP, MIN_WORDS, overlaps, piece_words
+from lookalike.excerpts.finding import COMMON, GAP, MIN_WORDS, overlaps, piece_words
 from lookalike.excerpts.results import Overlap, Overlaps
 from lookalike.shown import counted, shown
 

@@ -30,7 +30,6 @@ from lookalike.cli.pair_clusters import (
     show_clusters,
 )
 from lookalike.cli.terminal.output import say, say_json
-from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said
@@ -39,16 +38,17 @@ from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import counted, shown
 from lookalike.signatures import estimated_similarity
+from lookalike.signatures.methods import METHODS, Method
 
 _AT_A_TIME = 1 << 16
 _FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
 
 _SIMILARITY = 0.8
-_BITS = {name: Method.of(name).signer().bits for name in METHODS}
-_ANGLE = math.acos(_SIMILARITY) / math.pi
+_SIGNERS = {name: Method.of(name).signer for name in METHODS}
+_BITS = {name: 8 * signer.sign([]).shape[1] for name, signer in _SIGNERS.items()}
 _RADII = {
-    name: int(bits * ((1 - _SIMILARITY) / 2 if name == "minhash" else _ANGLE))
-    for name, bits in _BITS.items()
+    name: int(signer.expected_distance(_SIMILARITY, _BITS[name])[0])
+    for name, signer in _SIGNERS.items()
 }
 
 PURPOSE = "find all pairs of signatures that are near each other"

@@ -45,7 +45,7 @@ from lookalike.indexes import (
 )
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
-from lookalike.signatures.masking import Mask
+from lookalike.signatures.bit_weights import Mask
 
 PURPOSE = "find the documents nearest to texts, in an index"
 DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."

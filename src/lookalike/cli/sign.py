@@ -25,7 +25,6 @@ from lookalike.cli.options.pages import add_filters, filters_of
 from lookalike.cli.sign_images import sign_images
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.cli.terminal.progress import progress_bars
-from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora.columns import columns_for, find_columns
 from lookalike.corpora.filters import filtered
 from lookalike.corpora.signing import (
@@ -40,9 +39,8 @@ from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.shown import shown
 from lookalike.signatures import load_signer
+from lookalike.signatures.methods import METHODS, Method, method_class
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
-
-_LEARNT = {"simhash": "tfidf", "topsig": "log-likelihood"}
 
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
@@ -188,14 +186,17 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
             )
         return signer
     check_settings(options)
-    if options.method == "minhash":
+    defaults = method_class(options.method).dedup_defaults
+    chosen: DocumentSigner = DedupSettings(**given).new_signer()
+    if not isinstance(chosen, WeightedSigner):
         for name in ("weights", "fit"):
             if getattr(options, name):
                 raise ArgumentError(
                     Said(name), " goes with --method simhash or topsig; leave it out"
                 )
-    chosen: DocumentSigner = DedupSettings(**given).signer()
-    weights = options.weights or (_LEARNT[options.method] if options.fit else None)
+    weights = options.weights
+    if options.fit and weights is None and defaults is not None:
+        weights = defaults.fitted_weights
     if isinstance(chosen, WeightedSigner) and weights is not None:
         chosen.weights = Weights(weights)
         if chosen.weights.learns != options.fit:

@@ -29,7 +29,7 @@ from lookalike.collection.search.filters import Predicate, Where, compile_where
 from lookalike.collection.search.texts import rows_with_texts
 from lookalike.collection.stores.base import State, View
 from lookalike.collection.writing import Written, delete_documents
-from lookalike.signatures.masking import Mask
+from lookalike.signatures.bit_weights import Mask
 
 __all__ = [
     "answers_each",

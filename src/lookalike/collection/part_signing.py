@@ -18,7 +18,7 @@ from lookalike.parts.given import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
 from lookalike.signatures import Signer
-from lookalike.signatures.masking import Mask, as_mask
+from lookalike.signatures.bit_weights import Mask, as_mask
 
 if TYPE_CHECKING:
     from lookalike.recordings import Fingerprint

@@ -28,7 +28,7 @@ from lookalike.collection.signing import Signing
 from lookalike.collection.stores.base import State, Store
 from lookalike.collection.versions import Versions
 from lookalike.images.decode import ImageSource
-from lookalike.signatures.masking import Mask
+from lookalike.signatures.bit_weights import Mask
 
 __all__ = ["MOST_MATCHES", "SearchedDocuments"]
 

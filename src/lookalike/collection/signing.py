@@ -19,7 +19,7 @@ from lookalike.images import ImageHash
 from lookalike.images.decode import ImageSource, is_one_image
 from lookalike.shown import brief
 from lookalike.signatures import Projection, Signer, as_queries, signer_from_dict
-from lookalike.signatures.masking import Mask, as_mask, sign_masked
+from lookalike.signatures.bit_weights import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
 Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,6 @@ from lookalike.corpora.targets import (
 from lookalike.errors import FileError
 from lookalike.storage import whole_file, whole_folder
 from lookalike.storage.unfinished import temporary_folder
-
-if TYPE_CHECKING:
-    pass
 
 _PREFIX = "lookalike-rows-"
 _TYPED = {"jsonl": "json", "json": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}

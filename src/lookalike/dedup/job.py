@@ -104,7 +104,7 @@ def _check_device(device: str, settings: DedupSettings) -> None:
     """Refuse a card that is not there, or that there is nothing to do for."""
     if one_of("device", device, DEVICES) == "cpu":
         return
-    if settings.method == "minhash" or not settings.by_signatures:
+    if settings.by_bands or not settings.by_signatures:
         raise ArgumentError(
             Said("device='gpu'", "--device gpu"),
             " looks for pairs of signatures of ",

@@ -14,7 +14,7 @@ from lookalike.dedup.early import EarlySignatures
 from lookalike.dedup.growing import GrowingFiles, growing_files
 from lookalike.dedup.read import DocumentTable, OldSignatures, Source
 from lookalike.dedup.work_folder import digest
-from lookalike.features.below_zero import refuse_below_zero
+from lookalike.features.base import refuse_below_zero
 
 __all__ = ["Signed", "collapse", "feature_sources", "sign_documents"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike import _native
-from lookalike.signatures.kernels import kernels
+from lookalike.signatures.arrays import kernels
 from lookalike.storage import user_cache_folder
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]

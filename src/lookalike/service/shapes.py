@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
+from lookalike.signatures.methods import TEXT_SIGNERS
+
 __all__ = [
     "BatchQueryBody",
     "CompareBody",
@@ -100,9 +102,14 @@ class Body(BaseModel):
 class SignerBody(Body):
     """How texts are signed."""
 
-    method: Literal["simhash", "topsig", "bbitminhash"] = "simhash"
+    method: str = Field(
+        default="simhash",
+        max_length=100,
+        description=f"{', '.join(TEXT_SIGNERS)}, or a signer of another installed package",
+    )
     bits: Annotated[int, Field(ge=8, le=16384, multiple_of=8)] | None = Field(
-        default=None, description="simhash 128, topsig 1024, bbitminhash 512 unless told"
+        default=None,
+        description="bits of a signature (default: simhash 128, topsig 1024, bbitminhash 512)",
     )
     ngram: Annotated[int, Field(ge=1, le=100)] | None = Field(
         default=None, description="words that make a feature"

@@ -15,7 +15,6 @@ from lookalike.features.choice import unit_text
 from lookalike.service.problems import Problem
 from lookalike.shown import brief
 from lookalike.signatures import Signer
-from lookalike.signatures.exact import estimated_measure
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
 __all__ = ["answer_value", "document_value", "measure_value", "signature_rows"]
@@ -43,7 +42,7 @@ def measure_value(signer: Signer | None) -> dict[str, Any] | None:
     if not isinstance(signer, DocumentSigner):
         return None
     return {
-        "measure": estimated_measure(signer),
+        "measure": signer.measure,
         "unit": unit_text(signer.features),
         "weights": signer.weights_in_use.kind if isinstance(signer, WeightedSigner) else None,
     }

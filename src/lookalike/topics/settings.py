@@ -15,7 +15,7 @@ from lookalike.features import Weights, Words
 from lookalike.features.choice import FeatureChoice, chosen_names, chosen_words
 from lookalike.features.text import Lengths
 from lookalike.features.weights import WEIGHT_KINDS
-from lookalike.signatures import SimHash, TopSig
+from lookalike.signatures.signer import WeightedSigner
 
 __all__ = ["BITS", "MOST_CLUSTERS", "TOPIC_METHODS", "TopicSettings", "usual_clusters"]
 
@@ -77,10 +77,10 @@ class TopicSettings:
             seed=self.seed,  # type: ignore[arg-type]
         )
 
-    def signer(self) -> SimHash | TopSig:
+    def signer(self) -> WeightedSigner:
         """Return the signer, which has learnt nothing yet."""
-        signer = self.signing.signer()
-        if not isinstance(signer, SimHash | TopSig):
+        signer = self.signing.new_signer()
+        if not isinstance(signer, WeightedSigner):
             raise ArgumentError(Said("method"), f" is {self.method!r}")
         signer.weights = Weights(self.weights)
         return signer

@@ -26,9 +26,8 @@ from lookalike.images import ImageHash
 from lookalike.indexes import Index
 from lookalike.indexes.files import open_with_weights
 from lookalike.shown import shown
-from lookalike.signatures.bit_weights import BitWeightSigner
-from lookalike.signatures.hex_hashes import signatures_from_hex
-from lookalike.signatures.masking import Mask, sign_masked
+from lookalike.signatures.bit_weights import BitWeightSigner, Mask, sign_masked
+from lookalike.signatures.files import signatures_from_hex
 from lookalike.signatures.signer import DocumentSigner
 
 AT_A_TIME = 1 << 12

@@ -7,7 +7,7 @@ import argparse
 from lookalike.cli.terminal.output import warn
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index
-from lookalike.signatures.masking import Mask
+from lookalike.signatures.bit_weights import Mask
 
 _CHOICES: dict[str, Mask] = {"auto": "auto", "yes": True, "no": False}
 

@@ -18,7 +18,7 @@ from lookalike.compat.faiss.selectors import IDSelector
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.merging import merged_matches
 from lookalike.indexes.results import Matches, Neighbors
-from lookalike.signatures.distance import hamming
+from lookalike.signatures.arrays import hamming
 
 if TYPE_CHECKING:
     from lookalike.storage import Container

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.pairs.nearby import CHANCE, NearbyRows
 from lookalike.dedup.pairs.samples import sampled_pairs
@@ -23,6 +22,7 @@ from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.bands import BandedPairs, BandLayout, choose_bands
 from lookalike.shown import counted
 from lookalike.signatures import hamming
+from lookalike.signatures.minhash import VALUE_BYTES
 
 __all__ = [
     "LARGEST_GROUP",
@@ -78,7 +78,7 @@ def propose_pairs(
     work.begin("pairs")
     if job.settings.measure == "containment":
         batches = _by_samples(job, documents, signed, found)
-    elif job.settings.method == "minhash":
+    elif job.settings.by_bands:
         batches = _by_bands(job, signed, rank, found)
     else:
         batches = _by_radius(job, signed, rank, found)
@@ -138,7 +138,7 @@ def row_distances(
 ) -> NDArray[np.int32]:
     """Return the same for pairs of rows of any signatures."""
     found = np.empty(len(left), np.int32)
-    if settings.method == "minhash":
+    if settings.by_bands:
         _native.equal_values_at(signatures, VALUE_BYTES, left, right, threads, found)
         np.subtract(settings.permutations, found, out=found)
     else:
@@ -152,7 +152,7 @@ def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[
     """Return which distances of signatures make a look at the documents worth while."""
     if not settings.by_signatures:
         return np.ones(len(distances), bool)
-    if settings.method != "minhash":
+    if not settings.by_bands:
         return distances <= (settings.radius or 0)
     error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
     least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)

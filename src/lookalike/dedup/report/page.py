@@ -281,7 +281,7 @@ def _s_curve(result: DedupResult) -> str:
         else "What is proposed is then judged by the distance of the signatures."
     )
     if at_threshold < LIKELY:
-        more = "more permutations" if settings.method == "minhash" else "a larger radius"
+        more = "more permutations" if settings.by_bands else "a larger radius"
         caption += (
             " <strong>Pairs near the threshold are often missed</strong>: "
             f"{more} would find more of them, in more time."
@@ -336,7 +336,7 @@ def _timing(result: DedupResult) -> str:
 
 def _settings(result: DedupResult) -> str:
     settings = result.settings.to_dict()
-    unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
+    unused = ("bits", "radius") if result.settings.by_bands else ("permutations",)
     if not result.settings.by_signatures:
         unused = (*unused, "radius")
     unused = (*unused, *(name for name, value in settings.items() if value is None))

@@ -167,7 +167,7 @@ def _pair(result: DedupResult, pair: ShownPair) -> str:
     head = [f"<h3>{_similarity(pair.similarity, estimated)}</h3>"]
     if pair.distance >= 0:
         values = f"{result.settings.permutations:,} values"
-        if result.settings.method != "minhash":
+        if not result.settings.by_bands:
             values = f"{result.settings.bits:,} bits"
         differ = "differs" if pair.distance == 1 else "differ"
         head.append(f'<span class="soft">{pair.distance:,} of {values} {differ}</span>')

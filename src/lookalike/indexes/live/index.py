@@ -36,7 +36,7 @@ from lookalike.indexes.live.matches import KeyMatch, KeyMatches
 from lookalike.indexes.live.rows import KeyedRows, as_keys
 from lookalike.shown import brief
 from lookalike.signatures import WeightedMinHash
-from lookalike.signatures.signed_rows import ValueSigner, mark_of, marked, same_mark
+from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
 from lookalike.signatures.signer import signer_contents, signer_from_dict, signer_in
 
 __all__ = ["BandIndex"]

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from lookalike.collection import Collection
-from lookalike.compare.methods import BITS
 from lookalike.errors import ArgumentError, FormatError, LookalikeError
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.service.endpoint import Ask, Routes
@@ -15,7 +14,8 @@ from lookalike.service.problems import Problem, problem_for_strangers
 from lookalike.service.service import Service
 from lookalike.service.shapes import CreateBody, SignerBody
 from lookalike.service.values import measure_value
-from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, signer_from_dict
+from lookalike.signatures import Signer, signer_from_dict
+from lookalike.signatures.methods import text_signer
 
 collections = Routes("collections")
 
@@ -152,12 +152,7 @@ def _signer(body: SignerBody) -> Signer:
         kinds.append(Words(ngram=body.ngram))
     if body.chars is not None:
         kinds.append(Chars(ngram=body.chars))
-    features: dict[str, Any] = {}
+    features: FeatureKind | None = None
     if kinds:
-        features["features"] = kinds[0] if len(kinds) == 1 else Combined(*kinds)
-    if body.method == "bbitminhash":
-        return BBitMinHash(body.bits or 512, seed=body.seed, **features)
-    bits = body.bits or BITS[body.method]
-    if body.method == "topsig":
-        return TopSig(bits, seed=body.seed, **features)
-    return SimHash(bits, seed=body.seed, **features)
+        features = kinds[0] if len(kinds) == 1 else Combined(*kinds)
+    return text_signer(body.method, bits=body.bits, features=features, seed=body.seed)

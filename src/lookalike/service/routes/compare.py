@@ -13,8 +13,7 @@ from lookalike.service.shapes import CompareBody, SideBody
 from lookalike.service.values import measure_value
 from lookalike.shown import brief
 from lookalike.signatures import Signer, hamming
-from lookalike.signatures.estimates import estimated_similarity
-from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.estimates import estimated_similarity, exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
 compare = Routes("compare")

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
 from lookalike.indexes.bands import BandLayout
+from lookalike.signatures.minhash import VALUE_BYTES
 from lookalike.spark.packed import (
     Batches,
     gathered,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.dedup.settings import DedupSettings
-from lookalike.features.below_zero import refuse_below_zero
+from lookalike.features.base import refuse_below_zero
 from lookalike.spark.numbering import Numbering, pieces_of
 from lookalike.spark.packed import Batches, gathered, packed
 from lookalike.spark.position_set import PositionSet

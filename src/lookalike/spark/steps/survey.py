@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.compare.methods import VALUE_BYTES
 from lookalike.corpora.base import pa
 from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.propose import (
@@ -23,6 +22,7 @@ from lookalike.dedup.pairs.propose import (
 )
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.signatures.minhash import VALUE_BYTES
 from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow
 from lookalike.spark.position_set import packed_positions, told_rows
 from lookalike.spark.steps import equals
