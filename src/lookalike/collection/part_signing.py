@@ -94,7 +94,7 @@ class PartSigning(Signing):
 
     def check_signs(self) -> None:
         """Say so unless texts, or the paths of recordings, can be signed."""
-        if self._of_parts().of_files:
+        if self._of_parts().reads_files:
             self._check_reads()
 
     def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
@@ -134,7 +134,7 @@ class PartSigning(Signing):
             return self._given(query)
         if not isinstance(signer, PartSigner):
             raise self._no_signer(signer)
-        if signer.of_files and isinstance(query, str | os.PathLike):
+        if signer.reads_files and isinstance(query, str | os.PathLike):
             self._check_reads()
         return signer.sign_query(query)
 

@@ -18,7 +18,7 @@ from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.images import ImageHash
 from lookalike.images.decode import ImageSource, is_one_image
 from lookalike.shown import brief
-from lookalike.signatures import Projection, Signer, as_queries, signer_from_dict
+from lookalike.signatures import Signer, as_queries, signer_from_dict
 from lookalike.signatures.bit_weights import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
@@ -60,7 +60,8 @@ def query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> NDArray[
     numbers with a fraction cannot be signatures.
     """
     array = as_array("queries", queries)
-    if array.dtype.kind == "f" and isinstance(signer := collection.signer, Projection):
+    signer = collection.signer if array.dtype.kind == "f" else None
+    if signer is not None and signer.medium == "vector":
         return signer.sign(np.atleast_2d(array))
     return as_queries(queries, bits)
 

@@ -108,7 +108,6 @@ class PassageHash(PartSigner):
     of the document. A text of fewer words is one passage, one without words has none.
     """
 
-    medium = "text"
     _seeded = False
 
     def __init__(

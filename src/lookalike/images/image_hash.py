@@ -58,6 +58,8 @@ class ImageHash(Signer):
     Needs the extra `images`.
     """
 
+    medium = "image"
+    reads_files = True
     _seeded: ClassVar[bool] = False
 
     def __init__(self, bits: SupportsIndex = 64, kind: str = "dct") -> None:

@@ -66,7 +66,7 @@ class AudioHash(PartSigner):
 
     bits = 32
     medium = "recording"
-    of_files = True
+    reads_files = True
     _seeded = False
 
     def __init__(self, kind: str = "bands") -> None:

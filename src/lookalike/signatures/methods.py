@@ -19,6 +19,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind
 from lookalike.features.choice import FeatureChoice, chosen_features, chosen_words
 from lookalike.features.text import Lengths
+from lookalike.shown import brief
 from lookalike.signatures.signer import SIGNERS, DedupDefaults, DocumentSigner
 from lookalike.suggestions import did_you_mean
 
@@ -176,12 +177,12 @@ def text_signer(
     seed: SupportsIndex = 0,
 ) -> DocumentSigner:
     """Return the signer of texts that a collection knows by this name; `bits` None: as usual."""
-    signer = SIGNERS.get(name, "method")
-    if not issubclass(signer, DocumentSigner) or not signer.usual_bits:
+    signer = SIGNERS[name] if name in SIGNERS else None  # noqa: SIM401  # no mapping
+    if signer is None or not issubclass(signer, DocumentSigner) or not signer.usual_bits:
         raise ArgumentError(
             Said("method"),
-            f" is {name!r}, whose signatures are not bits of texts; expected one of "
-            f"{', '.join(TEXT_SIGNERS)}",
+            f" is {brief(name)}; expected one of {', '.join(TEXT_SIGNERS)}, which sign texts in "
+            f"bits{did_you_mean(name, TEXT_SIGNERS)}",
         )
     width = signer.usual_bits if bits is None else bits
     return signer(width, features=features, seed=seed)  # type: ignore[arg-type]

@@ -116,7 +116,7 @@ class ValueSigner(DocumentSigner):
     permutations: int
 
     @property
-    def bits(self) -> int:
+    def bits(self) -> int:  # type: ignore[override]
         """How many bits a row of values has."""
         return 32 * self.permutations
 
@@ -469,7 +469,7 @@ class BBitMinHash(DocumentSigner):
         return _without_none(super().settings())
 
     @property
-    def bits(self) -> int:
+    def bits(self) -> int:  # type: ignore[override]
         """How many bits a signature has."""
         return self.permutations * self.b
 

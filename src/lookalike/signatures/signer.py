@@ -80,6 +80,8 @@ class Signer(ABC):
     threads, for ever (or the signer's version changes).
     """
 
+    bits: int
+    """Bits of a signature."""
     name: ClassVar[str]
     """Its name in saved files (default: the name of the class); in lower case, its name in
     `SIGNERS` and on the command line.
@@ -89,6 +91,8 @@ class Signer(ABC):
     usual_bits: ClassVar[int] = 0
     """Bits of a signature by default, where it is chosen by name; 0: its signatures are not bits.
     """
+    medium: ClassVar[str] = "text"
+    """What one of the items is called that it signs: "text", "vector", "image" or "recording"."""
     reads_files: ClassVar[bool] = False
     """Whether a string is the path of an item, and not the item."""
     masks: ClassVar[Literal["no", "on request", "short texts"]] = "no"

@@ -19,8 +19,6 @@ from lookalike.collection.stores.address import parse_address
 from lookalike.corpora.lookup import read_document
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import FeatureKind, reads_links
-from lookalike.images import ImageHash
-from lookalike.parts.signer import PartSigner
 from lookalike.signatures import Signer
 
 DATABASE = """\
@@ -93,7 +91,7 @@ def given_text(options: argparse.Namespace, docs: Collection) -> str:
 
 def of_files(signer: Signer | None) -> bool:
     """Return whether what is signed are files, known by their paths."""
-    return isinstance(signer, ImageHash) or (isinstance(signer, PartSigner) and signer.of_files)
+    return signer is not None and signer.reads_files
 
 
 def typed_text(options: argparse.Namespace) -> str:

@@ -15,7 +15,6 @@ from lookalike.corpora.formats.names import expand_paths
 from lookalike.dedup.media.find import find_files
 from lookalike.dedup.media.kinds import kind_of, medium_of
 from lookalike.errors import ArgumentError, FileError, Said
-from lookalike.images import ImageHash
 from lookalike.signatures import Signer
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def are_files(docs: Collection, given: Sequence[str]) -> bool:
 
 
 def _kind(signer: Signer | None) -> str:
-    return "images" if isinstance(signer, ImageHash) else "recordings"
+    return f"{'recording' if signer is None else signer.medium}s"
 
 
 def import_files(

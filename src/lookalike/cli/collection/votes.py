@@ -68,7 +68,7 @@ def _query(docs: Collection, options: argparse.Namespace) -> SignedParts:
             f"the collection {docs.name!r} has no signer, so that it cannot be searched by a text; "
             "look for a document that it has with --like"
         )
-    if not signer.of_files:
+    if not signer.reads_files:
         return signer.sign_query(text)
     (found,) = signer.sign_each([text], threads=1)
     if isinstance(found, DocumentError):
