@@ -50,12 +50,6 @@ def method_class(name: object) -> type[DocumentSigner]:
     return cast("type[DocumentSigner]", SIGNERS.get(name))
 
 
-def _defaults(name: str) -> DedupDefaults:
-    defaults = method_class(name).dedup_defaults
-    assert defaults is not None  # noqa: S101  # such are the methods
-    return defaults
-
-
 class _MethodNames(Collection[str]):
     """The names of signers that `dedup` can use; all built-in ones come first."""
 
@@ -109,25 +103,35 @@ class Method:
         seed: SupportsIndex = 0,
     ) -> Method:
         """Return a method, with its defaults where a value is None."""
+        kind = method_class(name)
         chosen = chosen_features(
             features,
             ngram=ngram,
-            words_ngram=_defaults(name).ngram,
+            words_ngram=cast(DedupDefaults, kind.dedup_defaults).ngram,
             stop_words=stop_words,
             stem=stem,
         )
-        usual = method_class(name).usual_bits
-        return cls(name, chosen, permutations, usual if bits is None else bits, seed)
+        return cls(name, chosen, permutations, kind.usual_bits if bits is None else bits, seed)
+
+    @cached_property
+    def kind(self) -> type[DocumentSigner]:
+        """The class of the signer that it is named after."""
+        return method_class(self.name)
+
+    @cached_property
+    def defaults(self) -> DedupDefaults:
+        """How the signer is used."""
+        return cast(DedupDefaults, self.kind.dedup_defaults)
+
+    @property
+    def by_bands(self) -> bool:
+        """Whether signatures are values, and distances count values that differ."""
+        return self.defaults.by_bands
 
     @property
     def measure(self) -> str:
         """The similarity that its signatures estimate: "jaccard" or "cosine"."""
-        return method_class(self.name).measure
-
-    @cached_property
-    def by_bands(self) -> bool:
-        """Whether signatures are values, and distances count values that differ."""
-        return _defaults(self.name).by_bands
+        return self.kind.measure
 
     @property
     def ngram(self) -> Lengths | None:
@@ -143,7 +147,7 @@ class Method:
 
     def new_signer(self) -> DocumentSigner:
         """Return a signer that nothing else uses, and whose weights can therefore be replaced."""
-        return method_class(self.name).for_dedup(
+        return self.kind.for_dedup(
             self.features, bits=self.bits, permutations=self.permutations, seed=self.seed
         )
 
@@ -163,7 +167,7 @@ class Method:
         if self.by_bands:
             return 0
         mean, variance = self.signer.expected_distance(threshold, self.bits)
-        return int(mean + _defaults(self.name).deviations * math.sqrt(variance))
+        return int(mean + self.defaults.deviations * math.sqrt(variance))
 
     def __reduce__(self) -> tuple[object, ...]:
         return Method, (self.name, self.features, self.permutations, self.bits, self.seed)
