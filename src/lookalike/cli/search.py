@@ -21,9 +21,16 @@ from lookalike.cli.options.arguments import (
     add_threshold,
     radius_of,
 )
-from lookalike.cli.options.flips import add_flip_options, flip_settings, needs_weights
-from lookalike.cli.options.masking import add_mask, chosen_mask, expect_masks, warn_masked
 from lookalike.cli.options.pages import add_strip_urls
+from lookalike.cli.options.queries import (
+    add_flip_options,
+    add_mask,
+    chosen_mask,
+    expect_masks,
+    flip_settings,
+    needs_weights,
+    warn_masked,
+)
 from lookalike.cli.terminal.output import warn
 from lookalike.cli.vectors.files import holds_vectors
 from lookalike.cli.vectors.search import (

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from lookalike.checks import thread_count
 from lookalike.cli.command import add_switch
-from lookalike.cli.dedup_media import add_hash, add_kind, media_kind, refuse_media_options
+from lookalike.cli.dedup_media import (
+    add_hash,
+    add_kind,
+    media_kind,
+    refuse_idle_for,
+    refuse_media_options,
+    tell_kind,
+    warn_problems,
+)
 from lookalike.cli.options.arguments import (
     add_corpus_options,
     add_settings,
@@ -22,25 +35,29 @@ from lookalike.cli.options.arguments import (
     warn_read,
 )
 from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.sign_images import sign_images
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.corpora.columns import columns_for, find_columns
 from lookalike.corpora.filters import filtered
+from lookalike.corpora.formats.names import expand_paths
 from lookalike.corpora.signing import (
     SIGNATURE_SUFFIXES,
     SignedCorpus,
     check_weighted,
     sign_corpus,
 )
+from lookalike.corpora.targets import check_outside_folder
 from lookalike.dedup import DedupSettings
+from lookalike.dedup.media.find import find_files
+from lookalike.dedup.media.images import ImageMedium
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.shown import shown
-from lookalike.signatures import load_signer
+from lookalike.signatures import load_signer, save_signatures
 from lookalike.signatures.methods import METHODS, Method, method_class
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
+from lookalike.storage import check_replaceable, whole_file
 
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
@@ -241,3 +258,62 @@ def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
     ):
         if count:
             say(f"  {count:,} {what}")
+
+
+_SETTINGS = {"bits", "hash"}
+_BITS = 64
+
+
+def sign_images(options: argparse.Namespace) -> None:
+    """Hash the images, write signatures with their paths, and say what was signed."""
+    refuse_idle_for(options, "images", _SETTINGS, ("weights", "fit", "bit_weights", "like"))
+    paths = expand_paths(options.input)
+    for path in paths:
+        check_outside_folder(path if path.is_dir() else None, options.output)
+    check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
+    check_replaceable(options.output)
+    medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
+    tell_kind(options, "images")
+    start = time.perf_counter()
+    with progress_bars(options.quiet or options.json) as progress:
+        tell = partial(progress, "sign") if progress is not None else lambda share: None
+        found = find_files(paths, ImageMedium)
+        read = medium.read(found.files, threads=thread_count(options.threads), tell=tell)
+    rows = np.ascontiguousarray(read.content.signatures[:, 0])
+    clear = read.content.clear
+    if options.output.suffix == ".npy":
+        with whole_file(options.output) as temporary, open(temporary, "wb") as file:
+            np.save(file, rows)
+    else:
+        chosen = np.flatnonzero(clear)
+        ids = [os.fsencode(read.files[row]).decode("utf-8", "replace") for row in chosen.tolist()]
+        rows = rows[chosen]
+        save_signatures(options.output, rows, medium.signer, ids)
+    seconds = time.perf_counter() - start
+    problems = [*found.problems, *read.problems]
+    if options.json:
+        say_json(
+            {
+                "images": len(read.files),
+                "signatures": len(rows),
+                "bits": medium.signer.bits,
+                "without_features": int((~clear).sum()),
+                "left_out": len(problems),
+                "other_files": len(found.others),
+                "signer": medium.signer.to_dict(),
+                "seconds": round(seconds, 3),
+                "file": str(options.output),
+            }
+        )
+    elif not options.quiet:
+        left = "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
+        say(f"{len(rows):,} signatures of {medium.signer.bits} bits: {shown(options.output)}")
+        say(f"  {len(read.files):,} images in {seconds:.2f} s")
+        for count, what in (
+            (int((~clear).sum()), f"of one colour, or nearly: {left}"),
+            (len(problems), "that could not be read: left out"),
+            (len(found.others), "files that are no images: not looked at"),
+        ):
+            if count:
+                say(f"  {count:,} {what}")
+    warn_problems(problems)

@@ -23,7 +23,7 @@ from lookalike.cli.collection.votes import chosen_metadata, search_parts
 from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.options.arguments import add_threshold, radius_of
-from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
+from lookalike.cli.options.queries import add_mask, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.collection import Answer
 from lookalike.collection.part_signing import refuse_votes

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from lookalike.cli.finding.image_queries import are_images, image_queries
 from lookalike.cli.options.arguments import corpus_of
-from lookalike.cli.options.flips import no_weights
 from lookalike.cli.options.pages import filters_of
+from lookalike.cli.options.queries import no_weights
 from lookalike.cli.terminal.output import warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
