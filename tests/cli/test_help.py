@@ -94,7 +94,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("dedup", "--bits"): lambda: by_method("bits"),
     ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
-    ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
+    ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[attr-defined]
     ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),

@@ -47,7 +47,7 @@ def test_a_toy_is_known_by_name_and_imported_when_asked_for() -> None:
 
 
 def test_a_toy_is_saved_with_signatures_and_indexes(tmp_path: Path) -> None:
-    toy = SIGNERS["toy"](128)  # type: ignore[arg-type]
+    toy = SIGNERS["toy"](128)
     assert toy.to_dict()["signer"] == "toy"
     for again in (la.signer_from_dict(toy.to_dict()), pickle.loads(pickle.dumps(toy))):
         assert again == toy
@@ -91,7 +91,7 @@ def test_a_toy_on_the_command_line(
 @pytest.mark.parametrize("verify", [True, False])
 @pytest.mark.parametrize("bits", [None, 512])
 def test_dedup_with_a_toy(verify: bool, bits: int | None) -> None:
-    result = la.dedup(TEXTS, method="toy", verify=verify, bits=bits)  # type: ignore[arg-type]
+    result = la.dedup(TEXTS, method="toy", verify=verify, bits=bits)
     assert result.keep.tolist() == [True, False, True, False, True]
     assert result.settings.measure == "cosine"
     assert result.settings.bits == (bits or 256)
@@ -102,7 +102,7 @@ def test_a_collection_with_a_toy(corpus: Path, tmp_path: Path) -> None:
     assert main(["collection", "create", database, "--method", "toy", "--bits", "128"]) == 0
     assert main(["collection", "import", database, str(corpus), "--quiet"]) == 0
     with la.open_collection(database) as docs:
-        assert docs.signer == SIGNERS["toy"](128)  # type: ignore[arg-type]
+        assert docs.signer == SIGNERS["toy"](128)
         assert [match.id for match in docs.within(TEXTS[0], radius=20)] == ["d0", "d1"]
 
 

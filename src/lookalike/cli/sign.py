@@ -55,7 +55,7 @@ from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.shown import shown
 from lookalike.signatures import load_signer, save_signatures
-from lookalike.signatures.methods import METHODS, Method, method_class
+from lookalike.signatures.methods import METHODS, Method
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.storage import check_replaceable, whole_file
 
@@ -203,7 +203,6 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
             )
         return signer
     check_settings(options)
-    defaults = method_class(options.method).dedup_defaults
     chosen: DocumentSigner = DedupSettings(**given).new_signer()
     if not isinstance(chosen, WeightedSigner):
         for name in ("weights", "fit"):
@@ -212,8 +211,8 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
                     Said(name), " goes with --method simhash or topsig; leave it out"
                 )
     weights = options.weights
-    if options.fit and weights is None and defaults is not None:
-        weights = defaults.fitted_weights
+    if options.fit and weights is None:
+        weights = Method.of(options.method).defaults.fitted_weights
     if isinstance(chosen, WeightedSigner) and weights is not None:
         chosen.weights = Weights(weights)
         if chosen.weights.learns != options.fit:

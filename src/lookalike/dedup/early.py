@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.dedup.context import JobContext
-from lookalike.signatures import BBitMinHash, SimHash, TopSig
+from lookalike.signatures.signer import DocumentSigner
 
 _MOST_BYTES, _SHARE = 64 << 20, 128
 """Of signatures, and of texts that wait for theirs; and the share of a memory limit for each."""
@@ -25,7 +25,7 @@ class EarlySignatures:
 
     def __init__(
         self,
-        signer: BBitMinHash | SimHash | TopSig,
+        signer: DocumentSigner,
         threads: int,
         room: int,
         pool: ThreadPoolExecutor,

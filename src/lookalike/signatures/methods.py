@@ -7,7 +7,7 @@ that sign texts in bits. Signers of other packages are taken by the names of the
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import SupportsIndex, cast
@@ -188,5 +188,5 @@ def text_signer(
             f" is {brief(name)}; expected one of {', '.join(TEXT_SIGNERS)}, which sign texts in "
             f"bits{did_you_mean(name, TEXT_SIGNERS)}",
         )
-    width = signer.usual_bits if bits is None else bits
-    return signer(width, features=features, seed=seed)  # type: ignore[arg-type]
+    make = cast("Callable[..., DocumentSigner]", signer)
+    return make(signer.usual_bits if bits is None else bits, features=features, seed=seed)
