@@ -38,6 +38,7 @@ from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import counted, shown
 from lookalike.signatures import estimated_similarity
+from lookalike.signatures.estimates import expected_distance
 from lookalike.signatures.methods import METHODS, Method
 
 _AT_A_TIME = 1 << 16
@@ -47,7 +48,7 @@ _SIMILARITY = 0.8
 _SIGNERS = {name: Method.of(name).signer for name in METHODS}
 _BITS = {name: 8 * signer.sign([]).shape[1] for name, signer in _SIGNERS.items()}
 _RADII = {
-    name: int(signer.expected_distance(_SIMILARITY, _BITS[name])[0])
+    name: int(expected_distance(signer, _SIMILARITY, _BITS[name]))
     for name, signer in _SIGNERS.items()
 }
 

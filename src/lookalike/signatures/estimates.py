@@ -31,7 +31,7 @@ def estimated_similarity(
     instance("signer", signer, Signer, "a signer, such as la.SimHash()")
     width = _width(bits)
     part = real_array("distances", distances, at_least=0, at_most=width) / width
-    return np.maximum(0.0, signer.estimate(part, 1))
+    return np.maximum(0.0, signer._estimate(part, 1))
 
 
 def estimated_radius(signer: Signer, threshold: SupportsFloat, bits: SupportsIndex) -> int:
@@ -54,6 +54,11 @@ def _width(bits: SupportsIndex) -> int:
     return whole_number("bits", bits, at_least=1, at_most=MAX_BITS)
 
 
+def expected_distance(signer: Signer, similarity: SupportsFloat, bits: int) -> float:
+    """Return the mean distance of signatures of `bits` bits of documents at a similarity."""
+    return signer._expected_distance(share("similarity", similarity), bits)[0]
+
+
 def proposal_radius(signer: Signer, threshold: SupportsFloat, bits: int) -> int:
     """Return a distance within which nearly all documents of that similarity are.
 
@@ -61,7 +66,7 @@ def proposal_radius(signer: Signer, threshold: SupportsFloat, bits: int) -> int:
     threshold are farther. At most one in a hundred of them is beyond this distance. It is for
     callers that compare the documents themselves afterwards.
     """
-    mean, variance = signer.expected_distance(share("threshold", threshold), bits)
+    mean, variance = signer._expected_distance(share("threshold", threshold), bits)
     return min(bits, math.ceil(mean + _DEVIATIONS * math.sqrt(variance)))
 
 

@@ -147,7 +147,7 @@ class Method:
 
     def new_signer(self) -> DocumentSigner:
         """Return a signer that nothing else uses, and whose weights can therefore be replaced."""
-        return self.kind.for_dedup(
+        return self.kind._for_dedup(
             self.features, bits=self.bits, permutations=self.permutations, seed=self.seed
         )
 
@@ -157,7 +157,9 @@ class Method:
         """
         far = np.asarray(distances, np.float64)
         return (
-            1.0 - far / self.permutations if self.by_bands else self.signer.estimate(far, self.bits)
+            1.0 - far / self.permutations
+            if self.by_bands
+            else self.signer._estimate(far, self.bits)
         )
 
     def radius(self, threshold: float) -> int:
@@ -166,7 +168,7 @@ class Method:
         """
         if self.by_bands:
             return 0
-        mean, variance = self.signer.expected_distance(threshold, self.bits)
+        mean, variance = self.signer._expected_distance(threshold, self.bits)
         return int(mean + self.defaults.deviations * math.sqrt(variance))
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -358,7 +358,7 @@ class MinHash(ValueSigner):
         return _without_none(super().settings())
 
     @classmethod
-    def for_dedup(
+    def _for_dedup(
         cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
     ) -> DocumentSigner:
         """Return the signer that `dedup` uses: values are kept in 16 bits."""
@@ -484,13 +484,13 @@ class BBitMinHash(DocumentSigner):
             _native.packed_minhash(source, factors, terms, self.b, thread_count(threads), block)
         return signatures.take()
 
-    def estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
+    def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
         """Return the Jaccard similarity that Hamming distances suggest: values that are not equal
         differ in half of their bits, on average.
         """
         return 1 - 2 * distances / bits
 
-    def expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
+    def _expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
         """Return mean and variance of the Hamming distance at a Jaccard similarity."""
         differing = self.permutations * (1 - similarity)
         variance = differing * similarity * (self.b / 2) ** 2 + differing * self.b / 4

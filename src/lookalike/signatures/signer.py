@@ -115,7 +115,7 @@ class Signer(ABC):
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[Any]:
         """Return the signatures of documents, a row each."""
 
-    def estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
+    def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
         """Return the similarity that Hamming distances of signatures of `bits` bits suggest.
 
         By default the cosine of vectors whose bits are signs of random projections: at an angle of
@@ -124,9 +124,9 @@ class Signer(ABC):
         similarity: NDArray[np.float64] = np.cos(math.pi * distances / bits)
         return similarity
 
-    def expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
+    def _expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
         """Return mean and variance of the Hamming distance at a similarity: the inverse of
-        `estimate`.
+        `_estimate`.
         """
         chance = math.acos(similarity) / math.pi
         return bits * chance, bits * chance * (1 - chance)
@@ -225,7 +225,7 @@ class DocumentSigner(Signer):
         self.features = as_features(features)
 
     @classmethod
-    def for_dedup(
+    def _for_dedup(
         cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
     ) -> DocumentSigner:
         """Return the signer that `dedup` uses: of `bits` bits, or `permutations` values."""

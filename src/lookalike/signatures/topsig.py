@@ -46,7 +46,7 @@ class TopSig(WeightedSigner, BitWeightSigner):
         self.density = whole_number("density", density, at_least=1, at_most=self.bits)
 
     @classmethod
-    def for_dedup(
+    def _for_dedup(
         cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
     ) -> DocumentSigner:
         """Return the signer that `dedup` uses; its weights need no fitting."""
