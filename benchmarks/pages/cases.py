@@ -19,7 +19,7 @@ import lookalike as la
 from benchmarks.harness import Contender, Effort, Measurement, Result, Verdict, measure
 from benchmarks.pages.layouts import LAYOUTS, Article, make_article, make_page
 from lookalike.corpora import Problems, open_corpus
-from lookalike.corpora.formats.duck import limited
+from lookalike.corpora.base import limited
 from lookalike.pages import RawPage
 from lookalike.pages.extract import read_page
 

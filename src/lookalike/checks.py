@@ -11,6 +11,7 @@ import importlib
 import math
 import operator
 import os
+import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -33,6 +34,10 @@ T = TypeVar("T")
 LARGEST = 2**63 - 1
 """More than there is of anything, and what the core can count to."""
 
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_CREDENTIALS = re.compile(r"//(?:[^/@]*|[^/@:]*:[^@?]*)@")
+"""A secret key may contain a slash that should have been percent-encoded."""
+_AMOUNT = r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([KMGT]?)"
 _MOST_EMPTY_PLACES = 1 << 26
 """Places of an answer, 12 bytes each, that may stay empty for want of signatures."""
 
@@ -218,6 +223,16 @@ def file_path(name: str, path: str | os.PathLike[str]) -> Path:
     return Path(text)
 
 
+def is_address(name: object) -> bool:
+    """Return whether a name is an address such as s3://bucket/key, and not that of a file."""
+    return isinstance(name, str) and bool(_ADDRESS.match(name)) and not Path(name).exists()
+
+
+def without_secret(text: str, instead: str = "//***@") -> str:
+    """Return a text in which the credentials of addresses are masked."""
+    return _CREDENTIALS.sub(instead, text)
+
+
 def thread_count(threads: SupportsIndex | None) -> int:
     """Return how many threads to use: all cores this process may run on unless told otherwise."""
     if threads is not None:
@@ -243,3 +258,31 @@ def optional_module(name: str, purpose: str, *, extra: str | None = None) -> Any
             f"{purpose} needs the package {name!r}, which cannot be imported ({error}); "
             f"install it with: pip install '{missing}'"
         ) from error
+
+
+def byte_count(text: str) -> int:
+    """Return the bytes that "8GB", "500 MB", "1.5G" or "2GiB" stands for.
+
+    MB is 1,000,000 bytes, MiB 1,048,576.
+    """
+    match = re.fullmatch(_AMOUNT + r"(i?)B?\s*", text, re.IGNORECASE)
+    if match is None:
+        raise ArgumentError(f"{text!r} is no size; expected one such as 500MB, 32MiB or 8GB")
+    return _times(match[1], match[2], 1024 if match[3] else 1000)
+
+
+def item_count(text: str) -> int:
+    """Return how many "60M" or "1.5G" are. "8B" is refused: billions to some, bytes elsewhere."""
+    match = re.fullmatch(_AMOUNT + r"\s*", text, re.IGNORECASE)
+    if match is None:
+        raise ArgumentError(
+            f"{text!r} is no number of things; expected one such as 60000000, 60M or 1.5G (K, M, G "
+            "and T are thousands, millions, billions and trillions)"
+        )
+    return _times(match[1], match[2], 1000)
+
+
+def _times(amount: str, unit: str, step: int) -> int:
+    from fractions import Fraction  # takes a while to import
+
+    return int(Fraction(amount) * step ** ["", "K", "M", "G", "T"].index(unit.upper()))

@@ -36,7 +36,7 @@ def wait(*given, **settings):
 
 WorkFolder.complete = wait
 if sys.argv[1] == "cleaning":
-    import lookalike.cli.terminal.signals as signals
+    import lookalike.cli.signals as signals
     signals.remove_unfinished = lambda: (Path("cleaning").touch(), time.sleep(600))
 if sys.argv[1] == "no threads":
     start = threading.Thread.start
@@ -159,8 +159,8 @@ def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
 CONTINUES = """
 import sys
 from lookalike.cli import kernels, main
-from lookalike.cli.terminal.output import say, warn
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.terminal import say, warn
+from lookalike.cli.terminal import progress_bars
 
 def run(options):
     with progress_bars() as tell:
@@ -233,6 +233,17 @@ def test_standard_output_that_cannot_be_written(options: str, status: int, told:
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (status, f"lookalike: {told}\n" if told else "")
+
+
+@pytest.mark.parametrize("command", ["--help", "dedup --help", "--version"])
+def test_help_that_cannot_be_written(command: str) -> None:
+    """Help that is longer than a buffer, too, of which argparse forgets what failed."""
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {command} >/dev/full', "bash", sys.executable, "-m", "lookalike.cli"],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    message = "lookalike: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, message)
 
 
 BREAKS = """

@@ -19,7 +19,7 @@ from lookalike.cli import full_parser, main
 from lookalike.cli.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
-from lookalike.corpora.page_files import PageFolderCorpus
+from lookalike.corpora.formats.html import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE

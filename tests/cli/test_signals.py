@@ -16,7 +16,7 @@ import pytest
 from lookalike.cli import main
 from lookalike.corpora.formats.duck import connection, interrupt_queries
 from lookalike.dedup.work_folder import WorkFolder
-from lookalike.storage import unfinished
+from lookalike.storage.files import LOCK
 
 WAITS = """
 import time
@@ -38,7 +38,7 @@ MOMENTS = {
         "complete",
         "tmp/lookalike-job-",
     ),
-    "an output half written": ("corpora.kept_rows", "KeptRows", "finish", ".out.jsonl."),
+    "an output half written": ("corpora.base", "KeptRows", "finish", ".out.jsonl."),
 }
 STATUS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
 
@@ -171,7 +171,7 @@ def test_folders_of_processes_that_were_killed_go(
     folders = {kind: tmp_path / name for kind, name in names.items()}
     for folder in folders.values():
         folder.mkdir()
-        (folder / unfinished.LOCK).touch()
+        (folder / LOCK).touch()
         (folder / "texts.bytes").write_text("a secret")
     (tmp_path / "lookalike-job-4").symlink_to(folders["other"])
     for folder in (
@@ -179,7 +179,7 @@ def test_folders_of_processes_that_were_killed_go(
     ):  # fmt: skip
         os.utime(folder, (0, 0))
     (tmp_path / "lookalike-csv-5").mkdir()
-    (tmp_path / "lookalike-csv-5" / unfinished.LOCK).touch()
+    (tmp_path / "lookalike-csv-5" / LOCK).touch()
     os.utime(tmp_path / "lookalike-csv-5", (0, 0))
     (tmp_path / "a.csv").write_text("id,text\n1,one\n")
     assert main(["dedup", str(tmp_path / "a.csv"), "--quiet"]) == 0

@@ -20,7 +20,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.cli.terminal.streams import _Harmless
+from lookalike.cli.terminal import _Harmless
 from support.cli_corpus import many
 from support.web_pages import page, response
 
@@ -193,6 +193,33 @@ def test_hostile_input_is_an_error_and_no_rows(piped: Piped, data: bytes, messag
     assert message in err and "standard" in err and len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("data", "options", "place"),
+    [
+        (LINES + b"{bad", [], "standard input, line 31: is not JSON"),
+        (b"id,text\n1,a\n2,b,c\n", ["--format", "csv"], "standard input, line 3: "),
+        (b"[{", [], "standard input: is not JSON"),
+        (b"PAR1 and no more", [], "standard input: is not readable Parquet"),
+        (b"a\xff\n", ["--format", "text", "--encoding", "utf-8"], "standard input, line 1: "),
+        (gzip.compress(LINES)[:-30], [], "standard input: cannot be read after line"),
+    ],
+)
+def test_errors_name_standard_input_and_not_its_copy(
+    piped: Piped, data: bytes, options: list[str], place: str
+) -> None:
+    status, out, err = piped(data, "dedup", "-", "-o", "-", *options)
+    assert status == 1 and not out
+    assert place in err and "lookalike-input-" not in err
+    if "line" in place and "after" not in place:
+        status, _, err = piped(data, "dedup", "-", "-o", "kept.jsonl", "--skip-bad", *options)
+        assert status == 0 and place in err and "lookalike-input-" not in err
+
+
+def test_a_page_has_the_path_of_standard_input(piped: Piped) -> None:
+    status, out, _ = piped(page(TEXTS[0]).encode(), "dedup", "-", "-o", "-", "--quiet")
+    assert status == 0 and json.loads(out)["path"] == "standard input"
+
+
 @pytest.mark.parametrize("data", [b"", b"\n\n", gzip.compress(b"", mtime=0)])
 def test_nothing_in_nothing_out(piped: Piped, data: bytes) -> None:
     assert piped(data, "dedup", "-", "-o", "-", "--quiet") == (0, b"", "")
@@ -203,7 +230,7 @@ def test_bad_rows_are_left_out_by_name(piped: Piped) -> None:
         LINES + b"not JSON\n", "dedup", "-", "-o", "-", "--skip-bad", "--quiet"
     )
     assert status == 0 and len(out.splitlines()) == len(kept_rows())
-    assert "standard-input.jsonl, line 31: is not JSON" in err
+    assert "standard input, line 31: is not JSON" in err
 
 
 def test_other_commands_read_it_too(piped: Piped) -> None:

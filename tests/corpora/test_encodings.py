@@ -26,7 +26,7 @@ from lookalike.corpora import Problems, open_corpus, write_corpus
 from lookalike.corpora import encodings as module
 from lookalike.corpora.encodings import Encodings, TextStream, check_encoding, detect, utf8_of
 from lookalike.corpora.formats import json_array, lines
-from lookalike.corpora.lookup import read_text
+from lookalike.corpora.opening import read_text
 from lookalike.corpora.standard_input import open_standard_input
 
 SENTENCES = {

@@ -22,12 +22,11 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora import Problems, open_corpus
+from lookalike.corpora.base import limited
 from lookalike.corpora.formats import json_array, lines, parquet
-from lookalike.corpora.formats.delimited import DelimitedCorpus
-from lookalike.corpora.formats.duck import limited
+from lookalike.corpora.formats.delimited import DelimitedCorpus, Records
 from lookalike.corpora.formats.json_array import JsonArrayCorpus
-from lookalike.corpora.formats.parquet_pages import measure_pages
-from lookalike.corpora.formats.records import Records
+from lookalike.corpora.formats.parquet_layout import measure_pages
 from lookalike.dedup import context
 from lookalike.dedup import read as reading
 from lookalike.errors import ArgumentError, DocumentError, FileError

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.corpora import Problems
 from lookalike.corpora.formats import lines
+from lookalike.corpora.formats.delimited import Records
 from lookalike.corpora.formats.lines import Lines, line_batches
-from lookalike.corpora.formats.records import Records
 
 bytes_with_marks = st.lists(st.sampled_from([b"a", b"b,", b'"', b"\n", b"\r", b"\r\n"])).map(
     b"".join

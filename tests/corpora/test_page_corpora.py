@@ -18,8 +18,8 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora import Problems, open_corpus
+from lookalike.corpora.base import limited
 from lookalike.corpora.filters import Filters, without_urls
-from lookalike.corpora.formats.duck import limited
 from support.refusals import refused
 from support.web_pages import crawl, page, response
 

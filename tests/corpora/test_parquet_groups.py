@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.corpora import Problems, open_corpus, write_corpus
-from lookalike.corpora.formats.duck import limited
-from lookalike.corpora.formats.parquet_groups import write_groups
+from lookalike.corpora.base import limited
+from lookalike.corpora.formats.parquet_layout import write_groups
 
 VALUES = {
     "text": st.none() | st.text(max_size=20),

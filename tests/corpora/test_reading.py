@@ -24,9 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.corpora import Problems, format_of, open_corpus, write_corpus
+from lookalike.corpora import Problems, format_of, open_corpus, tables, write_corpus
 from lookalike.corpora.encodings import Encodings
-from lookalike.corpora.formats import json_lines, lines, parquet, tables
+from lookalike.corpora.formats import json_lines, lines, parquet
 
 Rows = list[dict[str, Any]]
 ROWS: Rows = [

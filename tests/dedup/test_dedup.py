@@ -154,7 +154,7 @@ def test_threads_and_batches_change_nothing(
     check(expected, texts)
     for module, name, size in [
         ("lookalike.corpora.formats.lines", "BATCH_BYTES", 700),
-        ("lookalike.corpora.formats.tables", "BATCH_ROWS", 7),
+        ("lookalike.corpora.tables", "BATCH_ROWS", 7),
         ("lookalike.dedup.sign", "_AT_A_TIME", 11),
         ("lookalike.dedup.pairs.verify", "_PAIRS_AT_A_TIME", 3),
         ("lookalike.dedup.pairs.verify", "_BYTES_AT_A_TIME", 2000),

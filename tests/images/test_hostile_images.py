@@ -15,7 +15,7 @@ from PIL import Image
 
 import lookalike as la
 from lookalike.images.formats import FORMATS, SUFFIXES, is_image
-from lookalike.storage.plain_files import open_plain
+from lookalike.storage.files import open_plain
 
 WRITTEN = ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "AVIF", "JPEG2000", "ICO", "PPM")
 

@@ -11,8 +11,8 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.collection.care.transfer import import_documents
 from lookalike.corpora import Problems, open_corpus
+from lookalike.pages import Page, RawPage
 from lookalike.pages.marks import has_marks, split_marks, without_marks
-from lookalike.pages.page import Page, RawPage
 from lookalike.pages.workers import read_pages
 from support.web_pages import crawl, page, response
 

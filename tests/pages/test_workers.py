@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import processes
-from lookalike.pages import Page, PageLimits, RawPage, Refused
-from lookalike.pages.limits import nesting
+from lookalike.pages import Page, PageLimits, RawPage, Refused, nesting
 from lookalike.pages.workers import read_pages
 from support.web_pages import page
 

@@ -15,7 +15,7 @@ import pytest
 import lookalike as la
 from lookalike.dedup.work_folder import WorkFolder
 from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
-from lookalike.storage.unfinished import unfinished
+from lookalike.storage.files import unfinished
 
 ROWS = np.arange(80, dtype=np.uint8).reshape(10, 8)
 

@@ -16,7 +16,7 @@ import xxhash
 
 import lookalike as la
 from lookalike.indexes import open_index
-from lookalike.storage import mapped, open_container, write_container
+from lookalike.storage import container, open_container, write_container
 from support import oracle
 
 HEADER = 64
@@ -367,16 +367,16 @@ def test_damaged_signatures_are_not_handed_out(tmp_path: Path) -> None:
 def test_checksums_of_ranges_on_threads(
     tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped, "_PIECE", 8192)
-    monkeypatch.setattr(mapped, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(mapped, "thread_count", lambda threads_: threads)
+    monkeypatch.setattr(container, "_PIECE", 8192)
+    monkeypatch.setattr(container, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(container, "thread_count", lambda threads_: threads)
     data = np.random.default_rng(0).integers(0, 256, 100_000, dtype=np.uint8).tobytes()
     (tmp_path / "file").write_bytes(data)
     ranges = [(0, 100_000), (0, 0), (4096, 8192), (4096, 8193), (100_000, 0), (99_999, 1), (5, 90)]
     with open(tmp_path / "file", "rb") as file:
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     for _ in range(20):
-        found = mapped.checksums(mapping, ranges)
+        found = container.checksums(mapping, ranges)
         assert found == [checksum(data[begin : begin + length]) for begin, length in ranges]
 
 

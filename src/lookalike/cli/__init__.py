@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 
 from lookalike import __version__
-from lookalike.cli.command import Subparsers, command
-from lookalike.cli.parser import WRONG_USAGE, Parser, wrong_usage
-from lookalike.cli.terminal.output import (
+from lookalike.cli.parser import WRONG_USAGE, Parser, Subparsers, command, wrong_usage
+from lookalike.cli.signals import orderly_end
+from lookalike.cli.terminal import (
     flush_output,
     forget,
     forget_if_broken,
@@ -25,9 +25,8 @@ from lookalike.cli.terminal.output import (
     take_every_character,
     warn,
 )
-from lookalike.cli.terminal.signals import orderly_end
 from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
-from lookalike.storage.unfinished import remove_unfinished
+from lookalike.storage.files import remove_unfinished
 
 __all__ = ["COMMANDS", "command_line", "main"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from lookalike.checks import whole_number
-from lookalike.cli.command import add_json, add_number, add_switch
-from lookalike.cli.options.sizes import number
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.checks import item_count, whole_number
+from lookalike.cli.parser import add_json, add_number, add_switch
+from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError
 from lookalike.planning.words import table
 
@@ -37,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_switch(parser, "--gpu", "what to measure: a CUDA card")
     parser.add_argument(
         "--count",
-        type=number,
+        type=item_count,
         default=COUNT,
         metavar="N",
         help="signatures of 1024 bits; a fifth as many of 64, a fiftieth for pairs "

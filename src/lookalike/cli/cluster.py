@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
+    add_filters,
     add_settings,
     add_threads,
     check_folder,
     check_not_read,
     corpus_of,
+    filters_of,
     settings_of,
 )
-from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora import check_table_target
-from lookalike.corpora.targets import check_outside
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.errors import ArgumentError
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.weights import WEIGHT_KINDS
@@ -124,7 +124,7 @@ def run(options: argparse.Namespace) -> None:
         check_table_target(options.output)
     for path in outputs:
         check_folder(path)
-        check_outside(corpus, path)
+        check_outside_folder(corpus.root, path)
         check_replaceable(path)
     check_not_read("-o", options.output, corpus.files)
     check_not_read("--report", options.report, corpus.files)

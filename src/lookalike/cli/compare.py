@@ -6,20 +6,19 @@ import argparse
 from pathlib import Path
 
 from lookalike.checks import whole_number
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
+    PAGE_OPTIONS,
     add_corpus_options,
     add_settings,
     add_threads,
     corpus_of,
     settings_of,
 )
-from lookalike.cli.options.pages import PAGE_OPTIONS
-from lookalike.cli.terminal.marked import add_color, say_marked
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import add_color, say, say_json, say_marked
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
-from lookalike.corpora.columns import Columns, columns_for, find_columns
-from lookalike.corpora.lookup import find_documents, read_document
+from lookalike.corpora.columns import Columns, columns_for, find_columns, find_documents
+from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lookalike.cli.terminal.output import say
+from lookalike.cli.terminal import say
 
 SHELLS = ("bash", "zsh", "fish")
 

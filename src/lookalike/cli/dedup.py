@@ -13,8 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import whole_number
-from lookalike.cli.command import add_switch
+from lookalike.checks import byte_count, whole_number
 from lookalike.cli.dedup_media import (
     add_dropped,
     add_kind,
@@ -25,30 +24,36 @@ from lookalike.cli.dedup_media import (
 )
 from lookalike.cli.dedup_spark import engine_of, run_on_spark
 from lookalike.cli.dedup_vectors import run_on_vectors
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
+    add_filters,
     add_settings,
     add_threads,
     check_folder,
     check_not_read,
     check_settings,
     corpus_of,
-    settings_of,
-)
-from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.options.sizes import byte_count
-from lookalike.cli.options.uploads import output_name, publish, uploads_of
-from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import (
-    check_read_once,
     corpus_of_input,
+    filters_of,
+    output_name,
+    publish,
+    settings_of,
+    uploads_of,
+)
+from lookalike.cli.parser import add_switch
+from lookalike.cli.terminal import (
+    check_read_once,
     is_standard,
+    progress_bars,
+    say,
+    say_json,
     standard_output,
+    warn,
+    warn_left_out,
 )
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.corpora.opening import with_old_pages
-from lookalike.corpora.targets import check_outside
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DEVICES, DedupResult, dedup
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
@@ -354,7 +359,7 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
     for path in paths:
         check_folder(path)
         if path is not options.output:
-            check_outside(corpus, path)
+            check_outside_folder(corpus.root, path)
     if any(_are_same(*two) for two in combinations(paths, 2)):
         raise ArgumentError("two outputs have the same name; give each its own")
     _check_inputs_stay(options, corpus, old)

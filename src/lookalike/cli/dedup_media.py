@@ -11,16 +11,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.command import Group, add_switch
-from lookalike.cli.options.arguments import check_folder, check_not_read, typed_settings
-from lookalike.cli.options.uploads import output_name, publish
-from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import is_standard
+from lookalike.checks import is_address
+from lookalike.cli.options import check_folder, check_not_read, output_name, publish, typed_settings
+from lookalike.cli.parser import Group, add_switch
+from lookalike.cli.terminal import is_standard, progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora import check_table_target
-from lookalike.corpora.formats.names import expand_paths
-from lookalike.corpora.remote import is_address
-from lookalike.corpora.targets import check_outside_folder
+from lookalike.corpora.opening import expand_paths
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.media.job import run_media_job
 from lookalike.dedup.media.kinds import DOCUMENTS, KINDS, kind_of, medium_of
 from lookalike.dedup.media.medium import Problem

@@ -6,9 +6,8 @@ import argparse
 import re
 import time
 
-from lookalike.cli.options.arguments import settings_of
-from lookalike.cli.options.pages import filters_of
-from lookalike.cli.terminal.output import say, say_json, warn
+from lookalike.cli.options import filters_of, settings_of
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.summary import criterion, share_text, size_text
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said

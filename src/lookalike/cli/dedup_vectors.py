@@ -8,11 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lookalike.cli.options.arguments import check_folder, check_not_read, corpus_of, typed_settings
-from lookalike.cli.options.uploads import publish
-from lookalike.cli.terminal.output import say, say_json, warn
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import is_standard, standard_output
+from lookalike.cli.options import check_folder, check_not_read, corpus_of, publish, typed_settings
+from lookalike.cli.terminal import is_standard, progress_bars, say, say_json, standard_output, warn
 from lookalike.corpora import check_table_target, check_target
 from lookalike.dedup.embeddings.job import THRESHOLD, dedup_vectors
 from lookalike.errors import ArgumentError, Said

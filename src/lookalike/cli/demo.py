@@ -6,9 +6,8 @@ import argparse
 import sysconfig
 from pathlib import Path
 
-from lookalike.cli.options.arguments import check_not_read
-from lookalike.cli.terminal.output import say
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.options import check_not_read
+from lookalike.cli.terminal import progress_bars, say
 from lookalike.dedup import DedupResult, dedup
 from lookalike.dedup.report.samples import largest_clusters
 from lookalike.errors import FileError

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lookalike import __version__
-from lookalike.checks import share, whole_number
-from lookalike.cli.command import add_json, add_number, add_switch
-from lookalike.cli.options.sizes import byte_count
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.checks import byte_count, share, whole_number
+from lookalike.cli.parser import add_json, add_number, add_switch
+from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError, Said
 from lookalike.evaluation import (
     Evaluation,

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.arguments import add_threads, check_folder, check_not_read
-from lookalike.cli.options.saving import save_built
-from lookalike.cli.options.sizes import byte_count
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.checks import byte_count
+from lookalike.cli.options import add_threads, check_folder, check_not_read, save_built
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import say, say_json
 from lookalike.cli.vectors.index import add_vector_options, are_vectors, run_on_vectors
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from lookalike.cli.command import add_json
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.cli.parser import add_json
+from lookalike.cli.terminal import say, say_json
 from lookalike.signatures import kernels
 
 PURPOSE = "list the distance kernels and say which one is in use"

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
-from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.finding.answers import Found, Lines
-from lookalike.cli.options.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.options import add_threads, check_folder, check_not_read
 from lookalike.cli.options.queries import check_flips, needs_weights, no_weights
-from lookalike.cli.terminal.output import say, warn
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import progress_bars, say, warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.indexes import Index, Matches, SignatureFile
 from lookalike.indexes.base import DEFAULT_LIMIT

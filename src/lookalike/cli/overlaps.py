@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
     add_threads,
     check_folder,
@@ -18,9 +17,8 @@ from lookalike.cli.options.arguments import (
     corpus_of,
     warn_read,
 )
-from lookalike.cli.terminal.output import say, say_json
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import is_standard
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import is_standard, progress_bars, say, say_json
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import whole_number
-from lookalike.cli.command import Group, add_switch
-from lookalike.cli.terminal.output import say, say_json, warn
+from lookalike.cli.parser import Group, add_switch
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.corpora import write_table
 from lookalike.corpora.base import pa
 from lookalike.dedup import DedupSettings, PairClusters, cluster_pairs

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import share, thread_count, whole_number
-from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.finding.origin import Origin, add_origin
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_threads,
     add_threshold,
     check_folder,
@@ -29,9 +28,11 @@ from lookalike.cli.pair_clusters import (
     clusters_of_index,
     show_clusters,
 )
-from lookalike.cli.terminal.output import say, say_json
-from lookalike.corpora import format_of, open_corpus, write_table
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import say, say_json
+from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
+from lookalike.corpora.formats import is_table
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
@@ -42,7 +43,6 @@ from lookalike.signatures.estimates import expected_distance
 from lookalike.signatures.methods import METHODS, Method
 
 _AT_A_TIME = 1 << 16
-_FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
 
 _SIMILARITY = 0.8
 _SIGNERS = {name: Method.of(name).signer for name in METHODS}
@@ -139,14 +139,14 @@ def run(options: argparse.Namespace) -> None:
     """Find the pairs, and write or print them."""
     check_cluster_options(options)
     recall = None if options.recall is None else share("recall", options.recall)
-    given = format_of(options.signatures) in _FORMATS
+    given = is_table(options.signatures)
     if given:
         _check_given(options)
     elif options.radius is None and options.threshold is None:
         options.refuse("one of the arguments --radius --threshold is required")
     limit = whole_number("limit", options.limit, at_least=0)
     if options.output is not None:
-        if format_of(options.output) not in _FORMATS:
+        if not is_table(options.output):
             raise ArgumentError(
                 Said("output"),
                 f" is {options.output}; expected a name that ends in .csv, .tsv, .jsonl, .json "

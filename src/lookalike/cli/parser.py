@@ -1,18 +1,21 @@
-"""What was typed, and what to say where it cannot be understood: two lines, and exit status 2.
+"""How commands are declared, and what is said where what was typed cannot be understood.
 
-The first line says what is wrong, and what may have been meant; the second where to look it up.
+That is two lines, and exit status 2. The first line says what is wrong, and what may have been
+meant; the second where to look it up.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NoReturn, TypeAlias
 
-from lookalike.cli.terminal.output import say
+from lookalike.cli.terminal import say
+from lookalike.errors import ArgumentError
 from lookalike.features.choice import typed_lengths
-from lookalike.shown import shown, shown_lines
+from lookalike.registry import Registry
+from lookalike.shown import shown
 from lookalike.suggestions import nearest_word
 
 WRONG_USAGE = 2
@@ -123,7 +126,9 @@ class Parser(argparse.ArgumentParser):
         expected = _EXPECTED.get(action.type)
         try:
             return super()._get_value(action, arg_string)
-        except argparse.ArgumentError:
+        except argparse.ArgumentError as error:
+            if isinstance(error.__context__, ArgumentError):  # argparse hides what it says
+                self.error(f"{_name(action)}: {error.__context__}")
             if expected is None:  # then its type has said what it expects
                 raise
             self.error(f"{_name(action)} is {arg_string!r}; expected {expected}")
@@ -138,7 +143,8 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        super()._print_message(shown_lines(message), file)
+        # Not as argparse does it, which hides that nothing could be written.
+        say(message, end="", file=file or sys.stderr)
 
 
 def _name(action: argparse.Action) -> str:
@@ -147,3 +153,61 @@ def _name(action: argparse.Action) -> str:
 
 def _asked(word: str | None) -> str:
     return "" if word is None else f"; did you mean {word}?"
+
+
+def add_switch(group: Group, name: str, help: str) -> None:
+    """Declare an option that is off unless it is given."""
+    group.add_argument(name, action="store_true", help=help)
+
+
+def add_json(group: Group, help: str = "print what was done as JSON") -> None:
+    """Declare that what is printed is for a program."""
+    add_switch(group, "--json", help)
+
+
+def add_number(
+    group: Group, name: str, help: str, *, default: int | None = None, metavar: str = "N"
+) -> None:
+    """Declare an option that is a whole number; its help says the default, if there is one."""
+    told = help if default is None else f"{help} (default {default})"
+    group.add_argument(name, type=int, default=default, metavar=metavar, help=told)
+
+
+def command(
+    commands: Subparsers,
+    name: str,
+    run: Callable[[argparse.Namespace], None] | None,
+    purpose: str,
+    description: str,
+    details: str,
+) -> Parser:
+    """Declare a command; lines of its description and details are shown as they are."""
+    parser = commands.add_parser(
+        name,
+        help=purpose,
+        description=description,
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+class RegisteredNames(Collection[str]):
+    """The names of a registry as choices of an option; entries of other packages are allowed."""
+
+    def __init__(self, registry: Registry[Any]) -> None:
+        self._registry = registry
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._registry
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._registry.names())
+
+    def __len__(self) -> int:
+        return len(self._registry.names())
+
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
+Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser

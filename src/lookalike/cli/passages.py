@@ -7,20 +7,25 @@ import sys
 from pathlib import Path
 
 from lookalike.checks import whole_number
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
     add_threads,
     corpus_of,
     warn_read,
 )
-from lookalike.cli.terminal.marked import add_color, say_marked
-from lookalike.cli.terminal.output import say, say_json
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import check_read_once, is_standard
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import (
+    add_color,
+    check_read_once,
+    is_standard,
+    progress_bars,
+    say,
+    say_json,
+    say_marked,
+)
 from lookalike.compare.texts import word_diff
 from lookalike.corpora.encodings import NotText, check_encoding, utf8_of
-from lookalike.corpora.lookup import read_document
+from lookalike.corpora.opening import read_document
 from lookalike.errors import DocumentError, FileError
 from lookalike.excerpts.finding import COMMON, CONTEXT, GAP, LEAST, PIECE, passages
 from lookalike.excerpts.results import Passage, Passages, word_places

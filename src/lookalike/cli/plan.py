@@ -8,9 +8,9 @@ import math
 from pathlib import Path
 
 from lookalike import __version__
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.sizes import byte_count, number
-from lookalike.cli.terminal.output import say
+from lookalike.checks import byte_count, item_count
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import say
 from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
 from lookalike.planning import Plan, plan
@@ -61,7 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--count",
-        type=number,
+        type=item_count,
         metavar="N",
         help="signatures in the collection (default: as many as there are in the file)",
     )
@@ -89,7 +89,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--queries",
-        type=number,
+        type=item_count,
         metavar="N",
         help="how many queries there will be; then building counts too",
     )

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import whole_number
-from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.finding.origin import Origin, add_origin
 from lookalike.cli.finding.queries import Queries, queries_of, take_files
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
+    add_strip_urls,
     add_threads,
     add_threshold,
     radius_of,
 )
-from lookalike.cli.options.pages import add_strip_urls
 from lookalike.cli.options.queries import (
     add_flip_options,
     add_mask,
@@ -31,7 +30,8 @@ from lookalike.cli.options.queries import (
     needs_weights,
     warn_masked,
 )
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import warn
 from lookalike.cli.vectors.files import holds_vectors
 from lookalike.cli.vectors.search import (
     add_vector_options,

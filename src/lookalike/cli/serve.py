@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.checks import optional_module
-from lookalike.cli.command import add_switch
-from lookalike.cli.terminal.output import flush_output, forget, say
-from lookalike.cli.terminal.signals import leave_to_thread
+from lookalike.cli.parser import add_switch
+from lookalike.cli.signals import leave_to_thread
+from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.guard.keys import make_key
 from lookalike.service.settings import ServeSettings, setting_options
 from lookalike.shown import shown
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.storage.files import temporary_folder
 
 PURPOSE = "serve collections over HTTP, with a page to look at them"
 DESCRIPTION = (

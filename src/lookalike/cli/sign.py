@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import thread_count
-from lookalike.cli.command import add_switch
 from lookalike.cli.dedup_media import (
     add_hash,
     add_kind,
@@ -22,31 +21,32 @@ from lookalike.cli.dedup_media import (
     tell_kind,
     warn_problems,
 )
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
+    add_filters,
     add_settings,
     add_threads,
     check_folder,
     check_not_read,
     check_settings,
     corpus_of,
+    filters_of,
     settings_fields,
     settings_of,
     warn_read,
 )
-from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.terminal.output import say, say_json
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.parser import add_switch
+from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.corpora.columns import columns_for, find_columns
 from lookalike.corpora.filters import filtered
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import (
     SIGNATURE_SUFFIXES,
     SignedCorpus,
     check_weighted,
     sign_corpus,
 )
-from lookalike.corpora.targets import check_outside_folder
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DedupSettings
 from lookalike.dedup.media.find import find_files
 from lookalike.dedup.media.images import ImageMedium

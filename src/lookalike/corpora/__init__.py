@@ -1,14 +1,19 @@
 """Where documents come from and where they go: files, folders, and tables in memory."""
 
 from lookalike.corpora.base import Corpus, Problems
-from lookalike.corpora.formats.names import FORMATS, format_of
+from lookalike.corpora.formats import FORMATS, Format, format_of
 from lookalike.corpora.opening import open_corpus
-from lookalike.corpora.targets import check_table_target, check_target
-from lookalike.corpora.writing import write_corpus, write_table
+from lookalike.corpora.writing import (
+    check_table_target,
+    check_target,
+    write_corpus,
+    write_table,
+)
 
 __all__ = [
     "FORMATS",
     "Corpus",
+    "Format",
     "Problems",
     "check_table_target",
     "check_target",

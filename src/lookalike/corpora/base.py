@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.checks import thread_count
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.lazy import LazyModule
 from lookalike.shown import brief, shown
@@ -20,7 +23,7 @@ from lookalike.suggestions import did_you_mean
 if TYPE_CHECKING:
     import pyarrow
 
-    from lookalike.corpora.spool import Spool
+    from lookalike.corpora.remote import Spool
 
 Rows: TypeAlias = "pyarrow.RecordBatch"
 """Some rows of a corpus, as Arrow holds them."""
@@ -29,7 +32,9 @@ BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
 """About how much of a corpus is held at a time; a longer row is held whole."""
 MAX_DOCUMENT = 256 << 20
-"""Bytes that a row may have unless told otherwise: a line, a file, a value of Parquet."""
+"""Bytes that a row may have by default: a line, a file, a value of Parquet."""
+MAX_PAGE = 16 << 20
+"""Bytes that a web page may have by default."""
 
 UNREADABLE = "unreadable pages"
 """What web pages are called that are left out."""
@@ -40,8 +45,15 @@ _EXAMPLES = 10
 _LONGEST_EXAMPLE = 500
 _NAMED = 3
 
+_ROWS_A_PIECE = 128
+
 Batch = TypeVar("Batch")
 
+Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
+"""Columns to add to the rows from one position to another."""
+
+_LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", default=(None, None))
+"""Bytes of memory, and threads."""
 
 pa = LazyModule("pyarrow", "reading and writing corpora")
 compute = LazyModule("pyarrow.compute", "reading and writing corpora")
@@ -60,6 +72,26 @@ def chosen_columns(batch: Any, columns: Sequence[str], kind: Any = None) -> Any:
     nulls, known = pa.nulls(len(batch), kind), set(batch.schema.names)
     found = [batch.column(name) if name in known else nulls for name in columns]
     return type(batch).from_arrays(found, names=list(columns))
+
+
+@contextmanager
+def limited(memory: int | None, threads: int | None) -> Iterator[None]:
+    """Bound the memory in bytes and the threads of reading and writing meanwhile."""
+    token = _LIMITS.set((memory, threads))
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+def limits() -> tuple[int | None, int | None]:
+    """Return the bytes of memory and the threads that are allowed; None: no limit is set."""
+    return _LIMITS.get()
+
+
+def reading_threads() -> int:
+    """Return the number of threads that reading and writing may use now."""
+    return thread_count(_LIMITS.get()[1])
 
 
 def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -119,7 +151,7 @@ class Problems:
         """
         self.files.append(shown(f"{file}: {reason}", _LONGEST_EXAMPLE))
         if kind is not None:
-            self.leave_out(kind, str(file), reason)
+            self.leave_out(kind, f"{file}", reason)
             return
         self.binary += 1
         if len(self.examples) < _EXAMPLES:
@@ -165,8 +197,8 @@ class Problems:
 
 def _append(files: list[str], file: Path) -> None:
     """Add the name of a file that may have been added last."""
-    if not files or files[-1] != str(file):
-        files.append(str(file))
+    if not files or files[-1] != f"{file}":
+        files.append(f"{file}")
 
 
 def _some(files: Sequence[str]) -> str:
@@ -190,6 +222,10 @@ class Corpus(ABC):
     """As people know it: a path, or "the list"."""
     format: str
     """One of `FORMATS`, or "table" for what is in memory."""
+    typed: bool = False
+    """Whether `read` yields values with types; else they are strings."""
+    fixed_columns: bool = False
+    """Whether the format decides which columns there are."""
     done: float = 0.0
     """How much of it the current reading has seen, between 0 and 1."""
     files: Sequence[Path] = ()
@@ -229,6 +265,20 @@ class Corpus(ABC):
         """Yield batches of all columns, with types."""
         return self.read(self.columns(), problems)
 
+    def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
+        """Return the rows at ascending positions, as Python has them; the corpus is read once."""
+        batches = self.rows(Problems(skip_bad))
+        return chosen_rows(
+            batches, positions, lambda batch, at: batch.take(arrow_positions(at)).to_pylist()
+        )
+
+    def copy_rows(self, rows: KeptRows, target: Path | BinaryIO) -> int | None:
+        """Write kept rows in the format of the corpus, as they are; return how many.
+
+        None: this corpus cannot do that, and a table has to be written.
+        """
+        return None
+
     @abstractmethod
     def identity(self) -> list[Any] | None:
         """Return what changes when the corpus does (names, sizes, times); None: cannot be told."""
@@ -260,3 +310,94 @@ class Corpus(ABC):
             return given
         folded = {column.lower(): column for column in reversed(columns)}
         return next((folded[guess] for guess in guesses if guess in folded), None)
+
+
+def chosen_rows(
+    batches: Iterator[Batch],
+    positions: NDArray[np.int64],
+    take: Callable[[Batch, NDArray[np.int64]], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Return what `take` makes of batches, each with those of ascending positions that it has."""
+    found: list[dict[str, Any]] = []
+    begin = 0
+    for batch in batches:
+        end = begin + len(batch)  # type: ignore[arg-type]
+        found += take(batch, positions[slice(*np.searchsorted(positions, [begin, end]))] - begin)
+        begin = end
+    return found
+
+
+@dataclass
+class KeptRows:
+    """The rows of a corpus that are to be kept, counted as they pass."""
+
+    corpus: Corpus
+    keep: NDArray[np.bool_] | None
+    added: Added | None
+    problems: Problems
+    identity: list[Any] | None
+    _position: int = 0
+
+    def __post_init__(self) -> None:
+        twice = sorted(set(self.added(0, 0)) & set(self.corpus.columns())) if self.added else []
+        if twice:
+            raise ArgumentError(
+                f"{self.corpus.name} has a column {twice[0]!r} already, which would be added; "
+                "rename it first"
+            )
+
+    def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Return which of the next `count` rows are kept, and the columns that are added to all."""
+        begin, end = self._position, self._position + count
+        self._position = end
+        if self.keep is not None and end > len(self.keep):
+            raise DocumentError(
+                f"{self.corpus.name} has more rows than when it was read before; it must not "
+                "change meanwhile"
+            )
+        chosen = np.arange(count) if self.keep is None else np.flatnonzero(self.keep[begin:end])
+        return chosen, self.added(begin, end) if self.added else {}
+
+    def finish(self) -> None:
+        """Check that the corpus is what it was, now that all of it has been read again."""
+        if self.keep is not None and self._position != len(self.keep):
+            raise DocumentError(
+                f"{self.corpus.name} has {self._position} rows, {len(self.keep)} when it was read "
+                "before; it must not change meanwhile"
+            )
+        if self.identity is not None:
+            self.corpus.check_identity(self.identity)
+
+    def tables(self) -> Iterator[Any]:
+        """Yield batches with all columns."""
+        for batch in self.corpus.rows(self.problems):
+            chosen, added = self.next(len(batch))
+            for name, values in added.items():
+                batch = batch.append_column(name, values)
+            yield from _only(batch, chosen)
+        self.finish()
+
+
+class RowsOfShard(KeptRows):
+    """Those of one file of several, which follow those of the files before it."""
+
+    def __init__(self, shard: Corpus, all_rows: KeptRows) -> None:
+        super().__init__(shard, all_rows.keep, all_rows.added, all_rows.problems, None)
+        self._all = all_rows
+
+    def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Count them among all."""
+        return self._all.next(count)
+
+    def finish(self) -> None:
+        """Leave it to the end of the last."""
+
+
+def _only(batch: Any, chosen: NDArray[np.int64]) -> Iterator[Any]:
+    """Yield these rows of a batch: as they lie, or copied where that would be many pieces."""
+    breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
+    if not len(chosen) or len(breaks) > len(chosen) // _ROWS_A_PIECE:
+        yield batch.take(arrow_positions(chosen))
+        return
+    for run in np.split(chosen, breaks):
+        yield batch.slice(int(run[0]), len(run))

@@ -1,13 +1,14 @@
-"""Which columns of a corpus are what: texts and ids."""
+"""Which columns of a corpus are what, texts and ids, and documents by their ids."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import Corpus, Rows, compute, pa
+from lookalike.corpora.base import Corpus, Problems, Rows, compute, pa
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.features import FeatureKind
 from lookalike.features.base import reads_links
@@ -16,6 +17,7 @@ TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description"
 ID_GUESSES = (
     "id", "_id", "doc_id", "docid", "document_id", "uid", "key", "path", "url", "file",
 )  # fmt: skip
+_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -129,3 +131,29 @@ def id_strings(column: Any, first_row: int) -> Any:
         rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
         strings = compute.coalesce(strings, rows.cast(pa.large_string()))
     return strings
+
+
+def find_documents(
+    corpus: Corpus, columns: Columns, wanted: Sequence[str], *, skip_bad: bool = False
+) -> list[str]:
+    """Return the texts of documents, by id or, without a column of ids, by row, counted from 0.
+
+    Of several with one id, the first. Reads no further than needed, and holds a batch at a time.
+    """
+    found: dict[str, str] = {}
+    examples: list[str] = []
+    rows = 0
+    for batch in corpus.read(columns.names, Problems(skip_bad)):
+        texts = text_strings(batch.column(0), columns.text, corpus)
+        ids = columns.ids(batch, rows)
+        examples += ids[: _EXAMPLES - len(examples)].to_pylist()
+        for name in wanted:
+            if name not in found and (at := compute.index(ids, name).as_py()) >= 0:
+                found[name] = texts[at].as_py() or ""
+        rows += len(batch)
+        if len(found) == len(set(wanted)):
+            return [found[name] for name in wanted]
+    missing = next(name for name in wanted if name not in found)
+    what = f"no document whose {columns.id!r} is" if columns.id else "no row"
+    shown = f"the first are {', '.join(map(repr, examples))}" if examples else "it is empty"
+    raise ArgumentError(f"{corpus.name} has {what} {missing!r} among {rows:,} documents; {shown}")

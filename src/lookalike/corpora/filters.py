@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lookalike.checks import flag, whole_number
 from lookalike.corpora.base import Corpus, Problems, Rows, arrow_positions, chosen_columns, pa
 from lookalike.corpora.columns import Columns, text_strings
-from lookalike.corpora.formats.tables import TableCorpus
+from lookalike.corpora.tables import TableCorpus
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.features import Words
 from lookalike.pages.extract import detect_language
@@ -114,6 +114,7 @@ class FilteredCorpus(Corpus):
         self.name, self.format, self.files = inner.name, inner.format, inner.files
         self.spool, self.root, self.notices = inner.spool, inner.root, inner.notices
         self.max_document = inner.max_document
+        self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
         self.page_text, self.marked_text = inner.page_text, inner.marked_text
         names = getattr(getattr(inner, "reading", None), "names", {})
         self._language: str | None = names.get("language")
@@ -151,6 +152,10 @@ class FilteredCorpus(Corpus):
         if not isinstance(self.inner, TableCorpus):
             raise DocumentError(f"{self.name} is no table")
         return self.inner.select(self.inner_rows(Problems(True))[positions])
+
+    def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
+        """Return the rows at ascending positions, as Python has them."""
+        return self.inner.rows_at(self.inner_rows(Problems(skip_bad))[positions], skip_bad)
 
     def _looked_at(self) -> list[str]:
         """Return the columns that decide."""

@@ -1,36 +1,33 @@
-"""From what the user gives to a corpus."""
+"""From what the user gives to a corpus: paths, patterns, folders, addresses, tables in memory."""
 
 from __future__ import annotations
 
+import fnmatch
+import glob
+import json
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import file_path, one_of
-from lookalike.corpora.base import Corpus
-from lookalike.corpora.encodings import Encodings, check_encoding
-from lookalike.corpora.folders import FolderCorpus
-from lookalike.corpora.formats.delimited import DelimitedCorpus
-from lookalike.corpora.formats.json_array import JsonArrayCorpus
-from lookalike.corpora.formats.json_lines import JsonLinesCorpus
-from lookalike.corpora.formats.names import FORMATS, expand_paths, format_of
-from lookalike.corpora.formats.parquet import ParquetCorpus
-from lookalike.corpora.formats.tables import TableCorpus
-from lookalike.corpora.formats.text_lines import TextLinesCorpus
-from lookalike.corpora.html_column import HtmlColumnCorpus
-from lookalike.corpora.page_files import PageFolderCorpus, is_page
-from lookalike.corpora.page_rows import describe
-from lookalike.corpora.remote import copy_files, is_address, keep_copies
-from lookalike.corpora.shards import several_formats, take_files
-from lookalike.corpora.splits import SplitsCorpus, is_splits
-from lookalike.errors import ArgumentError, Said
-from lookalike.pages.limits import PageLimits
-from lookalike.shown import brief, shown
-from lookalike.storage import is_folder
+from lookalike.checks import file_path, is_address, without_secret
+from lookalike.corpora.base import Corpus, Problems
+from lookalike.corpora.encodings import Encodings, NotText, check_encoding, is_binary, utf8_of
+from lookalike.corpora.formats import FORMATS, format_of
+from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
+from lookalike.pages import PageLimits
+from lookalike.shown import brief, counted, shown
+from lookalike.storage import is_folder, is_there
+from lookalike.suggestions import did_you_mean_file
 
-_NOT_TEXT = ("parquet", "warc")
-"""Formats whose text has an encoding of its own."""
+_ANY_FOLDERS = "**"
+_EXAMPLES = 3
+_DONE, _PART = "_SUCCESS", "part-"
+"""What Spark calls the file that says that all parts are there, and these."""
+_LONGEST_LINE = 1 << 26
+_BEGINNING = 8192
 
 
 def open_corpus(
@@ -55,15 +52,19 @@ def open_corpus(
     if html is not None or page_limits is not None:
         return with_pages(open_corpus(source, format, encoding=encoding), html, page_limits)
     if format is not None:
-        one_of("format", format, FORMATS)
+        FORMATS.get(format, "format")
     check_encoding(encoding)
     if isinstance(source, Corpus):
         if encoding is not None:
             raise ArgumentError(f"{source.name} is open already, so no encoding can be given")
         return source
     if is_address(source):
+        from lookalike.corpora.remote import copy_files
+
         copied, spool = copy_files(source)
-        return keep_copies(open_corpus(copied, format, encoding=encoding), spool, source)
+        corpus = open_corpus(copied, format, encoding=encoding)
+        corpus.spool, corpus.name = spool, without_secret(source)
+        return corpus
     if isinstance(source, str | os.PathLike):
         return _open_files(expand_paths([file_path("source", source)]), format, encoding)
     if isinstance(source, Sequence) and source and all(isinstance(one, Path) for one in source):
@@ -73,51 +74,35 @@ def open_corpus(
             f"encoding is {brief(encoding)}, and the source is a table in memory, whose text is "
             "decoded already; leave it out"
         )
+    from lookalike.corpora.tables import SplitsCorpus, TableCorpus, is_splits
+
     return SplitsCorpus(source) if is_splits(source) else TableCorpus(source)
 
 
 def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> Corpus:
-    encodings = Encodings(encoding)
-    named = [path for path in paths if not is_folder(path)]
+    named = {path for path in paths if not is_folder(path)}
     formats = {format or format_of(path) or "files" for path in named}
-    if len(formats) > 1 and formats != {"html", "files"}:
-        raise several_formats(list(formats))
-    if format is None and formats == {"html", "files"}:
-        return PageFolderCorpus(paths, encodings=encodings)
-    taken = take_files(paths, format)
-    if encoding is not None and taken.format in _NOT_TEXT:
+    taken = _Taken(paths, "files")
+    if formats != {"html", "files"}:
+        if len(formats) > 1:
+            raise _several_formats(formats)
+        taken = _take_files(paths, named, format)
+    kind = FORMATS[taken.format]
+    if encoding is not None and not kind.has_encoding:
         raise ArgumentError(
-            f"encoding is {brief(encoding)}, and {shown(taken.paths[0])} is {taken.format}, which "
+            f"encoding is {brief(encoding)}, and {shown(taken.paths[0])} is {kind.name}, which "
             "tells its own; leave it out"
         )
-    corpus = corpus_of_files(taken.paths, taken.format, encodings)
-    if format is None and taken.format == "files" and any(map(is_page, corpus.files)):
+    encodings = Encodings(encoding)
+    corpus = kind.open(taken.paths, encodings)
+    if format is None and kind.name == "files" and "html" in map(format_of, corpus.files):
+        from lookalike.corpora.formats.html import PageFolderCorpus
+
         corpus = PageFolderCorpus(taken.paths, encodings=encodings)
     corpus.notices = taken.notices
     if len(paths) == 1 and not named:
         corpus.root = paths[0]
     return corpus
-
-
-def corpus_of_files(paths: list[Path], only: str, encodings: Encodings) -> Corpus:
-    """Return the rows of files of one format, or files and folders with a document a file."""
-    if only == "files":
-        return FolderCorpus(paths, encodings)
-    if only == "html":
-        return PageFolderCorpus(paths, only_pages=True, encodings=encodings)
-    if only == "warc":
-        from lookalike.corpora.formats.warc import WarcCorpus
-
-        return WarcCorpus(paths)
-    if only == "jsonl":
-        return JsonLinesCorpus(paths, encodings)
-    if only == "json":
-        return JsonArrayCorpus(paths, encodings)
-    if only == "parquet":
-        return ParquetCorpus(paths)
-    if only == "text":
-        return TextLinesCorpus(paths, encodings)
-    return DelimitedCorpus(paths, only, encodings)
 
 
 def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:
@@ -131,12 +116,14 @@ def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> C
                 Said("html"),
                 " out, which names a column",
             )
+        from lookalike.corpora.formats.html import HtmlColumnCorpus
+
         return HtmlColumnCorpus(corpus, html, limits)
     reading = getattr(corpus, "reading", None)
     if reading is None or limits is None:
         raise ArgumentError(f"{corpus.name} has no web pages; leave page_limits out")
     reading.limits = limits
-    corpus.described = describe(limits) + corpus.described[len(describe(limits)) :]
+    corpus.described = [*reading.described(), *corpus.described[len(reading.described()) :]]
     return corpus
 
 
@@ -145,3 +132,277 @@ def with_old_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) 
     if corpus.page_text is not None:
         return corpus if limits is None else with_pages(corpus, None, limits)
     return with_pages(corpus, html, limits) if html in corpus.columns() else corpus
+
+
+def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
+    """Return the files and folders that paths and patterns stand for; a pattern's sorted by name.
+
+    A path that exists is itself, whatever characters it has.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if is_there(path):
+            found.append(path if isinstance(path, Path) else Path(path))
+            continue
+        matches = _matching_paths(str(path)) if glob.has_magic(str(path)) else []
+        if not matches:
+            pattern = ", and no file of that pattern" if glob.has_magic(str(path)) else ""
+            raise FileError(
+                f"{path}: there is no such file or folder{pattern}{did_you_mean_file(path)}"
+            )
+        found += matches
+    if not found:
+        raise ArgumentError("no input was given; expected a file, a folder or a pattern")
+    return found
+
+
+def _matching_paths(pattern: str) -> list[Path]:
+    """Return the files and folders that a pattern stands for, sorted by name.
+
+    `*`, `?` and `[...]` are those of a shell: hidden files are matched only by what begins with a
+    dot. `**` is any number of folders. Links to folders are followed, but one `**` enters no folder
+    twice, so links that lead in a circle come to an end. A folder that cannot be read is an error.
+    What lies in a folder that is among them comes with that, and not by itself as well.
+    """
+    path = Path(pattern)
+    parts = path.parts[1:] if path.anchor else path.parts
+    found = {Path(match) for match in _matching(path.anchor, parts)}
+    return sorted(one for one in found if found.isdisjoint(one.parents))
+
+
+def _matching(folder: str, parts: tuple[str, ...]) -> Iterator[str]:
+    """Yield what the parts of a path stand for in a folder; the empty one is the current one."""
+    if not parts:
+        yield folder
+        return
+    part, rest = parts[0], parts[1:]
+    if part == _ANY_FOLDERS:
+        for inner in _folders_below(folder):
+            yield from _matching(inner, rest)
+    elif glob.has_magic(part):
+        entries = _entries(folder, hidden=part.startswith("."))
+        for name in fnmatch.filter(entries, part):
+            if not rest or entries[name].is_dir():
+                yield from _matching(folder + name + os.sep * bool(rest), rest)
+    elif os.path.lexists(folder + part) and (not rest or Path(folder + part).is_dir()):
+        yield from _matching(folder + part + os.sep * bool(rest), rest)
+
+
+def _entries(folder: str, *, hidden: bool = False) -> dict[str, os.DirEntry[str]]:
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            return {one.name: one for one in entries if hidden or not one.name.startswith(".")}
+    except OSError as error:
+        raise FileError(
+            f"{folder}: this folder cannot be read ({error.strerror or error}), so its files would "
+            "be left out; let it be read, or give other patterns"
+        ) from error
+
+
+def _folders_below(folder: str) -> Iterator[str]:
+    """Yield a folder and all that lie in it at any depth: first as they lie, then through links."""
+    seen: set[tuple[int, int]] = set()
+    waiting, links = [folder], list[str]()
+    while waiting or links:
+        path = waiting.pop() if waiting else links.pop(0)
+        state = Path(path or os.curdir).stat()
+        if (state.st_dev, state.st_ino) in seen:
+            continue
+        seen.add((state.st_dev, state.st_ino))
+        yield path
+        for name, entry in sorted(_entries(path).items(), reverse=True):
+            if entry.is_dir():
+                (links if entry.is_symlink() else waiting).append(path + name + os.sep)
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """The files of a corpus, one after the other."""
+
+    paths: list[Path]
+    format: str
+    notices: tuple[str, ...] = ()
+    """What was left, if a folder has files of several kinds."""
+
+
+def _take_files(paths: Sequence[Path], named: set[Path], format: str | None) -> _Taken:
+    """Return what folders, and `named` files beside them, stand for.
+
+    Of a folder, the kind of files that has most bytes is taken: those of one format that comes in
+    shards, or all as documents, of the format "files" (then the paths are those given). A `.json`
+    or `.txt` in a folder is a document more often than a shard. Hidden files do not count. Files
+    that were named themselves, or a `format`, decide without weighing. Shards are in order of path.
+    """
+    kind = format or next((format_of(path) or "files" for path in paths if path in named), None)
+    if len(named) == len(paths) or (kind is not None and not FORMATS[kind].rows):
+        return _Taken(list(paths), kind or "files")
+    if format is None and kind is not None and not FORMATS[kind].shards:
+        raise _several_formats([kind, "files"])
+    found = {path: _visible(path) for path in paths if path not in named}
+    inside = [file for files in found.values() for file in files]
+    written = _kind_of_spark(inside) if kind is None else None
+    if written is not None:
+        inside = [file for file in inside if file.name.startswith(_PART)]
+        return _Taken(inside, written)
+    kind = kind or _heaviest(inside)
+    if kind == "files":
+        shards = [file for file in inside if _is_shard(file)]
+        return _Taken(list(paths), kind, (_as_documents(shards),) if shards else ())
+    chosen = {file for file in inside if format_of(file) == kind}
+    if format is not None and not chosen:  # the names of files may say nothing
+        chosen = {file for file in inside if format_of(file) is None}
+    if not chosen and not named:
+        raise FileError(
+            f"{paths[0]}: has no files of the format {kind!r}; expected some whose names say that "
+            "format, or nothing of any"
+        )
+    taken = [file for path in paths for file in found.get(path, [path])]
+    left = [file for file in inside if file not in chosen]
+    notices = (_left(len(chosen), len(named), left, kind),) if left else ()
+    return _Taken([file for file in taken if file in chosen or file in named], kind, notices)
+
+
+def _several_formats(formats: Iterable[str]) -> FormatError:
+    """Return the error for an input of more than one format."""
+    return FormatError(
+        f"the input has files of several formats ({', '.join(sorted(formats))}); give those of "
+        "one format at a time, or say which with ",
+        Said("format"),
+    )
+
+
+def _visible(folder: Path) -> list[Path]:
+    """Return the files of a folder, and of those in it, that are not hidden; sorted by path."""
+    from lookalike.corpora.formats.files import files_in
+
+    closed: list[OSError] = []
+    files = files_in(folder, closed)
+    if closed and any(map(_is_shard, files)):
+        raise FileError(
+            f"{closed[0].filename}: cannot be read ({closed[0].strerror}), so its files would be "
+            "left out; let it be read, or name the files"
+        )
+    return [
+        file
+        for file in files
+        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    ]
+
+
+def _kind_of_spark(files: Sequence[Path]) -> str | None:
+    """Return the format of the parts that Spark wrote, whose names do not tell it: lines of JSON
+    are called .json, and lines that stay as they are .txt. None: nothing of that sort.
+    """
+    parts = [file for file in files if file.name.startswith(_PART)]
+    others = {file.name for file in files if not file.name.startswith(_PART)}
+    formats = {format_of(file) for file in parts}
+    if others != {_DONE} or formats not in ({"text"}, {"json"}):
+        return None
+    from lookalike.corpora.formats.lines import line_batches
+
+    for file in parts:
+        beginning = next(line_batches(file, _LONGEST_LINE, Problems(True)), None)
+        if beginning is not None and len(beginning):
+            return "jsonl" if _is_object(beginning.lines[0].as_py()) else formats.pop()
+    return formats.pop()
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_shard(file: Path) -> bool:
+    kind = format_of(file)
+    return kind is not None and FORMATS[kind].shards
+
+
+def _heaviest(files: Sequence[Path]) -> str:
+    """Return the format of shards that has most bytes, or "files" if all others have more."""
+    sizes: Counter[str] = Counter()
+    for file in files:
+        try:
+            sizes[str(format_of(file)) if _is_shard(file) else "files"] += file.stat().st_size
+        except OSError as error:
+            raise FileError(f"{file}: cannot be read: {error.strerror}") from error
+    others = sizes.pop("files", 0)
+    heaviest = max(sizes, key=lambda kind: sizes[kind], default="files")
+    return heaviest if sizes[heaviest] >= others else "files"
+
+
+def _as_documents(shards: Sequence[Path]) -> str:
+    return (
+        f"took all files for a document each, {_some(shards)} with rows among them, because the "
+        "others have more bytes; for their rows, give them by themselves"
+    )
+
+
+def _left(inside: int, named: int, left: Sequence[Path], kind: str) -> str:
+    taken = f"took the rows of {counted(inside + named, f'{kind} file')} and left {_some(left)}"
+    if not inside:
+        return f"{taken}, all that the folder has; for these, give the folder by itself"
+    return f'{taken}; for a document a file, say --format files (in Python format="files")'
+
+
+def _some(files: Sequence[Path]) -> str:
+    """Return how many files, and the names of some."""
+    names = ", ".join(shown(file.name) for file in files[:_EXAMPLES])
+    more = ", ..." if len(files) > _EXAMPLES else ""
+    return f"{len(files):,} {'file' if len(files) == 1 else 'files'} ({names}{more})"
+
+
+def read_document(
+    path: Path,
+    most_bytes: int,
+    *,
+    page: bool | None = None,
+    links: bool = False,
+    encoding: str | None = None,
+) -> str:
+    """Return what a file says: the main text of a web page, or all of its text.
+
+    It is a page if its name says so, unless `page` does. With `links` they are marked, as a corpus
+    of pages has them for features that read links.
+    """
+    if not (format_of(path) == "html" if page is None else page):
+        return read_text(path, most_bytes, encoding)
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    from lookalike.corpora.formats.html import PageFolderCorpus
+
+    corpus = PageFolderCorpus([path], only_pages=True, encodings=Encodings(encoding))
+    problems = Problems()
+    column = corpus.marked_text if links else corpus.page_text
+    for batch in corpus.read([column], problems):
+        if len(batch):
+            return str(batch.column(0)[0].as_py())
+    raise DocumentError(
+        f"{problems.examples[0]}; the page is too much for its text to be found: save the text "
+        "that is meant to a file"
+    )
+
+
+def read_text(path: Path, most_bytes: int, encoding: str | None = None) -> str:
+    """Return a file's text; refuse binary files, and files larger than `most_bytes`."""
+    encoding = check_encoding(encoding)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_BEGINNING)
+            if not is_binary(data, encoding):
+                data += file.read(max(0, most_bytes + 1 - len(data)))
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(data) > most_bytes:
+        raise DocumentError(
+            f"{path} is larger than {most_bytes:,} bytes; cut it into parts, and compare these"
+        )
+    try:
+        return utf8_of(data, encoding)[0].decode()
+    except NotText as error:
+        hint = "" if error.binary else "; if it is, name its encoding with --encoding"
+        raise DocumentError(f"{path} {error}; expected text{hint}") from None

@@ -1,34 +1,37 @@
-"""Files that lie elsewhere, such as s3://bucket/crawl/: copied here first, because they are read
-more than once. Output for such an address is written here, and uploaded when it is complete.
+"""Input that is copied to disk before it is read, and output that is uploaded when complete.
+
+A corpus is read at least twice, so standard input and files at an address such as s3://bucket/crawl/
+are copied first. Output for an address is written to a local file and then uploaded.
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
+import weakref
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path, PosixPath, PurePosixPath
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, unquote
 
-from lookalike.checks import file_path
+import numpy as np
+
+from lookalike import _native
+from lookalike.checks import file_path, is_address, without_secret
 from lookalike.corpora.base import Corpus, pa
-from lookalike.corpora.formats.names import format_of
-from lookalike.corpora.spool import Spool
+from lookalike.corpora.formats import format_of
 from lookalike.errors import ArgumentError, FileError
 from lookalike.lazy import LazyModule
-from lookalike.storage import is_there
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.storage.files import temporary_folder
 
 file_systems = LazyModule("pyarrow.fs", "files that lie elsewhere")
 
-_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_PREFIX = "lookalike-input-"
+_COPIED = 1 << 20
 _QUERY = re.compile(r"\?[a-z_]+=[^?]*$")
 """What pyarrow is told besides, such as ?region=eu-west-1: not a pattern."""
-_SECRET = re.compile(r"//(?:[^/@]*|[^/@:]*:[^@?]*)@")
-"""Credentials; a secret key may contain a slash that should have been percent-encoded."""
 _WEB = ("http", "https", "ftp", "ftps")
 _FOLDER = "files"
 _OUTPUT = "lookalike-output-"
@@ -42,14 +45,98 @@ CONNECT_SECONDS, SILENT_SECONDS = 10.0, 20.0
 """How long a connection to S3 may take, and how long it may bring nothing."""
 
 
-def is_address(name: object) -> bool:
-    """Return whether a name is an address and no path, nor a file that happens to be called so."""
-    return isinstance(name, str) and bool(_ADDRESS.match(name)) and not is_there(name)
+class CopiedPath(PosixPath):
+    """The path of a copy, which messages name by where it was copied from."""
+
+    origin: str | None = None
+
+    def __format__(self, spec: str) -> str:
+        return format(self.origin or str(self), spec)
 
 
-def without_secret(text: str) -> str:
-    """Return a text in which the credentials of addresses are masked."""
-    return _SECRET.sub("//***@", text)
+class Spool:
+    """A folder of copies, which goes with the last that knows it, or with the process."""
+
+    def __init__(self, within: Path | None = None) -> None:
+        self._content: dict[Path, tuple[list[Any], list[int]]] = {}
+        try:
+            if within is not None:
+                within.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{within}: cannot work here: {error.strerror}") from error
+        left = ExitStack()
+        self.folder = left.enter_context(temporary_folder(_PREFIX, within))
+        self._finish = weakref.finalize(self, left.close)
+
+    def copy(
+        self, stream: BinaryIO, name: str, beginning: bytes = b"", origin: str | None = None
+    ) -> Path:
+        """Keep what comes out of a stream, after its beginning, which has been read.
+
+        Messages about the copy name its `origin`.
+        Errors of the stream are raised as they are: the caller knows what it reads.
+        """
+        path = CopiedPath(self.folder / name)
+        path.origin = origin
+        checksum, size = _native.Xxh64(), 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "wb") as file:
+                data = beginning or _next_of(stream)
+                while data:
+                    file.write(data)
+                    checksum.add(np.frombuffer(data, np.uint8))
+                    size += len(data)
+                    data = _next_of(stream)
+        except _Unread as error:
+            raise error.reason from None
+        except OSError as error:
+            raise FileError(
+                f"{name} cannot be kept in {self.folder}: {error.strerror or error}; it is read "
+                "twice, so there has to be room for it: let --work, or TMPDIR, name another folder"
+            ) from error
+        self._content[path] = [name, size, checksum.value()], _state(path)
+        return path
+
+    def close(self) -> None:
+        """Remove the copies now: nothing needs them."""
+        self._finish()
+
+    def identity(self, path: Path) -> list[Any] | None:
+        """Return what is in a copy, wherever and whenever it was made; None if it is none of ours,
+        or not what it was.
+        """
+        content, state = self._content.get(path, ([], []))
+        return content if content and _state(path) == state else None
+
+
+class _Unread(Exception):
+    """A stream that cannot be read, which says nothing of where it is copied to."""
+
+    def __init__(self, reason: OSError) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _next_of(stream: BinaryIO) -> bytes:
+    try:
+        return some_of(stream)
+    except OSError as error:
+        raise _Unread(error) from error
+
+
+def some_of(stream: BinaryIO) -> bytes:
+    """Return what has come; of a pipe, without waiting for more."""
+    data: bytes = getattr(stream, "read1", stream.read)(_COPIED)
+    return data
+
+
+def _state(path: Path) -> list[int]:
+    try:
+        state = path.stat()
+    except OSError:
+        return []
+    return [state.st_size, state.st_mtime_ns, state.st_ino]
 
 
 def copy_files(address: str) -> tuple[Path, Spool]:
@@ -206,7 +293,7 @@ def _names_a_file(path: str) -> bool:
 
 def _place(address: str) -> tuple[str, str]:
     """Return the server that an address names, or nothing, and its bucket and key."""
-    path, _, query = _SECRET.sub("//", address).partition("://")[2].partition("?")
+    path, _, query = without_secret(address, "//").partition("://")[2].partition("?")
     server = parse_qs(query).get("endpoint_override", [""])[-1]
     return server, re.sub("/+", "/", unquote(path)).rstrip("/")
 
@@ -234,13 +321,6 @@ def _bounded(files: Any) -> Any:
         settings["allow_delayed_open"] = True
     retries = file_systems.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
     return kind(**settings, retry_strategy=retries)
-
-
-def keep_copies(corpus: Corpus, spool: Spool, address: str) -> Corpus:
-    """Let copies stay as long as the corpus does, which is known by its address."""
-    corpus.spool = spool
-    corpus.name = without_secret(address)
-    return corpus
 
 
 def _found(files: Any, path: str) -> Iterator[tuple[str, str, int | None]]:

@@ -1,46 +1,44 @@
-"""Writing rows of a corpus, or any table, to a file: whole or not at all."""
+"""Writing rows of a corpus, or any table, to a file: where it may go, then whole or not at all."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import BATCH_BYTES, Corpus, Problems, Rows, arrow_positions, pa
-from lookalike.corpora.encodings import UTF8, EncodedOutput, Encodings
+from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Rows, RowsOfShard, pa
+from lookalike.corpora.encodings import UTF8, Encodings
 from lookalike.corpora.filters import unfiltered
-from lookalike.corpora.folders import FolderCorpus
-from lookalike.corpora.formats.delimited import DelimitedCorpus
-from lookalike.corpora.formats.duck import connection, duckdb_errors, first_line, quoted, streamed
-from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.formats.json_array import JsonArrayCorpus
-from lookalike.corpora.formats.json_lines import JsonLinesCorpus
-from lookalike.corpora.formats.lines import open_text
-from lookalike.corpora.formats.names import compression_of, format_of
-from lookalike.corpora.formats.parquet import ParquetCorpus, write_parquet
-from lookalike.corpora.formats.text_lines import TextLinesCorpus
-from lookalike.corpora.kept_rows import Added, KeptRows, RowsOfShard
-from lookalike.corpora.opening import corpus_of_files
-from lookalike.corpora.targets import (
+from lookalike.corpora.formats import (
+    FORMATS,
+    FileCorpus,
+    Output,
     Target,
-    check_table_target,
-    check_target,
-    is_folder_of_shards,
-    target_format,
+    compression_of,
+    format_of,
+    format_suffix,
+    is_table,
+    open_target,
+    table_suffixes,
 )
-from lookalike.errors import FileError
-from lookalike.storage import whole_file, whole_folder
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.storage import check_replaceable, is_there, same_file, whole_file, whole_folder
+from lookalike.storage.files import temporary_folder
+
+__all__ = [
+    "check_outside_folder",
+    "check_table_target",
+    "check_target",
+    "target_format",
+    "write_corpus",
+    "write_table",
+]
 
 _PREFIX = "lookalike-rows-"
-_TYPED = {"jsonl": "json", "json": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}
 
 
 def write_corpus(
@@ -66,51 +64,51 @@ def write_corpus(
     check_target(corpus, path, annotated=added is not None, in_place=in_place)
     corpus, keep, added = unfiltered(corpus, keep, added, Problems(skip_bad))
     rows = KeptRows(corpus, keep, added, Problems(skip_bad), identity)
-    if isinstance(path, Path) and is_folder_of_shards(corpus, path):
-        return _write_shards(corpus, rows, path)
-    return _write_rows(corpus, rows, path)
+    if not isinstance(path, Path) or not _is_folder_of_shards(corpus, path):
+        return _write_rows(corpus, rows, path)
+    written = 0
+    with whole_folder(path) as folder:
+        for file in corpus.files:
+            encodings = corpus.encodings if isinstance(corpus, FileCorpus) else Encodings()
+            shard = FORMATS[corpus.format].open([file], encodings)
+            shard.max_document = corpus.max_document
+            target = folder / file.relative_to(corpus.root or "")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            written += _write_rows(shard, RowsOfShard(shard, rows), target)
+        rows.finish()
+    return written
 
 
 def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
     target = target_format(corpus, path)
-    same, added = target == corpus.format, rows.added
-    if isinstance(corpus, JsonLinesCorpus) and same:
-        return _write_lines(corpus, rows, path)
-    if isinstance(corpus, TextLinesCorpus) and same and added is None:
-        return _write_lines(corpus, rows, path)
-    if isinstance(corpus, JsonArrayCorpus) and same:
-        return _write_objects(corpus, rows, path)
-    if isinstance(corpus, FolderCorpus) and isinstance(path, Path) and same and added is None:
-        return _copy_files(corpus, rows, path)
-    delimiter, encoding = None, (UTF8, b"")
-    if isinstance(corpus, DelimitedCorpus) and target == corpus.format:
-        delimiter = corpus.delimiter
-        encoding = _encoding_of(corpus)
-    if isinstance(path, Path) and encoding[0] == UTF8:
-        compression = corpus.compression if isinstance(corpus, ParquetCorpus) else None
-        return write_table(rows.tables(), path, target, delimiter, compression)
+    like = corpus if target == corpus.format else None
+    copied = like.copy_rows(rows, path) if like is not None else None
+    if copied is not None:
+        return copied
+    text = like if isinstance(like, FileCorpus) and FORMATS[target].has_encoding else None
+    if isinstance(path, Path) and (text is None or text.encoding_of_output()[0] == UTF8):
+        return write_table(rows.tables(), path, target, like)
     with temporary_folder(_PREFIX) as folder:
         whole = folder / f"rows.{target}"
-        written = write_table(rows.tables(), whole, target, delimiter)
-        with open(whole, "rb") as made, _open_output(path, encoding) as file:
+        written = write_table(rows.tables(), whole, target, like)
+        opened = open_target(path) if text is None else text.open_output(path)
+        with open(whole, "rb") as made, opened as file:
             shutil.copyfileobj(made, file)
     return written
 
 
 def write_table(
-    batches: Iterator[Rows],
-    path: Path,
-    format: str | None = None,
-    delimiter: str | None = None,
-    compression: str | None = None,
+    batches: Iterator[Rows], path: Path, format: str | None = None, like: Corpus | None = None
 ) -> int:
-    """Write record batches of one schema to a file in the format its name tells.
+    """Write record batches of one schema to a file, in a format or that which its name tells.
 
-    `delimiter` is that of CSV, if not a comma; `compression` that of Parquet, if not Snappy.
+    `like` is the corpus whose rows these are, if it has the same format.
     """
     if format is None:
         check_table_target(path)
-    target = format or format_of(path) or ""
+    write = FORMATS[format or format_of(path) or ""].write
+    if write is None:
+        raise ArgumentError(f"{path}: a table cannot be written as {format!r}")
     written = 0
 
     def counted(batch: Any) -> Iterator[Any]:
@@ -123,182 +121,119 @@ def write_table(
     with whole_file(path) as temporary:
         first = next(batches, None)
         schema = first.schema if first is not None else pa.schema([("text", pa.string())])
-        if target == "parquet":
-            try:
-                write_parquet(counted(first), schema, temporary, compression)
-            except (OSError, pa.ArrowException) as error:
-                raise FileError(f"{path} cannot be written: {error}") from error
-        else:
-            options = _copy_options(target, path, delimiter)
-            _copy_by_duckdb(counted(first), schema, path, options, temporary)
+        write(counted(first), schema, Output(path, temporary, compression_of(path), like))
     return written
 
 
-def _copy_by_duckdb(
-    batches: Iterator[Any], schema: Any, path: Path, options: str, temporary: Path
-) -> None:
-    half = [at for at, kind in enumerate(schema.types) if pa.types.is_float16(kind)]
-    for at in half:  # which DuckDB does not know
-        schema = schema.set(at, schema.field(at).with_type(pa.float32()))
-    if half:
-        batches = (batch.cast(schema) for batch in batches)
-    with connection() as database:
-        try:
-            with streamed(database, "rows_to_write", schema, batches):
-                database.execute(
-                    f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} ({options})"
-                )
-        except duckdb_errors() as error:
-            raise FileError(f"{path} cannot be written: {first_line(error)}") from error
+def target_format(corpus: Corpus, target: Target) -> str:
+    """Return the format that rows of a corpus are written in: by the name, or else their own."""
+    own = corpus.format
+    if own != "table" and not FORMATS[own].is_written:
+        own = "jsonl"
+    if not isinstance(target, Path):
+        return "jsonl" if corpus.page_text is not None and own == "files" else own
+    return format_of(target) or own
 
 
-def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path: Target) -> int:
-    """Write lines as they are, each with an end; objects get the added keys."""
-    written = 0
-    is_json = isinstance(corpus, JsonLinesCorpus)
-    with _open_output(path, _encoding_of(corpus), is_json=is_json) as file:
-        for lines in corpus.lines(rows.problems):
-            chosen, added = rows.next(len(lines))
-            written += len(chosen)
-            if added:
-                keys = [{name: added[name][at].as_py() for name in added} for at in chosen.tolist()]
-                kept = lines.take(arrow_positions(chosen)).to_pylist()
-                file.write("".join(map(_extended, kept, keys)).encode())
-                continue
-            for run in _runs(lines, chosen):
-                file.write(run)
-            if len(chosen) and not lines[int(chosen[-1])].as_py().endswith("\n"):
-                file.write(b"\n")
-        rows.finish()
-    return written
-
-
-def _write_objects(corpus: JsonArrayCorpus, rows: KeptRows, path: Target) -> int:
-    written = 0
-    with _open_output(path, _encoding_of(corpus), is_json=True) as file:
-        for objects in corpus.objects(rows.problems):
-            chosen, added = rows.next(len(objects))
-            for at in chosen.tolist():
-                keys = {name: added[name][at].as_py() for name in added}
-                text = json.dumps({**objects[at], **keys}, ensure_ascii=False)
-                file.write((",\n" if written else "[\n").encode() + text.encode())
-                written += 1
-        file.write(b"\n]\n" if written else b"[]\n")
-        rows.finish()
-    return written
-
-
-def _copy_files(corpus: FolderCorpus, rows: KeptRows, path: Path) -> int:
-    written = 0
-    with whole_folder(path) as folder:
-        for file, _ in corpus.documents(rows.problems):
-            chosen, _ = rows.next(1)
-            if not len(chosen):
-                continue
-            relative = file.relative_to(corpus.root) if corpus.root else Path(*_plain_parts(file))
-            target = folder / relative
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, target)
-            written += 1
-        rows.finish()
-    return written
-
-
-def _plain_parts(file: Path) -> list[str]:
-    """Return the parts of a path that cannot lead out of a folder."""
-    return [part for part in file.absolute().parts[1:] if part != ".."]
-
-
-def _extended(line: str, added: dict[str, Any]) -> str:
-    """Return a JSON object's text with keys added at its end; what was there stays as it is."""
-    inside = line.rstrip().removesuffix("}").rstrip()
-    inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
-    more = json.dumps(added, ensure_ascii=False)[1:]
-    return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
-
-
-def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
-    """Yield the bytes of chosen lines: as they lie, or gathered where that would be many pieces."""
-    if not len(chosen):
-        return
-    breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
-    if len(breaks) > len(chosen) // 16:
-        lines = lines.take(arrow_positions(chosen))
-        chosen, breaks = np.arange(len(lines)), breaks[:0]
-    _, offsets, data = lines.buffers()
-    ends = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
-    firsts, lasts = chosen[np.append(0, breaks)], chosen[np.append(breaks - 1, len(chosen) - 1)]
-    for begin, end in zip(ends[firsts].tolist(), ends[lasts + 1].tolist(), strict=True):
-        yield memoryview(data)[begin:end]
-
-
-def _write_shards(corpus: Corpus, rows: KeptRows, path: Path) -> int:
-    written = 0
-    with whole_folder(path) as folder:
-        for file in corpus.files:
-            shard = corpus_of_files([file], corpus.format, _encodings_of(corpus))
-            shard.max_document = corpus.max_document
-            target = folder / file.relative_to(corpus.root or "")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            written += _write_rows(shard, RowsOfShard(shard, rows), target)
-        rows.finish()
-    return written
-
-
-def _encodings_of(corpus: Corpus) -> Encodings:
-    """Return what is known of the encodings of a corpus; nothing, where its files are not text."""
-    known = getattr(corpus, "encodings", None)
-    return known if isinstance(known, Encodings) else Encodings()
-
-
-def _encoding_of(corpus: FileCorpus) -> tuple[str, bytes]:
-    """Return the encoding that all files have, and its byte order mark; else UTF-8."""
-    known = corpus.encodings
-    for path in corpus.paths:
-        if path not in known.found:  # an earlier run has read it
-            stream, file = open_text(path, known.given)
-            with file:
-                while not stream.decided and stream.read(BATCH_BYTES):
-                    pass
-            known.found[path] = stream.encoding, stream.mark
-    return known.of_output(corpus.paths)
-
-
-@contextmanager
-def _open_output(
-    path: Target, encoding: tuple[str, bytes], *, is_json: bool = False
-) -> Iterator[Any]:
-    """Open a file that is to be whole, compressed if its name says so; a stream is open.
-
-    What is written to it is UTF-8, and becomes another encoding, with its byte order mark.
-    """
-    name, mark = encoding
-    with _open_bytes(path) as file:
-        yield file if name == UTF8 else EncodedOutput(file, name, mark, is_json=is_json)
-
-
-@contextmanager
-def _open_bytes(path: Target) -> Iterator[Any]:
+def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: bool = False) -> None:
+    """Refuse a file or stream that `write_corpus` could not write, whatever rows there are."""
+    target = target_format(corpus, path)
     if not isinstance(path, Path):
-        yield path
+        _check_stream(target, annotated)
         return
-    with whole_file(path) as temporary, pa.OSFile(os.fsencode(temporary), "wb") as file:
-        compression = compression_of(path)
-        if compression is None:
-            yield file
-        else:
-            with pa.CompressedOutputStream(file, compression) as stream:
-                yield stream
+    named = format_of(path)
+    read = same_file(path, corpus.files)
+    if read is not None and not in_place:
+        also = "" if read == path else f" as {read}"
+        raise ArgumentError(
+            f"{path} is read{also}, and would be written over; give another name, or say ",
+            Said("in_place=True", "--in-place"),
+            " if it is to be replaced",
+        )
+    if read is not None and corpus.page_text is not None:
+        raise ArgumentError(
+            f"{path} has web pages, of which the text alone would be written in their place; give "
+            "another name"
+        )
+    if read is not None and target != corpus.format:
+        raise ArgumentError(
+            f"{path} is read as {corpus.format!r} and would be written as {target!r}; give "
+            "another name"
+        )
+    if read is None:
+        check_outside_folder(corpus.root, path)
+    suffix, only_read = format_suffix(path), named is not None and not FORMATS[named].is_written
+    if only_read:
+        suffix = "".join(path.suffixes[-2:] if compression_of(path) else path.suffixes[-1:])
+    elsewhere = named is None and suffix not in {file.suffix for file in corpus.files}
+    if suffix and target != "files" and (elsewhere or only_read):
+        raise ArgumentError(
+            f"{path}: {suffix} is no format that can be written; expected a name that ends in "
+            f"{'.txt, ' * (corpus.format == 'text')}{table_suffixes()}, with .gz or .zst after it "
+            "if it is to be compressed, or in nothing for the format of the input "
+            f"({corpus.format})"
+        )
+    _check_compression(path)
+    if (annotated or target != corpus.format or target == "table") and not _is_tabular(target):
+        raise ArgumentError(
+            f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
+            f"that ends in {table_suffixes()}"
+        )
+    if target == "files" or _is_folder_of_shards(corpus, path):
+        if is_there(path):
+            raise FileError(f"{path} is there already; name a folder that is not, or remove it")
+    else:
+        check_replaceable(path)
 
 
-def _copy_options(format: str, path: Path, delimiter: str | None) -> str:
-    options = [f"FORMAT {_TYPED[format]}"]
-    if format == "json":
-        options.append("ARRAY true")
-    if format in ("csv", "tsv"):
-        delimiter = "\t" if format == "tsv" else delimiter or ","
-        options += ["HEADER true", f"DELIMITER {quoted(delimiter)}"]
-    compression = compression_of(path)
-    if compression is not None:
-        options.append(f"COMPRESSION {compression}")
-    return ", ".join(options)
+def check_table_target(path: Path) -> None:
+    """Refuse a file that `write_table` could not write."""
+    if not is_table(path):
+        raise ArgumentError(
+            f"{path}: its name tells no format for a table; expected one that ends in "
+            f"{table_suffixes()}"
+        )
+    _check_compression(path)
+    check_replaceable(path)
+
+
+def check_outside_folder(root: Path | None, path: Path) -> None:
+    """Refuse a file in the folder that is read: the next run would read it, too."""
+    if root is None:
+        return
+    folder = root.resolve()
+    if folder in (path.parent.resolve() / path.name).parents:
+        raise ArgumentError(
+            f"{path} lies in {root}, all of which is read, and the next run would read it, "
+            "too; write to a place outside"
+        )
+
+
+def _is_folder_of_shards(corpus: Corpus, path: Path) -> bool:
+    """Return whether what stays of each file goes to a file of its own, in a new folder."""
+    if corpus.root is None or format_of(path) is not None:
+        return False
+    own = FORMATS[corpus.format]
+    return own.rows and own.is_written
+
+
+def _is_tabular(format: str) -> bool:
+    return format != "table" and FORMATS[format].write is not None
+
+
+def _check_stream(target: str, annotated: bool) -> None:
+    allowed = [one.name for one in FORMATS if one.streams and (one.write or not annotated)]
+    if target not in allowed:
+        raise ArgumentError(
+            f"rows of the format {target!r} cannot be written to a stream"
+            f"{' with columns added' if annotated else ''}; expected {', '.join(allowed)}: name a "
+            f"file that ends in {table_suffixes()}"
+        )
+
+
+def _check_compression(path: Path) -> None:
+    named = format_of(path)
+    if named is not None and not FORMATS[named].packs and compression_of(path):
+        raise ArgumentError(
+            f"{path}: {named} is compressed within, column by column; leave {path.suffix} out"
+        )

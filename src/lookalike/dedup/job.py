@@ -12,9 +12,9 @@ import numpy as np
 
 from lookalike.checks import callback, file_path, flag, one_of, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
+from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Columns, columns_for, find_columns
 from lookalike.corpora.filters import Filters, filtered
-from lookalike.corpora.formats.duck import limited
 from lookalike.corpora.opening import with_old_pages
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
@@ -33,7 +33,7 @@ from lookalike.dedup.survivors.choose import ranks
 from lookalike.dedup.survivors.keep_function import GroupChoices
 from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError, Said
-from lookalike.pages.limits import PageLimits
+from lookalike.pages import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 

@@ -19,8 +19,8 @@ from lookalike.checks import flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.filters import FilteredCorpus
-from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.corpora.remote import local_file
+from lookalike.corpora.tables import TableCorpus
 from lookalike.dedup.copies import count_every_pair, every_pair, with_copies
 from lookalike.dedup.pairs.verify import VerifiedPairs, concatenated
 from lookalike.dedup.read import DocumentTable

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
-from lookalike.corpora.strings import StringWriter
 from lookalike.dedup.work_folder import WorkFolder, release
 from lookalike.errors import CorruptIndexError
 from lookalike.pages.marks import without_marks
+from lookalike.storage.strings import StringWriter
 
 __all__ = ["StringsOnDisk", "TextWriter"]
 

@@ -65,7 +65,7 @@ def summary_text(result: DedupResult) -> str:
 def columns_text(result: DedupResult) -> str:
     """Return which columns the texts and ids came from, where a corpus has any to choose from."""
     columns = result.columns
-    if result.source.format in ("text", "files", "html", "warc"):
+    if result.source.fixed_columns:
         return ""
     ids = "" if columns.id is None else f", ids from {shown(columns.id, _LONGEST_COLUMN)!r}"
     return f"text from the column {shown(columns.text, _LONGEST_COLUMN)!r}{ids}"

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError
 from lookalike.storage import checksums, whole_file
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.storage.files import temporary_folder
 
 __all__ = ["WorkFolder", "naming", "release"]
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Problems, write_corpus, write_table
-from lookalike.corpora.base import BATCH_ROWS, arrow_positions, pa
-from lookalike.corpora.formats.duck import limited
-from lookalike.corpora.targets import Target
+from lookalike.corpora.base import BATCH_ROWS, arrow_positions, limited, pa
+from lookalike.corpora.formats import Target
 from lookalike.dedup.copies import count_every_pair, count_with_copies
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.errors import ResultTooLargeError, Said

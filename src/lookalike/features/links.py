@@ -11,8 +11,8 @@ from lookalike.checks import flag, whole_number
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.features.base import BATCH, FeatureKind, text_batches
 from lookalike.features.ready import ready_source
+from lookalike.pages import RawPage, Refused
 from lookalike.pages.marks import has_marks, split_marks
-from lookalike.pages.page import RawPage, Refused
 from lookalike.pages.workers import read_pages
 
 __all__ = ["Links"]

@@ -22,7 +22,7 @@ from lookalike.images.memory import (
 )
 from lookalike.lazy import LazyModule
 from lookalike.shown import brief, shown
-from lookalike.storage.plain_files import open_plain
+from lookalike.storage.files import open_plain
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,8 +11,8 @@ from urllib.parse import urljoin, urlsplit
 
 from lookalike.checks import optional_module
 from lookalike.lazy import LazyModule
+from lookalike.pages import Link, Page, RawPage
 from lookalike.pages.marks import clean, marked_text
-from lookalike.pages.page import Link, Page, RawPage
 
 __all__ = ["check_installed", "detect_language", "read_page", "unpack"]
 

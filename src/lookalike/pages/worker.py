@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lookalike.pages import PageLimits, RawPage, refusal
 from lookalike.pages.extract import read_page, unpack
-from lookalike.pages.limits import PageLimits, refusal
-from lookalike.pages.page import RawPage
 from lookalike.processes import reserved_bytes, serve, set_memory_limit, time_limit
 from lookalike.shown import shown
 

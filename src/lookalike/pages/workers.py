@@ -13,9 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import astuple
 from typing import Any
 
+from lookalike.pages import Page, PageLimits, RawPage, Refused
 from lookalike.pages.extract import check_installed
-from lookalike.pages.limits import PageLimits
-from lookalike.pages.page import Page, RawPage, Refused
 from lookalike.processes import Death, answers_or_deaths
 
 __all__ = ["read_pages"]

@@ -23,7 +23,7 @@ from lookalike.recordings.bands import LEAST_RATE
 from lookalike.recordings.bandwidth import Bandwidth
 from lookalike.recordings.ogg_opus import with_counted_positions
 from lookalike.shown import shown
-from lookalike.storage.plain_files import open_plain
+from lookalike.storage.files import open_plain
 
 __all__ = [
     "FASTEST",

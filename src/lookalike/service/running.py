@@ -27,7 +27,7 @@ from lookalike.service.logs import Log
 from lookalike.service.protocol import BoundedProtocol
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.storage.files import temporary_folder
 
 __all__ = ["serve", "worker"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import byte_count
 from lookalike.errors import ArgumentError, Said
 
 __all__ = ["ENVIRONMENT", "ServeSettings", "loopback", "setting_options"]
@@ -15,17 +16,12 @@ __all__ = ["ENVIRONMENT", "ServeSettings", "loopback", "setting_options"]
 ENVIRONMENT = "LOOKALIKE_SERVE_"
 """What the names of environment variables begin with."""
 
-_UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-
 
 def _size(text: str) -> int:
-    """Return the bytes that "32MiB" or "500000" stands for."""
-    plain = text.strip().upper().removesuffix("B").removesuffix("I")
-    unit = plain[-1:] if plain[-1:] in _UNITS else ""
-    number = plain.removesuffix(unit) if unit else plain
-    if not number.isascii() or not number.isdigit() or len(number) > 15:
-        raise ValueError("a size such as 500000, 32MiB or 1GiB")
-    return int(number) * _UNITS[unit]
+    try:
+        return byte_count(text)
+    except ArgumentError:
+        raise ValueError("a size such as 500000, 32MiB or 1GB") from None
 
 
 def _whole(text: str) -> int:

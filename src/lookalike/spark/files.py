@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
-from lookalike.corpora.formats.names import format_of
+from lookalike.corpora.formats import format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.shown import shown
 

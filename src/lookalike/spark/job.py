@@ -18,7 +18,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.survivors.cluster import split_warnings
 from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
-from lookalike.pages.limits import PageLimits
+from lookalike.pages import PageLimits
 from lookalike.spark.columns import deciding_column, frame_of, order_frame
 from lookalike.spark.deciding import Decider
 from lookalike.spark.numbering import Numbering, Piece, is_old, numbered_columns

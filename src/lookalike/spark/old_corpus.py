@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lookalike.corpora.columns import Columns
-from lookalike.corpora.formats.names import format_of
+from lookalike.corpora.formats import format_of
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.spark.columns import frame_of

@@ -14,8 +14,8 @@ from lookalike.corpora.columns import Columns, columns_for
 from lookalike.corpora.filters import Filters
 from lookalike.errors import ArgumentError
 from lookalike.features import FeatureKind
+from lookalike.pages import PageLimits
 from lookalike.pages.extract import check_installed
-from lookalike.pages.limits import PageLimits
 from lookalike.spark.columns import find_columns
 from lookalike.spark.numbering import FILE, ORDER_COLUMNS, ROW, numbered_columns
 from lookalike.spark.packed import map_arrow

@@ -1,18 +1,9 @@
 """Arrays in files that can be trusted: checksummed, whole or not at all."""
 
-from lookalike.storage.atomic import (
-    check_replaceable,
-    is_folder,
-    is_there,
-    remove_if_same,
-    same_file,
-    whole_file,
-    whole_folder,
-)
-from lookalike.storage.cache_folder import user_cache_folder
 from lookalike.storage.container import (
     Container,
     ContainerWriter,
+    checksums,
     container_bytes,
     container_in,
     is_container,
@@ -20,7 +11,16 @@ from lookalike.storage.container import (
     open_container,
     write_container,
 )
-from lookalike.storage.mapped import checksums
+from lookalike.storage.files import (
+    check_replaceable,
+    is_folder,
+    is_there,
+    remove_if_same,
+    same_file,
+    user_cache_folder,
+    whole_file,
+    whole_folder,
+)
 from lookalike.storage.strings import Strings
 
 __all__ = [

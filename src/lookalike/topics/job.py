@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import callback, flag, thread_count, whole_number
 from lookalike.corpora import open_corpus
+from lookalike.corpora.base import limited
 from lookalike.corpora.columns import columns_for, find_columns
 from lookalike.corpora.filters import Filters, filtered
-from lookalike.corpora.formats.duck import limited
 from lookalike.dedup.context import JobContext, longest_document
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.read import DocumentTable, Source, read_documents
@@ -21,7 +21,7 @@ from lookalike.dedup.work_folder import WorkFolder
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
-from lookalike.pages.limits import PageLimits
+from lookalike.pages import PageLimits
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
 from lookalike.topics.words import WordCounts, cluster_words

@@ -7,11 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lookalike.cli.command import Subparsers, add_json, command
-from lookalike.cli.options.arguments import add_threads, check_folder, check_not_read
-from lookalike.cli.terminal.output import say, say_json, warn_left_out
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.cli.options import add_threads, check_folder, check_not_read
+from lookalike.cli.parser import Subparsers, add_json, command
+from lookalike.cli.terminal import progress_bars, say, say_json, warn_left_out
+from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.media.find import find_files
 from lookalike.dedup.media.medium import Problem
 from lookalike.dedup.media.recordings import RecordingMedium

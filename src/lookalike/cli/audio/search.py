@@ -7,9 +7,9 @@ from pathlib import Path
 
 from lookalike.checks import share, thread_count, whole_number
 from lookalike.cli.audio.index import DEFAULT_INDEX
-from lookalike.cli.command import Subparsers, add_number, add_switch, command
-from lookalike.cli.options.arguments import add_threads
-from lookalike.cli.terminal.output import say, say_json, warn
+from lookalike.cli.options import add_threads
+from lookalike.cli.parser import Subparsers, add_number, add_switch, command
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.errors import FileError
 from lookalike.recordings import RecordingIndex, RecordingMatch
 from lookalike.recordings.audio_hash import LEAST_SCORE

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.command import Group, Subparsers, command
+from lookalike.cli.parser import Group, Subparsers, command
 from lookalike.collection import Collection, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
 from lookalike.collection.stores.address import parse_address
-from lookalike.corpora.lookup import read_document
+from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import FeatureKind, reads_links
 from lookalike.signatures import Signer

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from lookalike.cli.collection.action import DATABASE, action, database_name, opened
-from lookalike.cli.command import Subparsers, add_json, add_switch, command
-from lookalike.cli.terminal.output import say, say_json, tell
+from lookalike.cli.parser import Subparsers, add_json, add_switch, command
+from lookalike.cli.terminal import say, say_json, tell
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.errors import CollectionError
 from lookalike.shown import shown

@@ -15,8 +15,8 @@ from lookalike.cli.collection.action import (
     opened,
     typed_text,
 )
-from lookalike.cli.command import Subparsers, add_json, add_number, add_switch
-from lookalike.cli.terminal.output import say, tell, warn
+from lookalike.cli.parser import Subparsers, add_json, add_number, add_switch
+from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Document, list_collections, open_collection
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.excerpts import PassageHash

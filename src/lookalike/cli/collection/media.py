@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lookalike.cli.collection.action import of_files
 from lookalike.collection.care.transfer import Imported
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.media.find import find_files
 from lookalike.dedup.media.kinds import kind_of, medium_of
 from lookalike.errors import ArgumentError, FileError, Said

@@ -20,11 +20,11 @@ from lookalike.cli.collection.action import (
     typed_text,
 )
 from lookalike.cli.collection.votes import chosen_metadata, search_parts
-from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.finding.origin import similarity_by
-from lookalike.cli.options.arguments import add_threshold, radius_of
+from lookalike.cli.options import add_threshold, radius_of
 from lookalike.cli.options.queries import add_mask, chosen_mask, warn_masked, without_threshold
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.cli.parser import Subparsers, add_number, add_switch
+from lookalike.cli.terminal import say, say_json
 from lookalike.collection import Answer
 from lookalike.collection.part_signing import refuse_votes
 from lookalike.errors import ArgumentError, NotFoundError, Said

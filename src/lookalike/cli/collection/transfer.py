@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.cli.collection.action import action, json_object, opened
 from lookalike.cli.collection.media import are_files, import_files
-from lookalike.cli.command import Subparsers, add_json, add_switch
-from lookalike.cli.options.arguments import add_corpus_options, corpus_of
-from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.terminal.output import say, tell, warn
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import is_standard, standard_output
+from lookalike.cli.options import add_corpus_options, add_filters, corpus_of, filters_of
+from lookalike.cli.parser import Subparsers, add_json, add_switch
+from lookalike.cli.terminal import is_standard, progress_bars, say, standard_output, tell, warn
 from lookalike.shown import counted, shown
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.storage.files import temporary_folder
 
 if TYPE_CHECKING:
     from lookalike.collection import Collection

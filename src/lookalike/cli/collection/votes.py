@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.cli.audio.search import clock
 from lookalike.cli.collection.action import given_signature, given_text, of_files, typed_text
-from lookalike.cli.terminal.output import say, say_json, warn
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Match
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.excerpts import PassageHash

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.cli.terminal import say, say_json
 from lookalike.shown import shown
 
 LONGEST_ID = 200

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
 from lookalike.cli.dedup_media import warn_problems
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.media.find import find_files, head_of
 from lookalike.dedup.media.images import ImageMedium
 from lookalike.errors import ArgumentError, Said

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.command import Group
-from lookalike.cli.options.arguments import corpus_of
-from lookalike.cli.options.pages import filters_of
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.options import corpus_of, filters_of
+from lookalike.cli.parser import Group
+from lookalike.cli.terminal import warn
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, columns_for, find_columns, text_strings

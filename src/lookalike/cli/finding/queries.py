@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.cli.finding.image_queries import are_images, image_queries
-from lookalike.cli.options.arguments import corpus_of
-from lookalike.cli.options.pages import filters_of
+from lookalike.cli.options import corpus_of, filters_of
 from lookalike.cli.options.queries import no_weights
-from lookalike.cli.terminal.output import warn, warn_left_out
+from lookalike.cli.terminal import warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
 from lookalike.corpora.filters import filtered

@@ -1,1 +1,390 @@
-"""Options that several commands have in common, and sizes as people write them."""
+"""Options that several commands have in common: corpora, settings, pages, sizes and output."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lookalike.checks import byte_count, is_address, whole_number, without_secret
+from lookalike.cli.parser import Group, RegisteredNames, add_number, add_switch
+from lookalike.cli.terminal import (
+    STANDARD,
+    check_read_once,
+    is_standard,
+    warn,
+    warn_left_out,
+)
+from lookalike.corpora import FORMATS, Corpus, open_corpus
+from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
+from lookalike.corpora.filters import Filters
+from lookalike.corpora.opening import with_pages
+from lookalike.dedup import ALIASES, DedupSettings
+from lookalike.dedup.settings import refuse_idle
+from lookalike.errors import ArgumentError, FileError, LookalikeError, Said
+from lookalike.features.text import STOP_LISTS
+from lookalike.pages import PageLimits
+from lookalike.signatures import Signer
+from lookalike.signatures.estimates import estimated_radius, proposal_radius
+from lookalike.storage import is_folder, same_file
+
+if TYPE_CHECKING:
+    from lookalike.indexes import Index
+    from lookalike.vectors import VectorIndex
+
+PAGE_OPTIONS = ("html", "page_limits")
+_FILTERS = ("min_words", "language", "min_links", "strip_urls")
+_OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")
+_TYPED = "typed_settings"
+
+
+def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
+    """Declare how a corpus is read; `or_longest` is what else may bound a document."""
+    group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
+    group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
+    add_format(group)
+    group.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of text files, such as cp1252 or utf-16 (default: detected)",
+    )
+    add_switch(group, "--skip-bad", "leave out and count rows that cannot be read")
+    group.add_argument(
+        "--max-document",
+        type=byte_count,
+        metavar="SIZE",
+        help=f"longer documents cannot be read (default {MAX_DOCUMENT >> 20}MiB{or_longest}; web "
+        f"pages {MAX_PAGE >> 20}MiB)",
+    )
+    add_page_options(group)
+
+
+def add_format(group: Group) -> None:
+    """Declare the format of the input."""
+    group.add_argument(
+        "--format",
+        choices=RegisteredNames(FORMATS),
+        help="input format (default: from the file extension)",
+    )
+
+
+def settings_fields(*, signs: bool = False, only: Iterable[str] = ()) -> list[Field[Any]]:
+    """Return the settings of `dedup`; `signs`: those alone that signatures depend on; `only`: those
+    of these names.
+    """
+    chosen = set(only)
+    return [
+        one
+        for one in fields(DedupSettings)
+        if (one.metadata["signs"] or not signs) and (one.name in chosen or not chosen)
+    ]
+
+
+def settings_of(
+    options: argparse.Namespace, *, signs: bool = False, only: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return what options say of `settings_fields`, stop words as they are in their file."""
+    chosen = {
+        one.name: getattr(options, one.name) for one in settings_fields(signs=signs, only=only)
+    }
+    if chosen.get("stop_words") is not None and chosen["stop_words"] not in STOP_LISTS:
+        chosen["stop_words"] = _stop_words(Path(chosen["stop_words"]))
+    return chosen
+
+
+def _stop_words(path: Path) -> list[str]:
+    """Return the words of a file, one a line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise FileError(
+            f"--stop-words is {path}, which cannot be read: {reason}; expected "
+            f"{', '.join(STOP_LISTS)}, or a file with a word on each line"
+        ) from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def add_settings(group: Group, *, signs: bool = False, only: Iterable[str] = ()) -> None:
+    """Declare options for `settings_fields`, with their defaults and what they say of themselves.
+
+    A setting that is on gets an option that turns it off, one that is off an option that turns it
+    on.
+    """
+    for setting in settings_fields(signs=signs, only=only):
+        name, help = setting.name, setting.metadata["help"]
+        if setting.default is True:
+            group.add_argument(f"--no-{name}", dest=name, action="store_false", help=help)
+            continue
+        if setting.default is False:
+            group.add_argument(f"--{name}", dest=name, action="store_true", help=help)
+            continue
+        names = [name, *(alias for alias, meant in ALIASES.items() if meant == name)]
+        spelt = [f"--{one.replace('_', '-')}" for one in names]
+        spelt += [f"--{one}" for one in names[1:] if "_" in one]
+        group.add_argument(
+            *spelt,
+            action=_Noted,
+            dest=name,
+            default=setting.default,
+            help=help,
+            **setting.metadata["option"],
+        )
+
+
+def check_settings(options: argparse.Namespace) -> None:
+    """Refuse settings that were typed and do nothing, be it with their default."""
+    refuse_idle(vars(options), getattr(options, _TYPED, ()))
+
+
+def typed_settings(options: argparse.Namespace) -> list[str]:
+    """Return the settings that were typed, be it with their defaults, by name."""
+    return sorted(getattr(options, _TYPED, ()))
+
+
+class _Noted(argparse._StoreAction):
+    """Keeps a value, and that it was typed."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        super().__call__(parser, namespace, values, option)
+        setattr(namespace, _TYPED, {*getattr(namespace, _TYPED, ()), self.dest})
+
+
+def add_threshold(group: Group) -> None:
+    """Declare a similarity in place of a number of bits."""
+    group.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="least similarity, as signatures estimate it, from 0 to 1",
+    )
+
+
+def radius_of(
+    options: argparse.Namespace, signer: Signer | None, bits: int, *, proposing: bool = False
+) -> int | None:
+    """Return in how many bits an answer may differ: --radius, or what --threshold comes to.
+
+    That is farther if signatures are `proposing` what is then compared.
+    """
+    if options.threshold is None:
+        if options.radius is None:
+            return None
+        return whole_number("radius", options.radius, at_least=0)
+    if signer is None:
+        raise ArgumentError(
+            Said("--threshold"),
+            " needs to know how documents were signed, which is not known here; give --radius",
+        )
+    radius = proposal_radius if proposing else estimated_radius
+    return radius(signer, options.threshold, bits)
+
+
+def add_threads(group: Group) -> None:
+    """Declare the number of threads."""
+    add_number(group, "--threads", "threads (default: all cores)")
+
+
+def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
+    """Open the corpus that arguments name, to be read as options say; `-` is standard input.
+
+    What people should know of it is printed.
+    """
+    if len(paths) > 1 and any(map(is_address, paths)):
+        raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
+    format, encoding = (getattr(options, name, None) for name in ("format", "encoding"))
+    html, limits = (getattr(options, name, None) for name in PAGE_OPTIONS)
+    if any(map(is_standard, paths)):
+        corpus = corpus_of_input(paths, format, getattr(options, "work", None), encoding)
+    else:
+        source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
+        corpus = open_corpus(source, format, encoding=encoding)
+    if html is not None or limits is not None:
+        corpus = with_pages(corpus, html, limits)
+    for notice in corpus.notices:
+        warn(notice, kind="")
+    corpus.notices = ()
+    if getattr(options, "max_document", None) is not None:
+        corpus.max_document = whole_number("max_document", options.max_document, at_least=1)
+    return corpus
+
+
+def corpus_of_input(
+    names: Sequence[str], format: str | None, within: Path | None, encoding: str | None = None
+) -> Corpus:
+    """Return the corpus of standard input and files beside it, in the order of their names."""
+    from lookalike.corpora.standard_input import open_standard_input  # it takes some time to import
+
+    check_read_once(names)
+    if sys.stdin is None:
+        raise FileError("standard input is closed; expected documents there, or a file")
+    if sys.stdin.isatty():
+        warn("reads standard input; Ctrl-D ends it", kind="")
+    place = list(names).index(STANDARD)
+    before, after = (list(map(Path, part)) for part in (names[:place], names[place + 1 :]))
+    return open_standard_input(sys.stdin.buffer, before, after, format, within, encoding)
+
+
+class Read(Protocol):
+    """What commands know of a corpus that was read."""
+
+    @property
+    def bad_rows(self) -> int:
+        """Rows that could not be read."""
+
+    @property
+    def binary_files(self) -> int:
+        """Files of a folder that are not text."""
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Documents that were left out for other reasons, by kind."""
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """Some of these, with the reason."""
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What people should know of how files were read."""
+
+
+def warn_read(read: Read) -> None:
+    """Print what people should know of how a corpus was read, and what was left out."""
+    for notice in read.notices:
+        warn(notice, kind="")
+    warn_left_out(read.bad_rows + read.binary_files + sum(read.left_out.values()), read.examples)
+
+
+def check_folder(path: Path | None) -> None:
+    """Refuse to write where there is no folder, before the work is done."""
+    if path is not None and len(path.parts) > 1 and path.parts[0].endswith(":"):
+        raise FileError(
+            f"{path} is an address, to which this command cannot write. Write a local file and "
+            "copy it: aws s3 cp FILE s3://..."
+        )
+    if path is not None and not is_folder(path.absolute().parent):
+        raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
+
+
+def check_not_read(option: str, output: Path | None, inputs: Iterable[Path]) -> None:
+    """Refuse to write over what is read, by whatever name."""
+    if output is not None and same_file(output, inputs) is not None:
+        raise ArgumentError(f"{option} is {output}, which is read; give another name")
+
+
+def add_page_options(group: Group) -> None:
+    """Declare how pages are read."""
+    known = ",".join(f"{one.name}={one.default}" for one in fields(PageLimits))
+    group.add_argument(
+        "--html", metavar="COLUMN", help="column with web pages, whose main text is compared"
+    )
+    group.add_argument(
+        "--page-limits",
+        type=page_limits,
+        metavar="LIST",
+        help=f"what a web page may have and cost (default {known})",
+    )
+
+
+def page_limits(text: str) -> PageLimits:
+    """Return limits as they are typed, such as depth=2000,seconds=30."""
+    given: dict[str, int] = {}
+    names = [one.name for one in fields(PageLimits)]
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in names or not value.isdecimal():
+            raise ArgumentError(
+                f"{part!r} is no limit of pages; expected {', '.join(names)}, each with = and a "
+                "whole number, and commas between them"
+            )
+        given[name] = int(value)
+    return PageLimits(**given)
+
+
+def add_filters(group: Group) -> None:
+    """Declare which documents are wanted."""
+    add_number(group, "--min-words", "leave out documents of fewer words")
+    group.add_argument(
+        "--language",
+        metavar="CODES",
+        help="leave out documents in other languages than these, such as en or en,de",
+    )
+    add_number(group, "--min-links", "leave out pages with fewer links, texts with fewer URLs")
+    add_strip_urls(group)
+
+
+def add_strip_urls(group: Group) -> None:
+    """Declare that URLs are no words."""
+    add_switch(group, "--strip-urls", "let URLs in texts not count")
+
+
+def filters_of(options: argparse.Namespace) -> Filters:
+    """Return which documents are wanted."""
+    given = {name: getattr(options, name, None) for name in _FILTERS}
+    return Filters(**{name: value for name, value in given.items() if value is not None})
+
+
+def output_name(text: str) -> Path | str:
+    """Return the path of a file, or an address as it was typed: a path would lose a slash."""
+    return text if is_address(text) else Path(text)
+
+
+@contextmanager
+def uploads_of(options: argparse.Namespace) -> Iterator[None]:
+    """Replace addresses in options by local paths; `publish` uploads what was written there.
+
+    The addresses are checked at once. Errors name them, not the local paths. Spark writes to
+    addresses by itself.
+    """
+    options.uploads = {}
+    options.command_line = [without_secret(word) for word in options.command_line]
+    if options.engine[0] == "spark":
+        yield
+        return
+    from lookalike.corpora.remote import Upload
+
+    used: list[object] = [*options.input, options.against]
+    with ExitStack() as left:
+        for option in _OUTPUTS:
+            address = getattr(options, option)
+            if isinstance(address, str):
+                upload = left.enter_context(Upload(address, used))
+                used.append(address)
+                options.uploads[upload.path] = upload
+                setattr(options, option, upload.path)
+        try:
+            yield
+        except LookalikeError as error:
+            for path, upload in options.uploads.items():
+                error.args = tuple(
+                    part.replace(str(path), upload.shown) if isinstance(part, str) else part
+                    for part in error.args
+                )
+            raise
+
+
+def publish(options: argparse.Namespace, path: Path) -> str:
+    """Upload a file that was written, if it is for an address; return the name to show."""
+    upload = options.uploads.get(path)
+    if upload is None:
+        return str(path)
+    upload.publish()
+    return str(upload.shown)
+
+
+def save_built(index: Index | VectorIndex, path: Path, start: float) -> dict[str, Any]:
+    """Save an index, and return its summary; `start` is when its building began."""
+    index.save(path)
+    return {
+        **index.stats(),
+        "seconds": round(time.perf_counter() - start, 3),
+        "file": str(path),
+        "file_bytes": path.stat().st_size,
+        "ids": index.names is not None,
+    }

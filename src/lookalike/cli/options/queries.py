@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import share, whole_number
-from lookalike.cli.command import Group, add_number, add_switch
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.parser import Group, add_number, add_switch
+from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import BlockIndex, FlipIndex, Index
 from lookalike.signatures.bit_weights import Mask

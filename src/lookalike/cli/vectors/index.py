@@ -6,12 +6,10 @@ import argparse
 import time
 from pathlib import Path
 
-from lookalike.cli.command import Group, add_number
-from lookalike.cli.options.arguments import check_folder, check_not_read, corpus_of
-from lookalike.cli.options.saving import save_built
-from lookalike.cli.terminal.output import say, say_json, warn
+from lookalike.cli.options import add_format, check_folder, check_not_read, corpus_of, save_built
+from lookalike.cli.parser import Group, add_number
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors
-from lookalike.corpora import FORMATS
 from lookalike.dedup.embeddings.read import read_embeddings
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import counted, shown
@@ -32,7 +30,7 @@ def add_vector_options(group: Group) -> None:
         help="index this column of vectors, lists of numbers in Parquet or JSON Lines, by cosine",
     )
     group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
-    group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
+    add_format(group)
     add_number(group, "--bits", "of the signatures that propose", default=_OWN["bits"])
     group.add_argument(
         "--recall",

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
-from lookalike.cli.command import Group, add_number
 from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
-from lookalike.cli.options.arguments import corpus_of
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.options import corpus_of
+from lookalike.cli.parser import Group, add_number
+from lookalike.cli.terminal import warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors, opened
 from lookalike.dedup.embeddings.read import read_embeddings
 from lookalike.dedup.embeddings.written import written_vectors

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lookalike.checks import callback, file_path, flag, one_of, whole_number
+from lookalike.checks import callback, file_path, flag, whole_number
 from lookalike.collection.documents import MOST_DEPTH
 from lookalike.collection.packing import packed, unpacked
 from lookalike.collection.reading import documents_with_parts
-from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
+from lookalike.corpora import Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import Rows, pa
 from lookalike.corpora.columns import Columns, columns_for, id_column, text_column
 from lookalike.corpora.filters import Filters, filtered
 from lookalike.errors import ArgumentError, BatchError, ItemError
 from lookalike.features import FeatureKind
-from lookalike.pages.limits import PageLimits
+from lookalike.pages import PageLimits
 
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
@@ -111,7 +111,6 @@ def import_documents(
     for option, column in (("text", text), ("id", id), ("signature", signature)):
         if column is not None and not isinstance(column, str):
             raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
-    format = None if format is None else one_of("format", format, FORMATS)
     corpus = open_corpus(source, format, html=html, page_limits=page_limits, encoding=encoding)
     if max_document is not None:
         corpus.max_document = whole_number("max_document", max_document, at_least=1)

@@ -1,1 +1,235 @@
-"""One file per format that rows are read from and written to, and what these share."""
+"""File formats: what one is, which there are, and what formats share.
+
+A format is a module with a `Format` that is registered in `FORMATS`, in this file or through the
+entry point group `lookalike.formats` of another package. Everything that lists formats asks the
+registry: opening, standard input, folders of shards, writing, and the command line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from lookalike.corpora.base import BATCH_BYTES, Corpus, Rows, pa
+from lookalike.corpora.encodings import UTF8, EncodedOutput, Encodings, TextStream
+from lookalike.errors import FileError
+from lookalike.registry import Registry
+from lookalike.storage import whole_file
+
+Target: TypeAlias = Path | BinaryIO
+"""A file, or a stream that is open, such as standard output."""
+
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A file format: how its files are recognized, read and written."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    """File extensions in lower case, the usual one first. A compression may follow them."""
+    open: Callable[[list[Path], Encodings], Corpus]
+    """Return the rows of files; the corpus has the format's name as `Corpus.format`."""
+    write: Callable[[Iterator[Rows], Any, Output], None] | None = None
+    """Write record batches of one Arrow schema as a table."""
+    copies: bool = False
+    """Whether `Corpus.copy_rows` writes rows of this format, though it has no tables."""
+    magic: bytes = b""
+    """How files begin, if all begin alike."""
+    begins: Callable[[str, bool], bool] | None = None
+    """Return whether text is the beginning of such a file; True as second argument: all of it."""
+    rows: bool = True
+    """Whether a file has rows; else a file is one document."""
+    shards: bool = False
+    """Whether a folder of such files is one corpus of their rows."""
+    streams: bool = False
+    """Whether rows can be written to standard output."""
+    packs: bool = True
+    """Whether files may be compressed as a whole, as in NAME.jsonl.gz."""
+    has_encoding: bool = True
+    """Whether files are text whose encoding may be given."""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether rows can be written in this format at all."""
+        return self.write is not None or self.copies
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that `Format.write` is to write."""
+
+    path: Path
+    """Its name, for messages."""
+    file: Path
+    """Where to write until it is complete."""
+    compression: str | None = None
+    """How to compress it as a whole: "gzip" or "zstd"."""
+    like: Corpus | None = None
+    """The corpus whose rows are written, if it has the same format."""
+
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        """Open the file for writing bytes, which are compressed."""
+        with pa.OSFile(os.fsencode(self.file), "wb") as file:
+            if self.compression is None:
+                yield file
+            else:
+                with pa.CompressedOutputStream(file, self.compression) as stream:
+                    yield stream
+
+
+FORMATS: Registry[Format] = Registry(
+    "format",
+    "lookalike.formats",
+    {
+        "jsonl": "lookalike.corpora.formats.json_lines:FORMAT",
+        "json": "lookalike.corpora.formats.json_array:FORMAT",
+        "html": "lookalike.corpora.formats.html:FORMAT",
+        "csv": "lookalike.corpora.formats.delimited:CSV",
+        "tsv": "lookalike.corpora.formats.delimited:TSV",
+        "parquet": "lookalike.corpora.formats.parquet:FORMAT",
+        "text": "lookalike.corpora.formats.lines:FORMAT",
+        "files": "lookalike.corpora.formats.files:FORMAT",
+        "warc": "lookalike.corpora.formats.warc:FORMAT",
+    },
+)
+
+_by_suffix: dict[str, str] = {}
+
+
+def compression_of(path: Path) -> str | None:
+    """Return "gzip" or "zstd" by the last suffix, or None."""
+    return _COMPRESSIONS.get(path.suffix.lower())
+
+
+def format_suffix(path: Path) -> str:
+    """Return the suffix before that of the compression."""
+    return (path.with_suffix("") if compression_of(path) else path).suffix
+
+
+def format_of(path: Path) -> str | None:
+    """Return the name of the format that a file's suffix tells; None if it tells none."""
+    suffix = format_suffix(path).lower()
+    if not suffix:
+        return None
+    if suffix not in _by_suffix:
+        found = FORMATS.find(lambda format: suffix in format.suffixes)
+        if found is None:
+            return None
+        _by_suffix[suffix] = found.name
+    return _by_suffix[suffix]
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file's suffix tells a format in which tables can be written."""
+    name = format_of(path)
+    return name is not None and FORMATS[name].write is not None
+
+
+def table_suffixes() -> str:
+    """Return the suffixes of formats in which tables can be written, for messages."""
+    *some, last = [format.suffixes[0] for format in FORMATS if format.write is not None]
+    return f"{', '.join(some)} or {last}"
+
+
+def check_plain(path: Path) -> None:
+    """Refuse pipes and devices: a corpus is read more than once."""
+    if not os.path.isfile(path):  # noqa: PTH113  # raises nothing
+        raise FileError(
+            f"{path}: is no plain file; expected one, because it is read more than once. Write "
+            "what comes through a pipe to a file first"
+        )
+
+
+class FileCorpus(Corpus):
+    """Files of one format, one after the other."""
+
+    def __init__(
+        self, paths: Sequence[Path], format: str, encodings: Encodings | None = None
+    ) -> None:
+        self.paths = self.files = list(paths)
+        self.format = format
+        self.encodings = encodings or Encodings()
+        if self.encodings.given is not None:
+            self.described = ["encoding", self.encodings.given]
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        self.name = f"{paths[0]}{more}"
+        try:
+            self.sizes = [path.stat().st_size for path in self.paths]
+        except OSError as error:
+            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        for path in self.paths:
+            check_plain(path)
+        self.total_bytes = max(1, sum(self.sizes))
+
+    def identity(self) -> list[Any]:
+        """Return names, sizes and times of change; of copies, what is in them."""
+        try:
+            return [
+                (self.spool and self.spool.identity(path))
+                or [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+                for path in self.paths
+            ]
+        except OSError as error:
+            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
+
+    @contextmanager
+    def open_output(self, target: Target, *, is_json: bool = False) -> Iterator[Any]:
+        """Open a file or stream for rows of these files, in their encoding, if they have one.
+
+        What is written to it is UTF-8. The file appears when it is complete; it is compressed if
+        its name says so.
+        """
+        name, mark = self.encoding_of_output()
+        with open_target(target) as file:
+            yield file if name == UTF8 else EncodedOutput(file, name, mark, is_json=is_json)
+
+    def encoding_of_output(self) -> tuple[str, bytes]:
+        """Return the encoding that all files have, and its byte order mark; else UTF-8."""
+        known = self.encodings
+        for path in self.paths:
+            if path not in known.found:  # an earlier run has read it
+                stream, file = open_text(path, known.given)
+                with file:
+                    while not stream.decided and stream.read(BATCH_BYTES):
+                        pass
+                known.found[path] = stream.encoding, stream.mark
+        return known.of_output(self.paths)
+
+
+def open_input(path: Path) -> Any:
+    """Open a file for reading, decompressed; return the stream and the file beneath it."""
+    compression = compression_of(path)
+    try:
+        if compression is None:
+            file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  # the caller closes it
+            return file, file
+        file = pa.OSFile(os.fsencode(path), "rb")
+        return pa.CompressedInputStream(file, compression), file
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error}") from error
+
+
+def open_text(path: Path, encoding: str | None) -> tuple[TextStream, Any]:
+    """Open a file for reading, decompressed and as UTF-8; return stream and file beneath it."""
+    stream, file = open_input(path)
+    return TextStream(stream, encoding), file
+
+
+@contextmanager
+def open_target(target: Target) -> Iterator[Any]:
+    """Open a file for bytes, whole or not at all, compressed if its name says so; or a stream."""
+    if not isinstance(target, Path):
+        yield target
+        return
+    with (
+        whole_file(target) as temporary,
+        Output(target, temporary, compression_of(target)).open() as file,
+    ):
+        yield file

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.corpora.base import (
     BATCH_ROWS,
@@ -18,7 +22,9 @@ from lookalike.corpora.base import (
     pa,
     read_ahead,
 )
+from lookalike.corpora.columns import TEXT_GUESSES
 from lookalike.corpora.encodings import Encodings
+from lookalike.corpora.formats import Format, Output
 from lookalike.corpora.formats.duck import (
     Database,
     connection,
@@ -28,11 +34,101 @@ from lookalike.corpora.formats.duck import (
     quoted_name,
     quoted_paths,
     record_batches,
+    write_by_duckdb,
 )
-from lookalike.corpora.formats.lines import LineBatch, LineCorpus, line_batches
-from lookalike.corpora.formats.records import Records
+from lookalike.corpora.formats.lines import (
+    LineBatch,
+    LineCorpus,
+    Lines,
+    count_newlines,
+    line_batches,
+)
 from lookalike.errors import DocumentError, FileError, FormatError, Said
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.storage.files import temporary_folder
+
+_QUOTE, _NEWLINE, _RETURN = b'"\n\r'
+
+_AT_A_TIME = 1 << 16
+"""Quotes."""
+
+State = tuple[bool, int]
+"""Whether a place is inside of quotes, and the byte before it."""
+
+
+class RecordBatch(LineBatch):
+    """Consecutive records of a file."""
+
+    def line(self, index: int) -> int:
+        """Return the number in the file of the line at which a record begins."""
+        return self.first + count_newlines(self.data[: self.ends[index - 1] if index else 0])
+
+
+class Records(Lines):
+    """Where the records of a file end: at \\n, \\r or both, outside of quotes."""
+
+    begin: State = (False, _NEWLINE)
+    batch = RecordBatch
+    marks = b'"\n\r'
+
+    def __init__(self, delimiter: str) -> None:
+        self._before_values = (ord(delimiter), _NEWLINE, _RETURN, _QUOTE)
+
+    def ends(
+        self, data: NDArray[np.uint8], state: State, at_end: bool
+    ) -> tuple[NDArray[np.int64], State]:
+        """Return where records end, and what comes after the data."""
+        if not len(data):
+            return np.empty(0, np.int64), state
+        inside, before = state
+        turns = self._turns(data, inside, before)
+        ends, _ = super().ends(data, None, at_end)
+        returns = _places(data, _RETURN)
+        if len(returns):
+            # One that a newline follows, or may follow, is not yet the end.
+            following = data[np.minimum(returns + 1, len(data) - 1)]
+            at_last = returns == len(data) - 1
+            alone = returns[np.where(at_last, at_end, following != _NEWLINE)]
+            ends = np.union1d(ends, alone + 1) if len(alone) else ends
+        if len(turns) or inside:
+            ends = ends[(np.searchsorted(turns, ends - 1) + inside) % 2 == 0]
+        if before == _RETURN and not inside and data[0] != _NEWLINE:
+            ends = np.append(0, ends)  # the record before ended with it
+        last = int(data[-1])
+        if last == _QUOTE and (not len(turns) or turns[-1] != len(data) - 1):
+            last = 0  # a character like any other, after which no value begins
+        return ends, (bool((len(turns) + inside) % 2), last)
+
+    def _turns(self, data: NDArray[np.uint8], inside: bool, before: int) -> NDArray[np.int64]:
+        """Return the quotes that begin or end a quoted value.
+
+        One begins it only where a value begins; elsewhere, as in 5" of snow, it is a character like
+        any other. Two in a row inside of a value end it and begin it again, which is the same.
+        """
+        quotes = _places(data, _QUOTE)
+        ahead = np.where(quotes > 0, data[quotes - 1], before)
+        if np.isin(ahead[int(inside) :: 2], self._before_values).all():
+            return quotes
+        turning = np.zeros(len(quotes), np.bool_)
+        ended = -1 if before == _QUOTE else -2  # the last quote that turned
+        for begin in range(0, len(quotes), _AT_A_TIME):  # objects take more than numbers
+            part = slice(begin, begin + _AT_A_TIME)
+            turned = []
+            for place, byte in zip(quotes[part].tolist(), ahead[part].tolist(), strict=True):
+                turns = inside or (
+                    ended == place - 1 if byte == _QUOTE else byte in self._before_values
+                )
+                if turns:
+                    ended, inside = place, not inside
+                turned.append(turns)
+            turning[part] = turned
+        return quotes[turning]
+
+
+def _places(data: NDArray[np.uint8], byte: int) -> NDArray[np.int64]:
+    """Return where a byte is; quick if it is nowhere."""
+    found = data == byte
+    return np.flatnonzero(found) if found.any() else np.empty(0, np.int64)
+
 
 _SMALLEST_BUFFER = 4 << 20
 _PREFIX = "lookalike-csv-"
@@ -204,3 +300,53 @@ def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
         f"{part.where(int(record[1]))}: {reason}; mend it, or leave such rows out with ",
         Said("skip_bad"),
     )
+
+
+def _write(batches: Iterator[Rows], schema: Any, output: Output, delimiter: str) -> None:
+    if isinstance(output.like, DelimitedCorpus):
+        delimiter = output.like.delimiter
+    how = f"DELIMITER {quoted(delimiter)}"
+    write_by_duckdb(batches, schema, output, "FORMAT csv", "HEADER true", how)
+
+
+def _begins(text: str, whole: bool, delimiters: str) -> bool:
+    """Return whether all records have as many values as the first has different names."""
+    first = next((line for line in text.split("\n") if line and not line.isspace()), "")
+    delimiter = max(delimiters, key=first.count)
+    try:
+        records = [
+            record for record in csv.reader(io.StringIO(text), delimiter=delimiter) if record
+        ]
+    except csv.Error:
+        return False
+    header = records[0] if records else []
+    records = records[1:] if whole else records[1:-1]
+    named = any(name.lower() in TEXT_GUESSES for name in header)
+    return (
+        len(header) > 1
+        and len(set(header)) == len(header)
+        and (named or len(records) > 0)
+        and all(len(record) == len(header) for record in records)
+    )
+
+
+CSV = Format(
+    name="csv",
+    suffixes=(".csv",),
+    open=lambda paths, encodings: DelimitedCorpus(paths, "csv", encodings),
+    write=partial(_write, delimiter=","),
+    begins=lambda text, whole: (
+        not _begins(text, whole, "\t") and _begins(text, whole, ",;|")  # tabs are tried first
+    ),
+    shards=True,
+    streams=True,
+)
+TSV = Format(
+    name="tsv",
+    suffixes=(".tsv",),
+    open=lambda paths, encodings: DelimitedCorpus(paths, "tsv", encodings),
+    write=partial(_write, delimiter="\t"),
+    begins=partial(_begins, delimiters="\t"),
+    shards=True,
+    streams=True,
+)

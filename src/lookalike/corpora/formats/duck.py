@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lookalike.checks import optional_module, thread_count
-from lookalike.corpora.base import Rows, pa
+from lookalike.checks import optional_module
+from lookalike.corpora.base import Rows, limits, pa
+from lookalike.corpora.formats import Output
 from lookalike.errors import FileError, Said
 
 if TYPE_CHECKING:
@@ -20,24 +20,11 @@ Database: TypeAlias = "duckdb.DuckDBPyConnection"
 
 _INTERRUPTED = "Query interrupted"
 
-_LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", default=(None, None))
-"""Bytes of memory, and threads."""
-
 _open: set[Database] = set()
 
 
 def _duckdb() -> Any:
     return optional_module("duckdb", "reading and writing corpora", extra="")
-
-
-@contextmanager
-def limited(memory: int | None, threads: int | None) -> Iterator[None]:
-    """Let connections that are opened meanwhile have so many bytes of memory and threads."""
-    token = _LIMITS.set((memory, threads))
-    try:
-        yield
-    finally:
-        _LIMITS.reset(token)
 
 
 @contextmanager
@@ -54,7 +41,7 @@ def connection(name: str | None = None) -> Iterator[Database]:
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
     }
-    memory, threads = _LIMITS.get()
+    memory, threads = limits()
     if memory is not None:
         settings["memory_limit"] = f"{memory // 1_000_000}MB"
     if threads is not None:
@@ -93,20 +80,6 @@ def interrupt_queries() -> None:
     """
     for opened in list(_open):
         opened.interrupt()
-
-
-def memory_for_reading() -> int | None:
-    """Return how many bytes those who read without DuckDB may hold at a time, if any limit is set.
-
-    What they hold is copied.
-    """
-    memory, _ = _LIMITS.get()
-    return None if memory is None else memory // 2
-
-
-def connection_threads() -> int:
-    """Return how many threads a connection opened now may use."""
-    return thread_count(_LIMITS.get()[1])
 
 
 def duckdb_errors() -> type[Exception]:
@@ -183,3 +156,22 @@ def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any])
         raise
     finally:
         database.unregister(name)
+
+
+def write_by_duckdb(batches: Iterator[Rows], schema: Any, output: Output, *options: str) -> None:
+    """Write record batches of one schema as DuckDB's COPY does with these options."""
+    half = [at for at, kind in enumerate(schema.types) if pa.types.is_float16(kind)]
+    for at in half:  # which DuckDB does not know
+        schema = schema.set(at, schema.field(at).with_type(pa.float32()))
+    if half:
+        batches = (batch.cast(schema) for batch in batches)
+    packed = [f"COMPRESSION {output.compression}"] if output.compression else []
+    with connection() as database:
+        try:
+            with streamed(database, "rows_to_write", schema, batches):
+                database.execute(
+                    f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(output.file))} "
+                    f"({', '.join([*options, *packed])})"
+                )
+        except duckdb_errors() as error:
+            raise FileError(f"{output.path} cannot be written: {first_line(error)}") from error

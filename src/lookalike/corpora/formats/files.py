@@ -1,54 +1,184 @@
-"""What corpora that are files have in common."""
+"""Folders and lists of files: a document a file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.corpora.base import Corpus
-from lookalike.corpora.encodings import Encodings
-from lookalike.errors import FileError
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    UNDECODABLE,
+    Corpus,
+    KeptRows,
+    Problems,
+    Rows,
+    chosen_columns,
+    pa,
+)
+from lookalike.corpora.encodings import (
+    Encodings,
+    NotText,
+    is_binary,
+    is_other_utf8,
+    mark_of,
+    utf8_of,
+)
+from lookalike.corpora.formats import Format, Target, check_plain
+from lookalike.errors import DocumentError, FileError
+from lookalike.storage import whole_folder
+
+_BEGINNING = 8192
+_COLUMNS = ("path", "text", "bytes")
 
 
-def check_plain(path: Path) -> None:
-    """Refuse pipes and devices: a corpus is read more than once."""
-    if not os.path.isfile(path):  # noqa: PTH113  # raises nothing
-        raise FileError(
-            f"{path}: is no plain file; expected one, because it is read more than once. Write "
-            "what comes through a pipe to a file first"
-        )
+class FolderCorpus(Corpus):
+    """A document a file, in order of path; columns are `path`, `text` and `bytes`.
 
+    Folders are searched to the bottom; links to folders are not followed, and what is no plain file
+    is left out. A folder that cannot be read is an error, or with `Problems.skip_bad` named and
+    counted; one that was given always is an error. A file with a NUL byte in its first 8 KB is
+    binary, unless it is UTF-16 or UTF-32. Text that is not UTF-8 is decoded, by the encoding that
+    was given or detected. What is binary or cannot be decoded is left out, counted and named; a
+    single file that was given is an error.
+    Paths are relative to the folder, if there is but one.
+    """
 
-class FileCorpus(Corpus):
-    """Files of one format, one after the other."""
+    format = "files"
+    fixed_columns = True
 
-    def __init__(
-        self, paths: Sequence[Path], format: str, encodings: Encodings | None = None
-    ) -> None:
-        self.paths = self.files = list(paths)
-        self.format = format
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
         self.encodings = encodings or Encodings()
         if self.encodings.given is not None:
             self.described = ["encoding", self.encodings.given]
+        self.root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.name = f"{paths[0]}{more}"
+        self._closed: list[OSError] = []
+        self.files = [file for path in paths for file in files_in(path, self._closed)]
+        if not self.files and not self._closed:
+            raise FileError(f"{self.name} has no files; is it the folder that is meant?")
+
+    def columns(self) -> list[str]:
+        """Return the three there are."""
+        return list(_COLUMNS)
+
+    def shown(self, file: Path) -> str:
+        """Return a file's path as the column has it."""
+        shown = file.relative_to(self.root) if self.root else file
+        return os.fsencode(f"{shown}").decode("utf-8", "replace")
+
+    def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
+        """Yield the files that are text, with it in UTF-8, without a byte order mark."""
+        for error in self._closed:
+            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
+        for index, file in enumerate(self.files):
+            text = self.text_of(file, problems)
+            self.done = (index + 1) / len(self.files)
+            if text is not None:
+                yield file, text
+
+    def text_of(self, file: Path, problems: Problems) -> bytes | None:
+        """Return a file's text in UTF-8, without a byte order mark; None if it has none, which is
+        counted.
+        """
         try:
-            self.sizes = [path.stat().st_size for path in self.paths]
+            with open(file, "rb") as opened:
+                data = opened.read(_BEGINNING)
+                binary = is_binary(data, self.encodings.given)
+                if not binary:
+                    data += opened.read(max(0, self.max_document + 1 - len(data)))
         except OSError as error:
-            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
-        for path in self.paths:
-            check_plain(path)
-        self.total_bytes = max(1, sum(self.sizes))
+            problems.report(f"{file}", f"cannot be read ({error.strerror})")
+            return None
+        if not binary and len(data) > self.max_document:
+            problems.report_size(f"{file}", self.max_document)
+            return None
+        try:
+            text, encoding = utf8_of(data, self.encodings.given)
+        except NotText as error:
+            if self.files == [file] and self.root is None and not problems.skip_bad:
+                raise DocumentError(f"{file} {error}; expected text") from None
+            kind = None if error.binary else UNDECODABLE
+            problems.leave_out_file(kind, file, str(error))
+            return None
+        other = is_other_utf8(data, self.encodings.given)
+        self.encodings.note(file, encoding, mark_of(data), problems, valid_utf8=other)
+        return text
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of these columns."""
+        batch: list[dict[str, Any]] = []
+        size = 0
+        for file, text in self.documents(problems):
+            batch.append({"path": self.shown(file), "text": text, "bytes": len(text)})
+            size += len(text)
+            if size >= BATCH_BYTES or len(batch) == BATCH_ROWS:
+                yield _record_batch(batch, columns)
+                batch, size = [], 0
+        if batch:
+            yield _record_batch(batch, columns)
+
+    def copy_rows(self, rows: KeptRows, target: Target) -> int | None:
+        """Copy files into a new folder."""
+        if not isinstance(target, Path):
+            return None
+        written = 0
+        with whole_folder(target) as folder:
+            for file, _ in self.documents(rows.problems):
+                chosen, _ = rows.next(1)
+                if not len(chosen):
+                    continue
+                # The parts of a path that cannot lead out of a folder.
+                plain = [part for part in file.absolute().parts[1:] if part != ".."]
+                copy = folder / (file.relative_to(self.root) if self.root else Path(*plain))
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, copy)
+                written += 1
+            rows.finish()
+        return written
 
     def identity(self) -> list[Any]:
-        """Return names, sizes and times of change; of copies, what is in them."""
-        try:
-            return [
-                (self.spool and self.spool.identity(path))
-                or [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
-                for path in self.paths
-            ]
-        except OSError as error:
-            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        """Return names, sizes and times of change."""
+        found = []
+        for file in self.files:
+            try:
+                status = file.stat()
+            except OSError as error:
+                raise FileError(f"{file}: has gone meanwhile: {error.strerror}") from error
+            found.append([str(file.absolute()), status.st_size, status.st_mtime_ns])
+        return found
+
+
+def files_in(path: Path, closed: list[OSError]) -> list[Path]:
+    """Return a file, or those in a folder, sorted by path; note what in it cannot be read."""
+    if not path.is_dir():
+        check_plain(path)
+        return [path]
+    found: list[Path] = []
+
+    def note(error: OSError) -> None:
+        if error.filename == str(path):
+            raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+        closed.append(error)
+
+    for folder, folders, names in os.walk(path, onerror=note):
+        folders.sort()
+        for name in names:
+            try:
+                if (file := Path(folder, name)).is_file():
+                    found.append(file)
+            except OSError as error:  # names of a folder can be read, but not what they stand for
+                closed.append(error)
+    return sorted(found)
+
+
+def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> Rows:
+    kinds = [("path", pa.string()), ("text", pa.large_string()), ("bytes", pa.int64())]
+    return chosen_columns(pa.RecordBatch.from_pylist(rows, pa.schema(kinds)), columns, pa.string())
+
+
+FORMAT = Format(name="files", suffixes=(), open=FolderCorpus, copies=True, rows=False)

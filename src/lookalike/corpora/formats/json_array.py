@@ -9,11 +9,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.checks import nested_deeper
-from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, Rows, pa
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    KeptRows,
+    Problems,
+    Rows,
+    chosen_rows,
+    pa,
+)
 from lookalike.corpora.encodings import UTF8, Encodings
-from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.formats.lines import open_text
+from lookalike.corpora.formats import FileCorpus, Format, Output, Target, open_text
+from lookalike.corpora.formats.duck import write_by_duckdb
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
 
 _MOST_LEVELS = 300
@@ -109,6 +120,29 @@ class JsonArrayCorpus(FileCorpus):
                 f"{self.name}: a key has values of different types, too large or too deeply nested "
                 f"ones, which a table cannot hold ({error}); write .json instead"
             ) from error
+
+    def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
+        """Return the objects at ascending positions."""
+        return chosen_rows(
+            self.objects(Problems(skip_bad)),
+            positions,
+            lambda rows, chosen: [rows[at] for at in chosen.tolist()],
+        )
+
+    def copy_rows(self, rows: KeptRows, target: Target) -> int:
+        """Write an array of the objects, with the added keys."""
+        written = 0
+        with self.open_output(target, is_json=True) as file:
+            for objects in self.objects(rows.problems):
+                chosen, added = rows.next(len(objects))
+                for at in chosen.tolist():
+                    keys = {name: added[name][at].as_py() for name in added}
+                    text = json.dumps({**objects[at], **keys}, ensure_ascii=False)
+                    file.write((",\n" if written else "[\n").encode() + text.encode())
+                    written += 1
+            file.write(b"\n]\n" if written else b"[]\n")
+            rows.finish()
+        return written
 
 
 class _Array:
@@ -242,3 +276,17 @@ def _is_unicode(value: Any) -> bool:
 
 def _as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
+    write_by_duckdb(batches, schema, output, "FORMAT json", "ARRAY true")
+
+
+FORMAT = Format(
+    name="json",
+    suffixes=(".json",),
+    open=JsonArrayCorpus,
+    write=_write,
+    begins=lambda text, whole: text.lstrip().startswith("["),
+    streams=True,
+)

@@ -16,23 +16,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora.base import BATCH_ROWS, Problems, Rows, compute, pa
+from lookalike.corpora.base import (
+    BATCH_ROWS,
+    KeptRows,
+    Problems,
+    Rows,
+    arrow_positions,
+    chosen_rows,
+    compute,
+    pa,
+    reading_threads,
+)
 from lookalike.corpora.encodings import Encodings
+from lookalike.corpora.formats import Format, Output, Target
 from lookalike.corpora.formats.duck import (
     Database,
     connection,
-    connection_threads,
     duckdb_errors,
     first_line,
     is_lack_of_memory,
     quoted,
     quoted_strings,
     streamed,
+    write_by_duckdb,
 )
-from lookalike.corpora.formats.lines import LineBatch, LineCorpus
-from lookalike.errors import FormatError
+from lookalike.corpora.formats.lines import LineBatch, LineCorpus, copy_lines
+from lookalike.errors import DocumentError, FormatError
 
 _LINES_FOR_COLUMNS = 100
 _MOST_LEVELS = 50
@@ -78,7 +90,7 @@ class JsonLinesCorpus(LineCorpus):
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
         for batch in self.batches(problems):
-            values = _plain_values(batch, columns, connection_threads())
+            values = _plain_values(batch, columns, reading_threads())
             if values is None:
                 values = _values_of_objects(batch, columns)
             if values is not None:
@@ -115,6 +127,23 @@ class JsonLinesCorpus(LineCorpus):
                     "one or two that differ in upper and lower case only, or because it is nested "
                     f"too deeply ({first_line(error)}); write .jsonl instead"
                 ) from error
+
+    def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
+        """Return the objects at ascending positions."""
+        return chosen_rows(self.lines(Problems(skip_bad)), positions, self._parsed)
+
+    def _parsed(self, lines: Any, chosen: NDArray[np.int64]) -> list[dict[str, Any]]:
+        try:
+            return [json.loads(line) for line in lines.take(arrow_positions(chosen)).to_pylist()]
+        except (ValueError, RecursionError) as error:  # DuckDB takes more than Python does
+            raise DocumentError(
+                f"{self.name}: a row cannot be handed to Python: {error}"
+            ) from error
+
+    def copy_rows(self, rows: KeptRows, target: Target) -> int:
+        """Write lines as they are, each with an end; objects get the added keys."""
+        with self.open_output(target, is_json=True) as file:
+            return copy_lines(file, self.lines(rows.problems), rows, _extended)
 
     def place_of(self, row: int) -> str:
         """Return the file and the line of a row; blank lines are no rows."""
@@ -269,3 +298,42 @@ def _reason(text: str) -> str:
     except RecursionError:
         pass
     return "it has values that JSON does not allow, or is nested too deeply"
+
+
+def _extended(line: str, added: dict[str, Any]) -> str:
+    """Return a JSON object's text with keys added at its end; what was there stays as it is."""
+    inside = line.rstrip().removesuffix("}").rstrip()
+    inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
+    more = json.dumps(added, ensure_ascii=False)[1:]
+    return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
+
+
+def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
+    write_by_duckdb(batches, schema, output, "FORMAT json")
+
+
+def _begins(text: str, whole: bool) -> bool:
+    """Return whether a line is an object, and the first is not the beginning of an array."""
+    lines = [line for line in text.split("\n") if line and not line.isspace()]
+    if lines and not any(line.lstrip().startswith("{") for line in lines):
+        return False
+    return not lines or not lines[0].lstrip().startswith("[") or _is_json(lines[0])
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+FORMAT = Format(
+    name="jsonl",
+    suffixes=(".jsonl", ".ndjson"),
+    open=JsonLinesCorpus,
+    write=_write,
+    begins=_begins,
+    shards=True,
+    streams=True,
+)

@@ -1,9 +1,8 @@
-"""Files read line by line, compressed or not, a batch of lines at a time."""
+"""Files read line by line, a batch of lines at a time; plain text with a document on each line."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora.base import BATCH_BYTES, Problems, pa
-from lookalike.corpora.encodings import ASCII, UTF8, Encodings, TextStream
-from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.formats.names import compression_of
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    KeptRows,
+    Problems,
+    Rows,
+    arrow_positions,
+    chosen_columns,
+    compute,
+    pa,
+)
+from lookalike.corpora.encodings import ASCII, UTF8, Encodings
+from lookalike.corpora.formats import FileCorpus, Format, Target, open_text
 from lookalike.errors import FileError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -76,27 +83,6 @@ class LineBatch:
         offsets = np.concatenate([[0], self.ends])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
-
-
-def open_text(path: Path, encoding: str | None) -> tuple[TextStream, Any]:
-    """Open a file for reading, decompressed and as UTF-8; return the stream and the file beneath
-    it.
-    """
-    stream, file = open_input(path)
-    return TextStream(stream, encoding), file
-
-
-def open_input(path: Path) -> Any:
-    """Open a file for reading, decompressed; return the stream and the file beneath it."""
-    compression = compression_of(path)
-    try:
-        if compression is None:
-            file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  # the caller closes it
-            return file, file
-        file = pa.OSFile(os.fsencode(path), "rb")
-        return pa.CompressedInputStream(file, compression), file
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error}") from error
 
 
 class Lines:
@@ -244,3 +230,87 @@ def _fill(stream: Any, buffer: NDArray[np.uint8]) -> int:
             break
         done += read
     return done
+
+
+class TextLinesCorpus(LineCorpus):
+    """Files with a document a line; its one column is `text`. Empty lines are documents too."""
+
+    fixed_columns = True
+
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
+        super().__init__(paths, "text", encodings)
+
+    def columns(self) -> list[str]:
+        """Return the one there is."""
+        return ["text"]
+
+    def lines(self, problems: Problems) -> Iterator[Any]:
+        """Yield the lines, as they are, with their ends."""
+        for batch in self.batches(problems):
+            try:
+                yield batch.lines.cast(pa.large_string())
+            except pa.ArrowInvalid:
+                yield pa.array([text for _, text in batch.decoded(problems)], pa.large_string())
+            self.done = batch.done
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of lines without their ends."""
+        for lines in self.lines(problems):
+            texts = compute.utf8_rtrim(lines, characters="\r\n")
+            yield chosen_columns(pa.record_batch({"text": texts}), columns, pa.large_string())
+
+    def copy_rows(self, rows: KeptRows, target: Target) -> int:
+        """Write lines as they are, each with an end."""
+        with self.open_output(target) as file:
+            return copy_lines(file, self.lines(rows.problems), rows)
+
+
+def copy_lines(
+    file: Any,
+    batches: Iterator[Any],
+    rows: KeptRows,
+    extended: Callable[[str, dict[str, Any]], str] | None = None,
+) -> int:
+    """Write lines as they are, each with an end; return how many.
+
+    `extended` returns a line with columns that are added to it.
+    """
+    written = 0
+    for lines in batches:
+        chosen, added = rows.next(len(lines))
+        written += len(chosen)
+        if added and extended is not None:
+            keys = [{name: added[name][at].as_py() for name in added} for at in chosen.tolist()]
+            kept = lines.take(arrow_positions(chosen)).to_pylist()
+            file.write("".join(map(extended, kept, keys)).encode())
+            continue
+        for run in _runs(lines, chosen):
+            file.write(run)
+        if len(chosen) and not lines[int(chosen[-1])].as_py().endswith("\n"):
+            file.write(b"\n")
+    rows.finish()
+    return written
+
+
+def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
+    """Yield the bytes of chosen lines: as they lie, or gathered where that would be many pieces."""
+    if not len(chosen):
+        return
+    breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
+    if len(breaks) > len(chosen) // 16:
+        lines = lines.take(arrow_positions(chosen))
+        chosen, breaks = np.arange(len(lines)), breaks[:0]
+    _, offsets, data = lines.buffers()
+    ends = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    firsts, lasts = chosen[np.append(0, breaks)], chosen[np.append(breaks - 1, len(chosen) - 1)]
+    for begin, end in zip(ends[firsts].tolist(), ends[lasts + 1].tolist(), strict=True):
+        yield memoryview(data)[begin:end]
+
+
+FORMAT = Format(
+    name="text",
+    suffixes=(".txt", ".text"),
+    open=TextLinesCorpus,
+    copies=True,
+    streams=True,
+)

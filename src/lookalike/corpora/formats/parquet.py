@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +17,26 @@ from numpy.typing import NDArray
 from lookalike.corpora.base import (
     BATCH_BYTES,
     BATCH_ROWS,
+    Corpus,
     Problems,
     Rows,
     chosen_columns,
+    limits,
     pa,
     read_ahead,
+    reading_threads,
 )
+from lookalike.corpora.encodings import Encodings
+from lookalike.corpora.formats import FileCorpus, Format, Output
 from lookalike.corpora.formats.duck import (
     connection,
-    connection_threads,
     duckdb_errors,
     first_line,
-    memory_for_reading,
     quoted_name,
     quoted_paths,
     record_batches,
 )
-from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.formats.held_rows import HeldRows
-from lookalike.corpora.formats.parquet_groups import write_groups
-from lookalike.corpora.formats.parquet_pages import Pages, measure_pages
+from lookalike.corpora.formats.parquet_layout import Pages, measure_pages, write_groups
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
 
@@ -54,11 +55,52 @@ _MOST_WRITERS = 8
 _COMPRESSION = "snappy"
 
 
+@dataclass
+class HeldRows:
+    """Rows of a corpus with all columns, which need not be decoded again while it is the same.
+
+    Where some were bad nothing is held: whoever reads again is told of these again.
+    """
+
+    room: int
+    """Bytes that they may have."""
+    _batches: list[Rows] = field(default_factory=list)
+    _identity: list[Any] | None = None
+
+    def held(self, corpus: Corpus) -> bool:
+        """Return whether these are all rows of it, as it is now."""
+        return self._identity is not None and self._identity == corpus.identity()
+
+    def given_up(self) -> Iterator[Rows]:
+        """Yield them, and hold none any more: memory is free as soon as they were worked on."""
+        batches, self._batches, self._identity = deque(self._batches), [], None
+        while batches:
+            yield batches.popleft()
+
+    def holding(
+        self, corpus: Corpus, batches: Iterator[Rows], problems: Problems
+    ) -> Iterator[Rows]:
+        """Yield the same, and hold them when all have passed; too many are let go."""
+        identity, bad, size = corpus.identity(), problems.bad, 0
+        passed: list[Rows] = []
+        for batch in batches:
+            size += batch.nbytes
+            if size <= self.room:
+                passed.append(batch)
+            else:
+                passed.clear()
+            yield batch
+        if size <= self.room and problems.bad == bad and identity == corpus.identity():
+            self._batches, self._identity = passed, identity
+
+
 class ParquetCorpus(FileCorpus):
     """Parquet files; a column that some of them lack is null there."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        super().__init__(paths, "parquet")
+    typed = True
+
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
+        super().__init__(paths, "parquet", encodings)
         self._count = self._decoded_bytes = 0
         self._held: HeldRows | None = None
         schemas: list[Any] = []
@@ -110,7 +152,8 @@ class ParquetCorpus(FileCorpus):
         row = 0
         if self._united is None:
             # Found out here: what limits this thread is not known to that which reads ahead.
-            page = min(_PAGE_DOCUMENTS * self.max_document, memory_for_reading() or sys.maxsize)
+            memory, _ = limits()  # of which half is for what is held: that is copied
+            page = min(_PAGE_DOCUMENTS * self.max_document, (memory or sys.maxsize) // 2)
             batches = read_ahead(self._plain(present, page, problems))
             errors: tuple[type[Exception], ...] = (OSError, pa.ArrowException)
         else:
@@ -207,12 +250,14 @@ def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         row += len(batch)
 
 
-def write_parquet(
-    batches: Iterator[Rows], schema: Any, path: Path, compression: str | None = None
-) -> None:
+def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
     """Write record batches of one schema, with its metadata; groups of rows in several threads."""
-    threads = min(connection_threads(), _MOST_WRITERS)
-    write_groups(_groups(batches), schema, path, compression or _COMPRESSION, threads)
+    like = output.like.compression if isinstance(output.like, ParquetCorpus) else None
+    threads = min(reading_threads(), _MOST_WRITERS)
+    try:
+        write_groups(_groups(batches), schema, output.file, like or _COMPRESSION, threads)
+    except (OSError, pa.ArrowException) as error:
+        raise FileError(f"{output.path} cannot be written: {error}") from error
 
 
 def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
@@ -355,3 +400,15 @@ def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
 def _united(paths: Sequence[Path]) -> str:
     # The names of folders are no columns, even if they look like "year=2020".
     return f"read_parquet({quoted_paths(paths)}, union_by_name=true, hive_partitioning=false)"
+
+
+FORMAT = Format(
+    name="parquet",
+    suffixes=(".parquet", ".pq"),
+    open=ParquetCorpus,
+    write=_write,
+    magic=b"PAR1",
+    shards=True,
+    packs=False,
+    has_encoding=False,
+)

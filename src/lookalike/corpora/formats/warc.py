@@ -18,14 +18,14 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.checks import optional_module
-from lookalike.corpora.base import BATCH_BYTES, Problems, Rows, pa
-from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.page_rows import MAX_PAGE, Chunk, PageReading, describe
+from lookalike.corpora.base import BATCH_BYTES, MAX_PAGE, Problems, Rows, pa
+from lookalike.corpora.encodings import Encodings
+from lookalike.corpora.formats import FileCorpus, Format
+from lookalike.corpora.formats.html import Chunk, PageReading
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
+from lookalike.pages import RawPage, Refused
 from lookalike.pages.extract import check_installed
-from lookalike.pages.limits import PageLimits
-from lookalike.pages.page import RawPage, Refused
 
 archives = LazyModule("fastwarc.warc", "reading WARC", extra="html")
 
@@ -72,14 +72,16 @@ class WarcCorpus(FileCorpus):
     marked_text = "marked_text"
     max_document = MAX_PAGE
 
-    def __init__(self, paths: Sequence[Path], *, limits: PageLimits | None = None) -> None:
+    fixed_columns = True
+
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
         check_installed()
         optional_module("fastwarc.warc", "reading WARC", extra="html")
-        super().__init__(paths, "warc")
+        super().__init__(paths, "warc", encodings)
         names = {name: name for name in ("title", "language", "text", "links")}
         names["marked"] = self.marked_text
-        self.reading = PageReading(names, limits or PageLimits())
-        self.described = describe(self.reading.limits)
+        self.reading = PageReading(names)
+        self.described = self.reading.described()
 
     def columns(self) -> list[str]:
         """Return the eight there are."""
@@ -268,3 +270,13 @@ def _next_start(file: BinaryIO, begin: int) -> int | None:
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         found = _STARTS.search(data, begin)
         return found.start() if found else None
+
+
+FORMAT = Format(
+    name="warc",
+    suffixes=(".warc",),
+    open=WarcCorpus,
+    magic=b"WARC/1.",
+    shards=True,
+    has_encoding=False,
+)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lookalike.dedup.media.medium import HEAD, Medium, Problem, Tell
 from lookalike.errors import FileError
 from lookalike.storage import is_folder
-from lookalike.storage.plain_files import open_plain
+from lookalike.storage.files import open_plain
 
 __all__ = ["Found", "find_files", "first_equal", "head_of", "walk"]
 

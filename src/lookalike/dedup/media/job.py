@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, thread_count
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.media.find import find_files, first_equal
 from lookalike.dedup.media.medium import Medium, Problem
 from lookalike.dedup.media.result import MediaCounts, MediaResult

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lookalike.corpora import check_table_target, format_of, write_table
 from lookalike.corpora.base import BATCH_ROWS, pa
-from lookalike.corpora.targets import TABLES
+from lookalike.corpora.formats import is_table
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
 
@@ -37,7 +37,7 @@ def check_list(path: Path) -> None:
     if format_of(path) == "text":
         check_replaceable(path)
         return
-    if format_of(path) not in TABLES:
+    if not is_table(path):
         raise ArgumentError(
             f"{path}: its name tells no format for a list of files; expected one that ends in "
             f"{_ENDINGS}"

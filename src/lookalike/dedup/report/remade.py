@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.filters import FilteredCorpus
-from lookalike.corpora.folders import FolderCorpus
-from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.formats.names import format_of
-from lookalike.corpora.html_column import HtmlColumnCorpus
+from lookalike.corpora.formats import FileCorpus, format_of
+from lookalike.corpora.formats.files import FolderCorpus
+from lookalike.corpora.formats.html import HtmlColumnCorpus
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
 from lookalike.features import Combined, FeatureFunction, FeatureKind

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
-from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.dedup.pairs.verify import VerifiedPairs, in_order
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs
@@ -124,7 +123,7 @@ def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], NDArray[np.float64
         right += columns[1]
         similarity += map(_number, columns[2]) if likeness else [0.0] * len(batch)
     sign = -1.0 if likeness in _DISTANCES else 1.0
-    if not isinstance(corpus, TableCorpus) and corpus.format != "parquet":
+    if not corpus.typed:
         left, right = _as_numbers(left, right)
     return left, right, sign * np.array(similarity, float)
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora.selection import rows_at
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.verify import VerifiedPairs
@@ -57,7 +56,7 @@ class GroupChoices:
             return None
 
         def read(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
-            rows = rows_at(source.corpus, positions - documents.old, job.skip_bad)
+            rows = source.corpus.rows_at(positions - documents.old, job.skip_bad)
             source.corpus.check_identity(source.identity)
             return rows
 

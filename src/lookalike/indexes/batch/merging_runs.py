@@ -22,7 +22,7 @@ from lookalike.indexes.batch.run_headers import (
 )
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
-from lookalike.storage.mapped import checksums
+from lookalike.storage.container import checksums
 
 __all__ = ["merged_pieces", "sorted_run", "write_merged"]
 

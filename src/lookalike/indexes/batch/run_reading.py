@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.batch.run_headers import PAGE, Run, cut_short, pages
-from lookalike.storage.mapped import RunningChecksum
+from lookalike.storage.container import RunningChecksum
 
 __all__ = ["RunReader", "read_ahead"]
 

@@ -35,7 +35,7 @@ from lookalike.indexes.batch.run_reading import RunReader
 from lookalike.indexes.rows import as_ids
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
-from lookalike.storage.atomic import new_file, whole_file
+from lookalike.storage.files import new_file, whole_file
 
 __all__ = ["SignatureFile"]
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, pa
+from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, limited, pa
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.filters import FilteredCorpus, Filters, without_urls
-from lookalike.corpora.formats.duck import limited
-from lookalike.corpora.html_column import HtmlColumnCorpus
-from lookalike.pages.limits import PageLimits
+from lookalike.corpora.formats.html import HtmlColumnCorpus
+from lookalike.pages import PageLimits
 from lookalike.spark.numbering import FILE, KEY, ROW, ROW_BITS, START, piece_bounds
 from lookalike.spark.packed import Batches
 

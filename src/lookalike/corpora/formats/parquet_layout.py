@@ -1,23 +1,52 @@
-"""Parquet written by several threads: each makes a file of one row group, and they become one.
+"""The inside of Parquet files, where pyarrow is not enough: page headers, and joining row groups.
 
-Nothing but places changes: the bytes of groups follow each other, and the footer of the first gets
-the descriptions of all, with offsets moved to where the bytes are now (format:
-apache/parquet-format, in Thrift's compact protocol).
+`measure_pages` finds out how much the pages of a row group expand to before one is decoded. A page
+is decompressed whole, and a value in a dictionary, or with a common prefix, becomes as many copies
+as there are rows: a file of some kilobytes can become gigabytes. Readers allocate what the headers
+of pages say, so only these are read.
+
+`write_groups` lets several threads write a file: each encodes a file of one row group, and these
+are joined. The bytes of groups follow each other, and the footer of the first gets the descriptions
+of all, with their offsets moved.
+
+The format is apache/parquet-format, in Thrift's compact protocol.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
+from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
 
 parquet = LazyModule("pyarrow.parquet", "Parquet")
+
+_HEADER_BYTES, _LARGEST_HEADER = 1 << 10, 16 << 20
+_DATA, _DATA_V2, _DICTIONARY = 0, 3, 2
+_PREFIXED = 7  # DELTA_BYTE_ARRAY: of values that begin alike, the beginning is there once
+_NESTED_DEEPEST = 16
+_REPEATED_ROOM = 4
+"""How many times the size may be exceeded by repeated values: they hardly are all so long."""
+
+_CODECS = {
+    "UNCOMPRESSED": "",
+    "SNAPPY": "snappy",
+    "GZIP": "gzip",
+    "ZSTD": "zstd",
+    "BROTLI": "brotli",
+    "LZ4": "lz4_raw",  # or an older one, which fails then
+}
+"""As pyarrow calls them."""
+_LOOKED_INTO = 8 << 20
 
 _MAGIC = b"PAR1"
 _TAIL = 8  # the length of the footer, and the magic
@@ -30,6 +59,104 @@ _ROWS, _GROUPS = 3, 4  # of the footer
 _COLUMNS, _GROUP_OFFSET, _ORDINAL = 1, 5, 7  # of a row group
 _CHUNK_OFFSET, _CHUNK, _OFFSET_INDEX, _COLUMN_INDEX = 2, 3, 4, 6  # of a column in it
 _PAGE_OFFSETS = (9, 10, 11, 14)  # of its description: data, index, dictionary, filter
+
+
+@dataclass
+class Pages:
+    """What is known of the pages of a row group."""
+
+    largest: int = 0
+    """Bytes of a page."""
+    long_value: int = 0
+    """Bytes that some value has at least; its page has no room for shorter ones only."""
+    repeated: int = 0
+    """Bytes that a value may have which is there once and stands in many rows."""
+    row: int = 0
+    """Bytes of a row, in the page that has the longest on average."""
+
+    def rows_within(self, size: int, most: int) -> int:
+        """Return how many rows to decode at a time so that they take about `size` bytes."""
+        longest = max(1, self.row, self.repeated // _REPEATED_ROOM)
+        return max(1, min(most, size // longest))
+
+
+def measure_pages(path: Path, group: Any, columns: Collection[str]) -> Pages:
+    """Read the headers of all pages of some columns of a row group."""
+    found = Pages()
+    with open(path, "rb") as file:
+        for index in range(group.num_columns):
+            chunk = group.column(index)
+            if chunk.path_in_schema.partition(".")[0] in columns:
+                try:
+                    _measure(file, chunk, group.num_rows, found)
+                except (IndexError, KeyError, TypeError, ValueError) as error:
+                    raise FileError(
+                        f"{path}: is not readable Parquet: a page of the column "
+                        f"{chunk.path_in_schema!r} has no valid header"
+                    ) from error
+    return found
+
+
+def _measure(file: BinaryIO, chunk: Any, rows: int, found: Pages) -> None:
+    position: int = chunk.data_page_offset
+    if chunk.dictionary_page_offset is not None and 0 < chunk.dictionary_page_offset < position:
+        position = chunk.dictionary_page_offset
+    end = position + chunk.total_compressed_size
+    values_a_row = max(1, chunk.num_values) / max(1, rows)
+    is_text = chunk.physical_type == "BYTE_ARRAY"
+    left = chunk.num_values
+    while left > 0 and position < end:
+        header, length = _page_header(file, position)
+        kind, size, packed = header[1], header[2], header[3]
+        if min(length, size, packed) < 0:
+            raise ValueError
+        found.largest = max(found.largest, size)
+        if kind == _DICTIONARY and is_text:
+            file.seek(position + length)
+            longest = _longest_value(file, packed, size, chunk.compression)
+            found.repeated = max(found.repeated, longest)
+        position += length + packed
+        if kind not in (_DATA, _DATA_V2):
+            continue
+        of_data = _numbered(header[5] if kind == _DATA else header[8])
+        count, encoding = of_data[1], of_data[2 if kind == _DATA else 4]
+        left -= count
+        if encoding == _PREFIXED:
+            found.repeated = max(found.repeated, size)
+        if count > 0:
+            found.row = max(found.row, int(size / count * values_a_row))
+            # Besides its bytes, a value has its length and whether it is there; at most 16 bytes.
+            found.long_value = max(found.long_value, size // count - 16 if is_text else 0)
+
+
+def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
+    """Return the bytes of the longest value of a dictionary's page, or what is more."""
+    name = _CODECS.get(codec)
+    if name is None or max(size, packed) > _LOOKED_INTO:
+        return size
+    data = file.read(packed)
+    try:
+        if name:
+            data = pa.decompress(data, size, name, asbytes=True)
+    except (OSError, pa.ArrowException):
+        return size  # whoever reads it will say what is wrong
+    longest = _native.longest_prefixed(np.frombuffer(data, np.uint8))
+    return size if longest is None or len(data) != size else longest
+
+
+def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
+    """Return the fields of a page's header, and how many bytes it has."""
+    room = _HEADER_BYTES
+    while True:
+        file.seek(position)
+        data = file.read(room)
+        try:
+            reader = _Reader(data)
+            return _numbered(reader.struct()), reader.at
+        except IndexError:
+            if len(data) < room or room >= _LARGEST_HEADER:
+                raise
+            room *= 16
 
 
 def write_groups(
@@ -76,10 +203,10 @@ class _Joined:
         """Append the row groups of a file."""
         data = memoryview(encoded)
         begin = len(data) - _TAIL - int.from_bytes(data[-_TAIL:-4], "little")
-        footer = _Reader(data[begin:-_TAIL]).struct()
+        footer = _Reader(bytes(data[begin:-_TAIL])).struct()
         moved = self._file.tell() - len(_MAGIC)
         self._file.write(data[len(_MAGIC) : begin])
-        fields = {number: value for number, _, value in footer}
+        fields = _numbered(footer)
         for group in fields[_GROUPS][1]:
             self._groups.append(_moved_group(group, moved, len(self._groups)))
         self._rows += fields[_ROWS]
@@ -123,23 +250,30 @@ def _moved_chunk(chunk: list[Field], by: int) -> list[Field]:
 
 
 class _Reader:
-    """Reads Thrift's compact protocol so that it can be written again, whatever is in it."""
+    """Reads Thrift's compact protocol, so that it can be written again.
 
-    def __init__(self, data: memoryview) -> None:
-        self._data = bytes(data)
-        self._at = 0
+    The data may be hostile: `IndexError` where they end too early, `ValueError` where they are not
+    valid.
+    """
 
-    def struct(self) -> list[Field]:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def struct(self, depth: int = 0) -> list[Field]:
         """Return the fields, in their order."""
+        if depth > _NESTED_DEEPEST:
+            raise ValueError("is nested too deeply")
         fields: list[Field] = []
         number = 0
         while head := self._take(1)[0]:
             number = number + (head >> 4) if head >> 4 else self._signed()
             kind = head & 15
-            fields.append((number, kind, kind == _TRUE if kind <= _FALSE else self._value(kind)))
+            value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+            fields.append((number, kind, value))
         return fields
 
-    def _value(self, kind: int) -> Any:
+    def _value(self, kind: int, depth: int) -> Any:
         if kind in (_TRUE, _FALSE, _BYTE):
             return self._take(1)
         if kind in (_I16, _I32, _I64):
@@ -151,14 +285,16 @@ class _Reader:
         if kind in (_LIST, _SET):
             head = self._take(1)[0]
             size = self._varint() if head >> 4 == 15 else head >> 4
-            return head & 15, [self._value(head & 15) for _ in range(size)]
+            return head & 15, [self._value(head & 15, depth + 1) for _ in range(size)]
         if kind == _STRUCT:
-            return self.struct()
-        raise FileError(f"a footer of Parquet has a value of type {kind}, which was not expected")
+            return self.struct(depth + 1)
+        raise ValueError(f"has a value of type {kind}")
 
     def _take(self, count: int) -> bytes:
-        self._at += count
-        return self._data[self._at - count : self._at]
+        self.at += count
+        if self.at > len(self._data):
+            raise IndexError
+        return self._data[self.at - count : self.at]
 
     def _varint(self) -> int:
         value = shift = 0
@@ -168,10 +304,16 @@ class _Reader:
             shift += 7
             if byte < 128:
                 return value
+            if shift > 63:
+                raise ValueError("has a number of more than 64 bits")
 
     def _signed(self) -> int:
         value = self._varint()
         return (value >> 1) ^ -(value & 1)
+
+
+def _numbered(fields: list[Field]) -> dict[int, Any]:
+    return {number: value for number, _, value in fields}
 
 
 class _Writer:

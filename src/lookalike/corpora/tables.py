@@ -1,4 +1,4 @@
-"""Tables in memory: lists, Arrow, pandas and polars, Hugging Face datasets."""
+"""Tables in memory: lists, Arrow, pandas and polars, Hugging Face datasets and their splits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from lookalike.corpora.base import BATCH_ROWS, Corpus, Problems, Rows, chosen_columns, pa
 from lookalike.errors import ArgumentError, DocumentError
 
+_SPLIT = "split"
+
 
 class TableCorpus(Corpus):
     """Rows of a table, used where it is as far as Arrow can; a list of `str` is a column `text`.
@@ -20,6 +22,7 @@ class TableCorpus(Corpus):
     """
 
     format = "table"
+    typed = True
 
     def __init__(self, source: Any) -> None:
         self.name = f"the {type(source).__name__}"
@@ -165,3 +168,48 @@ def _from_list(rows: list[Any], name: str) -> Any:
             f"a document cannot be encoded as UTF-8 ({error.reason}); remove lone surrogates, for "
             "example with text.encode('utf-8', 'replace').decode()"
         ) from error
+
+
+def is_splits(source: Any) -> bool:
+    """Return whether these are datasets by name."""
+    return (
+        isinstance(source, Mapping)
+        and bool(source)
+        and all(hasattr(part, "with_format") for part in source.values())
+    )
+
+
+class SplitsCorpus(TableCorpus):
+    """The rows of all splits, one after the other, with a column `split` if they have none.
+
+    So documents of one split are compared with those of another. `select` gives splits back.
+    """
+
+    def __init__(self, splits: Mapping[str, Any]) -> None:
+        self._splits = splits
+        name = f"the {type(splits).__name__}"
+        parts = []
+        for split, part in splits.items():
+            table = as_table(part, f"{name}, {split}")
+            if _SPLIT not in table.column_names:
+                table = table.append_column(_SPLIT, pa.array([split] * len(table), pa.string()))
+            parts.append(table)
+        self._sizes = [len(part) for part in parts]
+        try:
+            whole = pa.concat_tables(parts, promote_options="default")
+        except pa.ArrowException as error:
+            raise DocumentError(
+                f"{name}: its splits have other types ({error}); give them one by one"
+            ) from error
+        super().__init__(whole)
+        self.name = name
+
+    def select(self, positions: NDArray[np.int64]) -> Any:
+        """Return these rows, each in its split."""
+        chosen = {}
+        begin = 0
+        for (split, part), size in zip(self._splits.items(), self._sizes, strict=True):
+            inside = positions[(positions >= begin) & (positions < begin + size)] - begin
+            chosen[split] = TableCorpus(part).select(inside)
+            begin += size
+        return type(self._splits)(chosen)  # type: ignore[call-arg]

@@ -1,16 +1,22 @@
-"""What a command prints: nothing reaches the terminal but through here."""
+"""What a command prints, and standard input and output as files.
+
+Nothing reaches the terminal but through here, where it becomes safe to be shown.
+"""
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import select
 import sys
-from collections.abc import Iterator, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, cast
 
-from lookalike.errors import FileError
+from lookalike.checks import optional_module
+from lookalike.errors import ArgumentError, FileError, MissingDependencyError
 from lookalike.shown import shown, shown_json, shown_lines
 
 
@@ -168,3 +174,119 @@ class _Forgiving(io.TextIOBase):
     def encoding(self) -> str:  # type: ignore[override]  # of which a TextIOBase has none
         """Return the encoding of the stream."""
         return getattr(self._stream, "encoding", None) or "utf-8"
+
+
+STANDARD = "-"
+
+
+def is_standard(name: object) -> bool:
+    """Return whether a name stands for standard input or output; `./-` is a file."""
+    return name is not None and str(name) == STANDARD
+
+
+def check_read_once(names: Sequence[str | None]) -> None:
+    """Refuse to read standard input twice: the second time nothing is left."""
+    if sum(map(is_standard, names)) > 1:
+        raise ArgumentError("standard input (-) is given twice, and can be read once; name a file")
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """Yield standard output for rows, which are written as they are, but not to a terminal: there
+    they cannot do any harm.
+    """
+    if sys.stdout is None:
+        raise FileError("standard output is closed; name a file")
+    sys.stdout.flush()
+    raw = sys.stdout.buffer
+    with told_as_file_error():
+        yield cast(BinaryIO, _Harmless(raw)) if sys.stdout.isatty() else raw
+        raw.flush()
+
+
+class _Harmless(io.RawIOBase):
+    """Shows text on a terminal, with escapes for what would move its cursor."""
+
+    def __init__(self, terminal: BinaryIO) -> None:
+        self._terminal = terminal
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write some of the text."""
+        self._terminal.write(shown_lines(self._decoder.decode(bytes(data))).encode())
+        return len(data)
+
+
+_SIGNS = {"delete": ("[-", "-]"), "insert": ("{+", "+}"), "begin": (">>", ""), "end": ("", "<<")}
+_STYLES = {"delete": "red strike", "insert": "bold green", "found": "bold"}
+
+
+def add_color(group: argparse._ActionsContainer, of: str) -> None:
+    """Declare whether there are colours."""
+    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help=of)
+
+
+def say_marked(parts: Sequence[tuple[str, str]], color: str) -> None:
+    """Print parts of a text, each of a kind, one after the other, and end the line.
+
+    Kinds are "equal", "delete", "insert" and "found", which is equal and stands out; "begin" and
+    "end" are signs for where there are no colours, and have no text.
+    """
+    if not _wants_color(color) or not _say_coloured(parts):
+        for kind, text in parts:
+            before, after = _SIGNS.get(kind, ("", ""))
+            space = text[len(text.rstrip()) :] if before or after else ""
+            say(f"{before}{text[: len(text) - len(space)]}{after}{space}", end="")
+    say()
+
+
+def _wants_color(color: str) -> bool:
+    if color == "auto":
+        return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return color == "always"
+
+
+def _say_coloured(parts: Sequence[tuple[str, str]]) -> bool:
+    """Print with colours; return False where rich is not installed."""
+    try:
+        rich: Any = optional_module("rich.text", "a coloured text", extra="")
+        console: Any = optional_module("rich.console", "a coloured text", extra="")
+    except MissingDependencyError:
+        return False
+    styled = [rich.Text(shown_lines(text), _STYLES.get(kind, "")) for kind, text in parts]
+    console.Console(force_terminal=True, soft_wrap=True).print(rich.Text().join(styled), end="")
+    return True
+
+
+@contextmanager
+def progress_bars(quiet: bool = False) -> Iterator[Callable[[str, float], None] | None]:
+    """Yield something to call with the name of a step and the share of it that is done.
+
+    Bars go to standard error, with the time that is left, and only if that is a terminal.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    console = optional_module("rich.console", "a progress bar", extra="")
+    bars = optional_module("rich.progress", "a progress bar", extra="")
+    columns = (
+        bars.TextColumn("{task.description:<10}"),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=console.Console(stderr=True)) as shown:
+        tasks: dict[str, int] = {}
+
+        def tell(step: str, share: float) -> None:
+            if step not in tasks:
+                tasks[step] = shown.add_task(step, total=1.0)
+            shown.update(tasks[step], completed=share)
+
+        yield tell

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from lookalike.storage.unfinished import remove_unfinished
+from lookalike.storage.files import remove_unfinished
 
 _REASONS = {
     signal.SIGTERM: "told to end",

@@ -1,1 +1,0 @@
-"""What commands write to, and how they end when they are interrupted."""

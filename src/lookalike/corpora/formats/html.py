@@ -1,0 +1,387 @@
+"""Web pages, whose main text is the document: a page a file, or a column of pages.
+
+What is in the pages becomes columns. Isolated processes read them (`lookalike.pages.workers`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    MAX_DOCUMENT,
+    MAX_PAGE,
+    UNREADABLE,
+    Corpus,
+    Problems,
+    Rows,
+    chosen_columns,
+    pa,
+    reading_threads,
+)
+from lookalike.corpora.columns import undictionaried
+from lookalike.corpora.encodings import Encodings
+from lookalike.corpora.formats import Format, compression_of, format_of, open_input
+from lookalike.corpora.formats.files import FolderCorpus
+from lookalike.errors import DocumentError, FileError
+from lookalike.pages import FIELDS, Page, PageLimits, RawPage, Refused
+from lookalike.pages.extract import check_installed, detect_language
+from lookalike.pages.marks import unlinked_text
+
+READING_VERSION = 2
+"""Changes when the same pages give other texts: what was read before is read again."""
+
+
+@dataclass
+class Chunk:
+    """Some rows, of which the pages are still to be read."""
+
+    others: Any
+    """Columns that do not come from pages, as a batch of as many rows."""
+    pages: Sequence[RawPage | Page | Refused]
+    """A `Page` is known already: the file is no web page but plain text."""
+    where: Callable[[int], str]
+    """How people find the page at a place of this chunk."""
+    done: float
+    """How much of the corpus has been seen by then."""
+    items: Sequence[Any] = ()
+    """What the pages are to whoever made the chunk, one for each."""
+    first: int = 0
+    """The place of its first page among all."""
+    unread: int = 0
+    """Pages that somebody is reading."""
+
+
+@dataclass
+class PageReading:
+    """How the pages of a corpus are read, by whatever way they come.
+
+    It does not know the corpus: that would live on with it, and copies of standard input as well.
+    """
+
+    names: dict[str, str]
+    """What the columns that come from pages are called, by field."""
+    limits: PageLimits = field(default_factory=PageLimits)
+    _refused: dict[int, Refused] = field(default_factory=dict)
+
+    def described(self) -> list[Any]:
+        """Return what decides which pages are rows and what they say, in plain values."""
+        return ["pages", READING_VERSION, vars(self.limits)]
+
+    def rows(
+        self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
+    ) -> Iterator[Rows]:
+        """Yield batches of these columns; pages that cannot be read are no rows, and are counted.
+
+        Which ones these are stays as it was when they were first read: the time that one takes is
+        not always the same.
+        """
+        for batch, _ in self.kept(corpus, chunks, columns, problems):
+            yield batch
+
+    def kept(
+        self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
+    ) -> Iterator[tuple[Rows, list[Any]]]:
+        """Yield the same, and the items of chunks that are rows."""
+        wanted = [one for one in FIELDS if self.names.get(one) in columns]
+        pending: deque[Chunk] = deque()
+        raw = self._unread(chunks, pending)
+        ready: deque[Page | Refused] = deque()
+        from lookalike.pages.workers import read_pages  # starts processes, so not at import
+
+        for page in read_pages(raw, wanted, self.limits, threads=reading_threads()):
+            ready.append(page)
+            while pending and pending[0].unread <= len(ready):
+                corpus.done = pending[0].done
+                yield self._finished(pending.popleft(), ready, wanted, columns, problems)
+        while pending:
+            corpus.done = pending[0].done
+            yield self._finished(pending.popleft(), ready, wanted, columns, problems)
+
+    def _unread(self, chunks: Iterator[Chunk], pending: deque[Chunk]) -> Iterator[RawPage]:
+        """Yield the pages that have to be read; note the chunks that wait for them."""
+        seen = 0
+        for chunk in chunks:
+            chunk.first, seen = seen, seen + len(chunk.pages)
+            chunk.pages = [
+                self._refused.get(place, page)
+                for place, page in enumerate(chunk.pages, chunk.first)
+            ]
+            unread = [page for page in chunk.pages if isinstance(page, RawPage)]
+            chunk.unread = len(unread)
+            pending.append(chunk)
+            yield from unread
+
+    def _finished(
+        self,
+        chunk: Chunk,
+        ready: deque[Page | Refused],
+        wanted: Sequence[str],
+        columns: Sequence[str],
+        problems: Problems,
+    ) -> tuple[Rows, list[Any]]:
+        pages: list[Page] = []
+        places: list[int] = []
+        for place, given in enumerate(chunk.pages):
+            page = ready.popleft() if isinstance(given, RawPage) else given
+            if isinstance(page, Refused):
+                self._refused[chunk.first + place] = page
+                problems.leave_out(UNREADABLE, chunk.where(place), page.reason)
+            else:
+                pages.append(page)
+                places.append(place)
+        others = chunk.others
+        if len(places) < len(chunk.pages):
+            others = others.take(pa.array(places, pa.int64()))
+        for one in wanted:
+            others = others.append_column(self.names[one], _column(one, pages))
+        items = [chunk.items[place] for place in places] if chunk.items else []
+        return chosen_columns(others, columns, pa.string()), items
+
+
+def _column(name: str, pages: Sequence[Page]) -> Any:
+    values = [getattr(page, name) for page in pages]
+    if name != "links":
+        return pa.array(values, pa.large_string())
+    ends = np.cumsum([0, *(len(links or ()) for links in values)])
+    links = [link for some in values for link in some or ()]
+    parts = [pa.array([link[at] for link in links], pa.large_string()) for at in (0, 1)]
+    inner = pa.StructArray.from_arrays(parts, names=["url", "text"])
+    unknown = np.array([*(links is None for links in values), False])  # of a file that is no page
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32(), mask=unknown), inner)
+
+
+_CHUNK_FILES = 256
+_PAGE = re.compile(r"<(!doctype html|html)", re.IGNORECASE)
+_MARKED = "marked_text"
+_PAGE_COLUMNS = ("path", "title", "language", "text", "links", "bytes")
+
+
+class PageFolderCorpus(FolderCorpus):
+    """Files of which those called .html, .htm and .xhtml are web pages, also packed.
+
+    Columns are `path`, `title`, `language`, `text`, `links` and `bytes`, as many as the file has.
+    Files of other names are what they are for `FolderCorpus`, without title and links; with
+    `only_pages` all files are pages, whatever they are called.
+    """
+
+    page_text = "text"
+    marked_text = _MARKED
+    max_document = MAX_PAGE
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        only_pages: bool = False,
+        encodings: Encodings | None = None,
+    ) -> None:
+        check_installed()
+        super().__init__(paths, encodings)
+        self._only_pages = only_pages
+        named = {path for path in paths if not path.is_dir()}
+        if only_pages and len(named) < len(paths):
+            self.files = [file for file in self.files if file in named or format_of(file) == "html"]
+        names = {"title": "title", "language": "language", "text": "text", "links": "links"}
+        self.reading = PageReading({**names, "marked": _MARKED})
+        given = self.encodings.given
+        self.described = [*self.reading.described(), only_pages, *([given] if given else [])]
+
+    def columns(self) -> list[str]:
+        """Return those of pages."""
+        return list(_PAGE_COLUMNS)
+
+    def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
+        """Yield the files that are rows, without what is in them."""
+        for _, files in self.reading.kept(self, self._chunks(problems), [], problems):
+            yield from ((file, b"") for file in files)
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of these columns."""
+        return self.reading.rows(self, self._chunks(problems), columns, problems)
+
+    def _chunks(self, problems: Problems) -> Iterator[Chunk]:
+        for error in self._closed:
+            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
+        some: list[tuple[Path, RawPage | Page | Refused, int]] = []
+        size = 0
+        for index, file in enumerate(self.files):
+            page = self._page(file, problems)
+            if page is not None:
+                some.append((file, *page))
+                size += page[1]
+            if some and (
+                size >= BATCH_BYTES or len(some) == _CHUNK_FILES or index + 1 == len(self.files)
+            ):
+                yield self._chunk(some, (index + 1) / len(self.files))
+                some, size = [], 0
+        if some:
+            yield self._chunk(some, 1.0)
+
+    def _chunk(self, some: list[tuple[Path, Any, int]], done: float) -> Chunk:
+        paths = [file for file, _, _ in some]
+        others = pa.record_batch(
+            {
+                "path": pa.array([self.shown(path) for path in paths], pa.string()),
+                "bytes": pa.array([size for _, _, size in some], pa.int64()),
+            }
+        )
+        pages = [page for _, page, _ in some]
+        return Chunk(others, pages, lambda at: f"{paths[at]}", done, paths)
+
+    def _page(self, file: Path, problems: Problems) -> tuple[RawPage | Page | Refused, int] | None:
+        """Return a file's page and how many bytes it has; None if it is none, which is reported."""
+        if not self._only_pages and format_of(file) != "html":
+            text = self.text_of(file, problems)
+            if text is None:
+                return None
+            words = text.decode()
+            language = detect_language(words)
+            return Page(words, None, language, None, unlinked_text(words)), len(text)
+        try:
+            data = _read(file, self.max_document)
+        except (OSError, FileError, EOFError) as error:
+            problems.leave_out_file(UNREADABLE, file, f"cannot be read ({error})")
+            return None
+        if len(data) > self.max_document:
+            return Refused(f"has more than {self.max_document:,} bytes (max_document)"), len(data)
+        return RawPage(data, self.encodings.given), len(data)
+
+
+def _read(file: Path, most: int) -> bytes:
+    """Return the first bytes of a file, unpacked, one more than there may be."""
+    if compression_of(file) is None:
+        with open(file, "rb") as plain:
+            # Room is made for all bytes that are asked for, and that costs more than they do.
+            size = os.fstat(plain.fileno()).st_size or most
+            return plain.read(min(size, most) + 1)
+    stream, beneath = open_input(file)
+    with beneath:
+        parts: list[bytes] = []
+        left = most + 1
+        while left and (part := stream.read(min(left, 1 << 20))):
+            parts.append(bytes(part))
+            left -= len(part)
+    return b"".join(parts)
+
+
+_ESCAPED = 8
+"""Bytes of a row for each byte of its page: JSON may write six, and there are other columns."""
+_ADDRESSES = ("url", "uri", "warc-target-uri", "target_uri", "link")
+
+
+class HtmlColumnCorpus(Corpus):
+    """The rows of another corpus, with `text`, `title`, `language` and `links` in place of HTML.
+
+    Where the corpus has a column of such a name already, that of pages is called `page_text` and so
+    on. HTML is text, or bytes in whatever encoding. A column called `url` says where pages are
+    from, by which their links are made whole.
+    """
+
+    max_document = MAX_PAGE
+
+    def __init__(self, inner: Corpus, column: str, limits: PageLimits | None = None) -> None:
+        check_installed()
+        inner.column_for(column, (), "HTML")
+        self.inner = inner
+        self.html_column = column
+        self._url = inner.column_for(None, _ADDRESSES, "addresses")
+        self.name, self.format, self.files = inner.name, inner.format, inner.files
+        self.spool, self.notices = inner.spool, inner.notices
+        self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
+        self._others = [name for name in inner.columns() if name != column]
+        names = {
+            field: f"page_{field}" if field in self._others else field
+            for field in ("title", "language", "text", "links")
+        }
+        self.page_text = names["text"]
+        self.marked_text = "page_marked_text"
+        reading = PageReading({**names, "marked": self.marked_text}, limits or PageLimits())
+        self.reading = reading
+        self._names = names
+        self.described = [*reading.described(), column, inner.described]
+
+    def columns(self) -> list[str]:
+        """Return those of the other corpus, and those of pages in place of HTML."""
+        return [*self._others, *self._names.values()]
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of these columns."""
+        ours = {*self._names.values(), self.marked_text}
+        others = [name for name in dict.fromkeys(columns) if name not in ours]
+        address = [self._url] if self._url and self._url not in others else []
+        problems.sizes_left_out = True
+        batches = self._bounded().read([self.html_column, *others, *address], problems)
+        return self.reading.rows(self, self._chunks(batches, others), columns, problems)
+
+    def rows(self, problems: Problems) -> Iterator[Rows]:
+        """Yield batches of all columns, with types."""
+        problems.sizes_left_out = True
+        chunks = self._chunks(self._bounded().rows(problems), self._others)
+        return self.reading.rows(self, chunks, self.columns(), problems)
+
+    def identity(self) -> list[Any] | None:
+        """Return that of the other corpus."""
+        return self.inner.identity()
+
+    def _bounded(self) -> Corpus:
+        """Return the other corpus, whose rows have room for a page, escaped as it may be."""
+        self.inner.max_document = min(MAX_DOCUMENT, _ESCAPED * self.max_document)
+        return self.inner
+
+    def _chunks(self, batches: Iterator[Rows], others: Sequence[str]) -> Iterator[Chunk]:
+        row = 0
+        for batch in batches:
+            pages = self._pages(batch)
+            rest = batch.select([name for name in others if name in batch.schema.names])
+
+            def where(place: int, row: int = row) -> str:
+                return f"{self.name}, row {row + place}"
+
+            yield Chunk(rest, pages, where, self.inner.done)
+            row += len(batch)
+
+    def _pages(self, batch: Rows) -> list[RawPage | Refused]:
+        column = undictionaried(batch.column(self.html_column))
+        types = pa.types
+        is_text = any(
+            kind(column.type)
+            for kind in (types.is_string, types.is_large_string, types.is_string_view)
+        )
+        is_bytes = types.is_binary(column.type) or types.is_large_binary(column.type)
+        if not is_text and not is_bytes and not types.is_null(column.type):
+            raise DocumentError(
+                f"{self.name}: the column {self.html_column!r} is of type {column.type}; expected "
+                "HTML, as text or as bytes"
+            )
+        data = column.cast(pa.large_binary()).to_pylist()
+        known = self._url is not None and self._url in batch.schema.names
+        addresses = batch.column(self._url).to_pylist() if known else [None] * len(batch)
+        most = self.max_document
+        return [
+            RawPage(html or b"", "utf-8" if is_text else None, url and str(url))
+            if len(html or b"") <= most
+            else Refused(f"has more than {most:,} bytes (max_document)")
+            for html, url in zip(data, addresses, strict=True)
+        ]
+
+
+def _open(paths: list[Path], encodings: Encodings) -> PageFolderCorpus:
+    return PageFolderCorpus(paths, only_pages=True, encodings=encodings)
+
+
+FORMAT = Format(
+    name="html",
+    suffixes=(".html", ".htm", ".xhtml"),
+    open=_open,
+    begins=lambda text, whole: _PAGE.match(text.lstrip()) is not None,
+    rows=False,
+)
