@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.answers import Nearest
 from benchmarks.harness import Contender, Effort, Measurement, Result, Verdict, measure
 from benchmarks.report import table
-from lookalike.evaluation.measures import cumulative_distance_ratio, nearest_hit_rate
+from lookalike.advice.measures import cumulative_distance_ratio, nearest_hit_rate
 
 __all__ = [
     "Entry",

@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmarks.advice.predictions import CASES as PLANNING
+from benchmarks.advice.predictions import prediction_table, run_planning
+from benchmarks.advice.real import CASES as REAL
+from benchmarks.advice.real import real_table, run_real
 from benchmarks.bands.live import CASES as BANDS
 from benchmarks.bands.live import run_bands
 from benchmarks.clusters.cases import CASES as CLUSTERS
@@ -25,10 +29,6 @@ from benchmarks.pages.cases import CASES as PAGES
 from benchmarks.pages.cases import page_table, run_pages
 from benchmarks.passages.cases import CASES as PASSAGES
 from benchmarks.passages.cases import run_passages
-from benchmarks.planning.predictions import CASES as PLANNING
-from benchmarks.planning.predictions import prediction_table, run_planning
-from benchmarks.planning.real import CASES as REAL
-from benchmarks.planning.real import real_table, run_real
 from benchmarks.quality import quality_table
 from benchmarks.recordings.cases import CASES as RECORDINGS
 from benchmarks.recordings.cases import recordings_table, run_recordings

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lookalike import _native
-from lookalike.evaluation.drawing import label_point, line_style, new_figure, save_figure
-from lookalike.evaluation.grid import evaluate
-from lookalike.evaluation.measurement import Measurement
+from lookalike.advice.evaluation import Measurement, evaluate
+from lookalike.advice.plots import label_point, line_style, new_figure, save_figure
 from papers.page import Section, Verdict
 from papers.shared import World
 
@@ -26,7 +25,7 @@ def run(world: World) -> Iterator[Section]:
     rows, queries, origin = world.wide
     few = queries[: max(QUERIES, len(queries) // 10)]
     grid = evaluate(rows, few, k=10, slice_bits=[WIDTH], expand=range(len(TABLE_1)), threads=1)
-    measured = grid.rows[1:]
+    measured = grid.options[1:]
     about = f"{grid.count:,} signatures of {grid.bits} bits ({origin}), {len(few)} queries."
     yield Section(
         "Table 1: lists checked, and how much of the collection they lead to",
@@ -36,10 +35,10 @@ def run(world: World) -> Iterator[Section]:
         ("most errors", "lists, paper", "lists, ours", "signatures, paper", "signatures, ours"),
         [
             (
-                str(row.expand),
-                f"{_native.lists_near(WIDTH, row.expand or 0):,.0f}",
+                str(row.get("expand")),
+                f"{_native.lists_near(WIDTH, row.get('expand') or 0):,.0f}",
                 f"{row.lists / (grid.bits // WIDTH):,.0f}",
-                f"{TABLE_1[row.expand or 0]:.2f}%",
+                f"{TABLE_1[row.get('expand') or 0]:.2f}%",
                 f"{100 * row.touched:.2f}%",
             )
             for row in measured
@@ -48,7 +47,7 @@ def run(world: World) -> Iterator[Section]:
             [
                 all(
                     round(row.lists / (grid.bits // WIDTH))
-                    == round(_native.lists_near(WIDTH, row.expand or 0))
+                    == round(_native.lists_near(WIDTH, row.get("expand") or 0))
                     for row in measured
                 ),
                 abs(100 * measured[2].touched - TABLE_1[2]) < TABLE_1[2] / 10,
@@ -69,7 +68,7 @@ def run(world: World) -> Iterator[Section]:
             "re-ranked:",
             ("most errors", f"of ten among the true {among}"),
             [
-                (str(row.expand), f"{10 * one:.2f}")
+                (str(row.get("expand")), f"{10 * one:.2f}")
                 for row, one in zip(measured, found, strict=True)
             ],
             [name],
@@ -83,10 +82,10 @@ def _draw(
         f"Of the ten found, how many are among the true {among}",
         f"{rows[0].count:,} signatures, slices of {WIDTH} bits; labels: milliseconds",
     )
-    errors = [row.expand or 0 for row in rows]
+    errors = [row.get("expand") or 0 for row in rows]
     axes.plot(errors, [10 * one for one in found], label="ours", **line_style(0))
     for row, one in zip(rows, found, strict=True):
-        label_point(axes, f"{row.milliseconds:.2g}", row.expand or 0, 10 * one, "#0072B2")
+        label_point(axes, f"{row.milliseconds:.2g}", row.get("expand") or 0, 10 * one, "#0072B2")
     axes.set_xlabel("most errors in a slice")
     axes.set_ylabel(f"results among the true {among}, of 10")
     axes.margins(x=0.06, y=0.12)

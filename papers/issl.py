@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.evaluation.drawing import label_point, line_style, new_figure, save_figure
-from lookalike.evaluation.grid import evaluate
-from lookalike.evaluation.growth import growth
-from lookalike.evaluation.measurement import Measurement
-from lookalike.evaluation.measures import cumulative_distance_ratio
-from lookalike.evaluation.plots import plot_growth
+from lookalike.advice.evaluation import Measurement, evaluate, growth
+from lookalike.advice.measures import cumulative_distance_ratio
+from lookalike.advice.plots import label_point, line_style, new_figure, plot_growth, save_figure
 from lookalike.indexes import ScanIndex, SliceIndex
 from lookalike.indexes.slices.width import slice_width
 from papers.page import Section, Verdict
@@ -165,14 +162,14 @@ def widths(world: World) -> Iterator[Section]:
     usual = _width(world)
     around = [width for width in range(usual - 2, usual + 2) if width >= 1]
     grid = evaluate(rows, queries, k=K, slice_bits=around, expand=[min(3, around[0])], threads=1)
-    scan = grid.scan
+    scan = grid.chosen
     paper_scan = TABLE_2[None]
     lines = []
-    for paper_width, row in zip(TABLE_2, [*grid.rows[1:], scan], strict=True):
+    for paper_width, row in zip(TABLE_2, [*grid.options[1:], scan], strict=True):
         paper = TABLE_2[paper_width]
         lines.append(
             (
-                "exhaustive" if paper_width is None else f"{paper_width} / {row.slice_bits}",
+                "exhaustive" if paper_width is None else f"{paper_width} / {row.get('slice_bits')}",
                 f"{paper[0]:.1f}",
                 f"{paper[1]:,.0f}",
                 f"{paper[2]:.3f}",
@@ -210,7 +207,7 @@ def expansion(world: World) -> Iterator[Section]:
     width = _width(world)
     few = queries[: max(1, len(queries) // 4)]
     grid = evaluate(rows, few, k=K, slice_bits=[width], expand=range(9), threads=1)
-    measured = grid.rows[1:]
+    measured = grid.options[1:]
     name = "issl_figure_2.png"
     figure, axes = new_figure(
         "What neighbourhood expansion brings", f"{grid.count:,} signatures, slices of {width} bits"
@@ -218,13 +215,13 @@ def expansion(world: World) -> Iterator[Section]:
     paper = [(i, cdr) for (i, j), (_, cdr) in TABLE_1.items() if i == j]
     axes.plot(*zip(*paper, strict=True), label="paper (Table 1, i = j)", **line_style(1))
     axes.plot(
-        [row.expand for row in measured],
+        [row.get("expand") for row in measured],
         [row.cdr for row in measured],
         label="ours; labels: milliseconds",
         **line_style(0),
     )
     for row in measured:
-        label_point(axes, f"{row.milliseconds:.2g}", row.expand or 0, row.cdr, "#0072B2")
+        label_point(axes, f"{row.milliseconds:.2g}", row.get("expand") or 0, row.cdr, "#0072B2")
     axes.set_xlabel("expansion: bits of a slice that may differ")
     axes.set_ylabel("cumulative distance ratio of the 10 nearest")
     axes.margins(x=0.06, y=0.1)
@@ -236,9 +233,9 @@ def expansion(world: World) -> Iterator[Section]:
         ("expansion", "paper ms", "paper CDR@10", "ours ms", "ours CDR@10", "lists read"),
         [
             (
-                str(row.expand),
-                f"{FIGURE_2[row.expand or 0]:.1f}" if row.expand in FIGURE_2 else "",
-                f"{dict(paper)[row.expand or 0]:.3f}" if row.expand in dict(paper) else "",
+                str(row.get("expand")),
+                _cell(FIGURE_2, row, ".1f"),
+                _cell(dict(paper), row, ".3f"),
                 f"{row.milliseconds:.3f}",
                 f"{row.cdr:.3f}",
                 f"{row.lists:,.0f}",
@@ -265,7 +262,7 @@ def growing(world: World) -> Iterator[Section]:
         )
 
     grown = grow(None)
-    first = grown[1].slice_bits
+    first = grown[1].get("slice_bits")
     kept = grow(first)
     name = "issl_figure_3.png"
     plot_growth(
@@ -286,7 +283,7 @@ def growing(world: World) -> Iterator[Section]:
         [
             (
                 f"{a.count:,}",
-                str(a.slice_bits),
+                str(a.get("slice_bits")),
                 f"{a.milliseconds:.3f}",
                 f"{b.milliseconds:.3f}",
                 f"{c.milliseconds:.3f}",
@@ -305,10 +302,16 @@ def growing(world: World) -> Iterator[Section]:
     )
 
 
+def _cell(known: Mapping[int, float], row: Measurement, digits: str) -> str:
+    """Return the paper's figure for the `expand` of a row; nothing if it has none."""
+    value = known.get(row.get("expand"))
+    return "" if value is None else format(value, digits)
+
+
 def _ratio(rows: list[Measurement]) -> float:
     """Return how many times as long the last takes."""
     return rows[-1].milliseconds / rows[0].milliseconds
 
 
 def _slices(rows: list[Measurement]) -> list[Measurement]:
-    return [row for row in rows if row.slice_bits is not None]
+    return [row for row in rows if row.get("slice_bits") is not None]

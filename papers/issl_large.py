@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.evaluation.drawing import short_count
-from lookalike.evaluation.measures import cumulative_distance_ratio
+from lookalike.advice.machine import MachineCosts, machine_costs
+from lookalike.advice.measures import cumulative_distance_ratio
+from lookalike.advice.planner import Prediction, Question
+from lookalike.advice.plots import short_count
+from lookalike.advice.predictions import scan_option, slice_options
 from lookalike.indexes import ScanIndex, SliceIndex
 from lookalike.indexes.slices.width import list_bytes, slice_width
-from lookalike.planning.machine import MachineCosts, machine_costs
-from lookalike.planning.question import Option, Question
-from lookalike.planning.scan import scan_option
-from lookalike.planning.slices import slice_options
 from papers.issl import TABLE_2
 from papers.page import Section, Verdict
 from papers.shared import World
@@ -102,7 +101,7 @@ def _disk(count: int) -> int:
     return 2 * count * BITS // 8 + list_bytes(count, BITS, slice_width(count, BITS))
 
 
-def model(count: int, slice_bits: int, costs: MachineCosts) -> tuple[Option, Option]:
+def model(count: int, slice_bits: int, costs: MachineCosts) -> tuple[Prediction, Prediction]:
     """Return what the cost model says of slices and of the scan, for queries asked alone."""
     question = Question(count, BITS, None, K, 0.9, queries=1)
     slices = next(
@@ -255,7 +254,9 @@ def _measured_line(one: Measured) -> tuple[str, ...]:
     )
 
 
-def _model_line(count: int, slice_bits: int, slices: Option, scan: Option) -> tuple[str, ...]:
+def _model_line(
+    count: int, slice_bits: int, slices: Prediction, scan: Prediction
+) -> tuple[str, ...]:
     return (
         f"{short_count(count)}, {slice_bits}, model",
         f"{slices.memory_bytes / 1e6:,.0f}",

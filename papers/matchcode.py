@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lookalike.advice.predictions import share_found
 from lookalike.indexes import SliceIndex
-from lookalike.planning.slices import share_found
 from papers.page import Section
 from papers.shared import World
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import SignatureFile
-from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure, short_count
+from lookalike.advice.plots import line_style, log_axis, new_figure, save_figure, short_count
 from lookalike.indexes import BlockIndex, FlipIndex, match_batch
 from lookalike.indexes.batch.match import chunks_for
 from lookalike.indexes.batch.matchers import batch_header_bits

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.advice.plots import short_count
 from lookalike.errors import MissingDependencyError
-from lookalike.evaluation.drawing import short_count
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 from lookalike.indexes.tables.sorted_table import header_width
 from papers.page import Section, Verdict

@@ -54,7 +54,7 @@ def total_recall(
             tuned = index.tune_flips(
                 rows[some], weights[some], radius, recall=RECALL, sample=SAMPLE
             )
-            flips = max(1, tuned.flips)
+            flips = max(1, tuned.search_settings["flips"])
         matches = index.within(rows[asked], radius, weights=weights[asked], flips=flips)
         owner = np.repeat(asked, np.diff(matches.offsets))
         found = np.isin(keys, owner * len(rows) + others[matches.ids])

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure, short_count
+from lookalike.advice.plots import line_style, log_axis, new_figure, save_figure, short_count
 from lookalike.indexes import BlockIndex, FlipIndex, Index, Matches
 from lookalike.indexes.tables.sorted_table import header_width
 from papers.generated import GeneratedFingerprints, generate_fingerprints
@@ -112,7 +112,7 @@ def flips_needed(
         first=first,
         sample=SAMPLE,
     )
-    return max(1, tuning.flips)
+    return max(1, int(tuning.search_settings["flips"]))
 
 
 class Timed:

@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.advice.plots import line_style, new_figure, save_figure, short_count
 from lookalike.errors import NotFittedError
-from lookalike.evaluation.drawing import line_style, new_figure, save_figure, short_count
 from lookalike.features import cosine_pairs
 from lookalike.features.weights import VOCABULARY_ARRAYS, decode_array
 from lookalike.indexes import ScanIndex

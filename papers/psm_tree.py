@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.evaluation.drawing import GREY, line_style, new_figure, save_figure
+from lookalike.advice.plots import GREY, line_style, new_figure, save_figure
 from lookalike.indexes.tables.volatility import Volatility
 from papers.page import Section
 from papers.shared import World

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.advice.plots import GREY, line_style, new_figure, save_figure
 from lookalike.checks import optional_module
-from lookalike.evaluation.drawing import GREY, line_style, new_figure, save_figure
 from lookalike.features import Features
 from lookalike.features.text import ENGLISH
 from lookalike.signatures import SimHash

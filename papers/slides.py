@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lookalike.evaluation.drawing import line_style, new_figure, save_figure, short_count
+from lookalike.advice.plots import line_style, new_figure, save_figure, short_count
 from lookalike.features import Features
 from lookalike.indexes import BlockIndex
 from lookalike.indexes.tables.block_choice import BlockChoice

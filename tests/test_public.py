@@ -55,7 +55,7 @@ def test_names_that_come_later_are_there() -> None:
     code = "import lookalike as la; print(la.tune.__module__, la.Match.__module__)"
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["lookalike.evaluation.tune", "lookalike.collection.answers"]
+    assert result.stdout.split() == ["lookalike.advice.tuner", "lookalike.collection.answers"]
     assert la.indexes.SliceIndex is la.SliceIndex
     with pytest.raises(AttributeError, match="module 'lookalike' has no attribute 'nothing'"):
         la.nothing  # noqa: B018
@@ -113,7 +113,7 @@ def test_a_subinterpreter_is_refused_and_leaves_the_main_one_as_it_was(order: st
 def test_names_that_pages_use_are_found() -> None:
     page = """
     >>> import lookalike as la
-    >>> from lookalike.evaluation import evaluate, tune as best  # both
+    >>> from lookalike.advice import evaluate, tune as best  # both
     >>> from lookalike.indexes import (
     ...     ScanIndex,  # the truth
     ...     SliceIndex,
@@ -121,8 +121,8 @@ def test_names_that_pages_use_are_found() -> None:
     >>> la.indexes.slices.index.SliceIndex.build(la.SimHash(bits=64).name)
     """.replace("\n    ", "\n")
     assert list(names_used(page)) == [
-        ("lookalike.evaluation", "evaluate"),
-        ("lookalike.evaluation", "tune"),
+        ("lookalike.advice", "evaluate"),
+        ("lookalike.advice", "tune"),
         ("lookalike.indexes", "ScanIndex"),
         ("lookalike.indexes", "SliceIndex"),
         ("lookalike.indexes.slices.index", "SliceIndex"),
@@ -132,7 +132,7 @@ def test_names_that_pages_use_are_found() -> None:
 
 def test_what_pages_use_is_public() -> None:
     used = {(module, name) for page in PAGES for module, name in names_used(page.read_text())}
-    assert {("lookalike", "SliceIndex"), ("lookalike.evaluation", "tune")} < used
+    assert {("lookalike", "SliceIndex"), ("lookalike.advice", "tune")} < used
     hidden = sorted(
         f"{module}.{name}"
         for module, name in used

@@ -34,7 +34,7 @@ from benchmarks.slices.peers import (
     build_prefixes,
     build_slices,
 )
-from lookalike.evaluation.drawing import GREY, line_style, log_axis
+from lookalike.advice.plots import GREY, line_style, log_axis
 
 __all__ = ["NAMES", "draw", "run_indexes"]
 

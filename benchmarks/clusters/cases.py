@@ -36,7 +36,7 @@ from benchmarks.slices.peers import (
     build_ivf,
     build_slices,
 )
-from lookalike.evaluation.measures import near_duplicate_recall
+from lookalike.advice.measures import near_duplicate_recall
 
 __all__ = ["CASES", "run_clusters"]
 

@@ -118,7 +118,7 @@ def _tuned(made: GeneratedFingerprints, asked: int) -> dict[bool, int]:
             recall=RECALL,
             first=first,
             sample=len(matched),
-        ).flips
+        ).search_settings["flips"]
         for first in (False, True)
     }
 

@@ -57,14 +57,15 @@ class _Timed:
         query, row = self.made.partners[self.made.partners[:, 0] >= self.asked].T
         differing = np.bitwise_count(self.made.queries[query] ^ self.made.signatures[row])
         matched = np.unique(query[differing <= RADIUS])
-        return index.tune_flips(
+        tuning = index.tune_flips(
             self.made.queries[matched],
             self.made.weights[matched],
             RADIUS,
             recall=RECALL,
             first=first,
             sample=len(matched),
-        ).flips
+        )
+        return int(tuning.search_settings["flips"])
 
 
 def online(name: str, count: int, asked: int, *, gates: bool, many_tables: bool) -> QualityResult:

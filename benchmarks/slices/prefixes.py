@@ -15,7 +15,7 @@ from benchmarks.slices.enlarged import BITS
 from benchmarks.slices.entries import EFFORT, EXPAND, FEW, K, entry, ours
 from benchmarks.slices.peers import Built, build_prefixes
 from benchmarks.slices.wide import NEAR, WideCases
-from lookalike.evaluation.measures import near_duplicate_recall, recall_at_k
+from lookalike.advice.measures import near_duplicate_recall, recall_at_k
 
 __all__ = ["near_by_prefixes"]
 

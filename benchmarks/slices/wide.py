@@ -46,7 +46,7 @@ from benchmarks.slices.peers import (
     build_multi_hash,
     build_slices,
 )
-from lookalike.evaluation.measures import near_duplicate_recall
+from lookalike.advice.measures import near_duplicate_recall
 
 __all__ = ["WideCases"]
 

@@ -140,10 +140,10 @@ def _compared(
         f"{K} nearest of {len(vectors.rows):,} x {vectors.rows.shape[1]}, {vectors.origin}; "
         f"tuned for a recall of {TARGET}"
     )
-    tuned = [each.index.tunings[-1] for each in ours]
+    tuned = [each.index.tunings[-1].chosen for each in ours]
     notes = [
-        f"{each.index.bits} bits: {tuning.candidates} candidates of {tuning.probe} of "
-        f"{each.index.clusters} groups"
+        f"{each.index.bits} bits: {tuning.get('candidates')} candidates of "
+        f"{tuning.get('probe')} of {each.index.clusters} groups"
         for each, tuning in zip(ours, tuned, strict=True)
     ]
     result = run_entries(name, title, [*own, *exact, *rivals], QUERIES, EFFORT, notes=notes)

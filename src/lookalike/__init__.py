@@ -72,6 +72,7 @@ from lookalike.signatures import (
 )
 
 if TYPE_CHECKING:
+    from lookalike.advice import evaluate, plan, tune
     from lookalike.client import RemoteCollection, connect
     from lookalike.collection import (
         Answer,
@@ -99,7 +100,6 @@ if TYPE_CHECKING:
         dedup_media,
         dedup_vectors,
     )
-    from lookalike.evaluation.tune import Tuning, tune
     from lookalike.excerpts import (
         Overlap,
         Overlaps,
@@ -120,7 +120,6 @@ if TYPE_CHECKING:
         Clusters,
         Explanation,
         FlipIndex,
-        FlipTuning,
         Index,
         KeyMatch,
         KeyMatches,
@@ -128,11 +127,11 @@ if TYPE_CHECKING:
         Neighbors,
         Pairs,
         PrefixIndex,
-        ProbeTuning,
         ScanIndex,
         ShardedIndex,
         SignatureFile,
         SliceIndex,
+        Tuning,
         cluster,
         load_index,
         match_batch,
@@ -141,7 +140,6 @@ if TYPE_CHECKING:
     )
     from lookalike.pages import PageLimits
     from lookalike.parts import PartAnswer, PartIndex, PartMatch
-    from lookalike.planning import Plan, plan
     from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
     from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
     from lookalike.vectors import (
@@ -149,7 +147,6 @@ if TYPE_CHECKING:
         VectorMatches,
         VectorNeighbors,
         VectorPairs,
-        VectorTuning,
     )
 
 __all__ = [
@@ -181,7 +178,6 @@ __all__ = [
     "FileError",
     "Fingerprint",
     "FlipIndex",
-    "FlipTuning",
     "FormatError",
     "GpuIndex",
     "ImageHash",
@@ -213,9 +209,7 @@ __all__ = [
     "Passage",
     "PassageHash",
     "Passages",
-    "Plan",
     "PrefixIndex",
-    "ProbeTuning",
     "Projection",
     "RecordingIndex",
     "RecordingMatch",
@@ -237,7 +231,6 @@ __all__ = [
     "VectorMatches",
     "VectorNeighbors",
     "VectorPairs",
-    "VectorTuning",
     "Vocabulary",
     "WeightedMinHash",
     "Weights",
@@ -260,6 +253,7 @@ __all__ = [
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
+    "evaluate",
     "hamming",
     "jaccard",
     "jaccard_pairs",
@@ -294,6 +288,7 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
+        "lookalike.advice": ("evaluate", "plan", "tune"),
         "lookalike.client": ("RemoteCollection", "connect"),
         "lookalike.collection": (
             "Answer",
@@ -321,7 +316,6 @@ __getattr__ = names_from(
             "dedup_media",
             "dedup_vectors",
         ),
-        "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
         "lookalike.images": ("ImageHash", "thumbnail"),
@@ -332,7 +326,6 @@ __getattr__ = names_from(
             "Clusters",
             "Explanation",
             "FlipIndex",
-            "FlipTuning",
             "Index",
             "KeyMatch",
             "KeyMatches",
@@ -340,11 +333,11 @@ __getattr__ = names_from(
             "Neighbors",
             "Pairs",
             "PrefixIndex",
-            "ProbeTuning",
             "ScanIndex",
             "ShardedIndex",
             "SignatureFile",
             "SliceIndex",
+            "Tuning",
             "cluster",
             "load_index",
             "match_batch",
@@ -363,7 +356,6 @@ __getattr__ = names_from(
             "passages",
             "sign_passages",
         ),
-        "lookalike.planning": ("Plan", "plan"),
         "lookalike.topics": ("DocumentCluster", "DocumentClusters", "cluster_documents"),
         "lookalike.recordings": ("AudioHash", "Fingerprint", "RecordingIndex", "RecordingMatch"),
         "lookalike.vectors": (
@@ -371,7 +363,6 @@ __getattr__ = names_from(
             "VectorMatches",
             "VectorNeighbors",
             "VectorPairs",
-            "VectorTuning",
         ),
     },
 )

@@ -23,7 +23,7 @@ WORKS = """
 import signal, sys, threading, time
 from pathlib import Path
 from lookalike.cli import main
-from lookalike.dedup.work_folder import WorkFolder
+from lookalike.jobs.work_folder import WorkFolder
 
 def wait(*given, **settings):
     Path("begun").touch()

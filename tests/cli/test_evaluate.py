@@ -45,7 +45,8 @@ def test_prints_a_table_and_writes_files(
     assert {path.name for path in folder.iterdir()} == names
     written = json.loads((folder / "evaluation.json").read_text())
     assert written["lookalike"] == la.__version__
-    assert [row["slice_bits"] for row in written["rows"]] == [None, 6, 6, 6, 8, 8, 8]
+    widths = [row["parameters"].get("slice_bits") for row in written["options"]]
+    assert widths == [None, 6, 6, 6, 8, 8, 8]
     assert len(written["growth"]) == 2
     for path in folder.glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG\r\n")

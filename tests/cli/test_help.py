@@ -21,9 +21,10 @@ from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
-from lookalike.dedup.context import longest_document
+from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
+from lookalike.signatures.methods import Method
 from support import cli_corpus as corpus
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,6 +45,7 @@ IN_WORDS = {
     "every 12th, or as many as near-duplicates take; of vectors every 6th, 32 at least",
     "flips if QUERIES have weights, else blocks",
     "the root of half the number of documents, at most 50",
+    "from the file extension",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
     "beside the database",
 }  # fmt: skip
@@ -72,7 +74,7 @@ def of_pages() -> str:
     return f"; web pages {PageFolderCorpus.max_document >> 20}MiB"
 
 
-def topics(**given: Any) -> DedupSettings:
+def topics(**given: Any) -> Method:
     """Return how documents are signed that are to be put into clusters."""
     return la.cluster_documents(["a text"], **given).settings.signing
 

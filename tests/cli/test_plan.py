@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
+from lookalike.advice import machine as costs
 from lookalike.cli import main
-from lookalike.planning import machine as costs
 from support.planned import COSTS
 from support.refusals import refused
 
@@ -18,7 +18,7 @@ from support.refusals import refused
 def known_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No measuring: the costs of this machine are known."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("lookalike.planning.measure.measure_costs", lambda: COSTS)
+    monkeypatch.setattr("lookalike.advice.machine.measure_costs", lambda: COSTS)
     monkeypatch.setattr(costs, "_known", {})
 
 
@@ -77,8 +77,8 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["plan", "--count", "1.5K", "--bits", "1024", "-k", "10", "--recall", "0.9"]
     assert main([*arguments, "--memory", "1G", "--queries", "2m", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert (values["count"], values["k"], values["recall"]) == (1500, 10, 0.9)
-    assert (values["memory"], values["queries"]) == (10**9, 2 * 10**6)
+    assert (values["count"], values["k"], values["target"]) == (1500, 10, 0.9)
+    assert (values["memory"], values["expected_queries"]) == (10**9, 2 * 10**6)
     assert values["chosen"] in values["options"]
 
 
@@ -98,7 +98,7 @@ def test_measuring_again(
         calls.append(1)
         return COSTS
 
-    monkeypatch.setattr("lookalike.planning.measure.measure_costs", measure)
+    monkeypatch.setattr("lookalike.advice.machine.measure_costs", measure)
     arguments = ["plan", "--count", "1000", "--bits", "64", "--radius", "3"]
     for more in ([], [], ["--measure"]):
         assert main([*arguments, *more]) == 0

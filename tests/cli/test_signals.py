@@ -15,7 +15,7 @@ import pytest
 
 from lookalike.cli import main
 from lookalike.corpora.formats.duck import connection, interrupt_queries
-from lookalike.dedup.work_folder import WorkFolder
+from lookalike.jobs.work_folder import WorkFolder
 from lookalike.storage.files import LOCK
 
 WAITS = """
@@ -33,7 +33,7 @@ raise SystemExit(main(["dedup", "corpus.jsonl", "-o", "out.jsonl"]))
 """
 MOMENTS = {
     "texts in a temporary folder": (
-        "dedup.work_folder",
+        "jobs.work_folder",
         "WorkFolder",
         "complete",
         "tmp/lookalike-job-",

@@ -144,7 +144,10 @@ def test_what_a_recall_takes_is_kept(tmp_path: Path, capsys: pytest.CaptureFixtu
     make = ["index", str(tmp_path / "rows.npy"), "-o", str(index), "--bits", "256"]
     assert main([*make, "--recall", "0.9"]) == 0
     (tuning,) = la.VectorIndex.load(index).tunings
-    assert f"a recall of 0.9 takes {tuning.candidates:,} cand" in capsys.readouterr().out
+    assert (
+        f"a recall of 0.9 takes {tuning.search_settings['candidates']:,} cand"
+        in capsys.readouterr().out
+    )
     found = answers(capsys, index, tmp_path / "asked.npy", "--recall", 0.9)
     expected = la.VectorIndex.load(index).search(np.load(tmp_path / "asked.npy"), 10, recall=0.9)
     assert [[each["id"] for each in one["results"]] for one in found] == expected.ids.tolist()

@@ -27,9 +27,9 @@ from lookalike.corpora.formats import json_array, lines, parquet
 from lookalike.corpora.formats.delimited import DelimitedCorpus, Records
 from lookalike.corpora.formats.json_array import JsonArrayCorpus
 from lookalike.corpora.formats.parquet_layout import measure_pages
-from lookalike.dedup import context
-from lookalike.dedup import read as reading
 from lookalike.errors import ArgumentError, DocumentError, FileError
+from lookalike.jobs import context
+from lookalike.jobs import documents as reading
 
 MOST = 1000
 SHORT = [f"a short document with the number {at}" for at in range(4)]

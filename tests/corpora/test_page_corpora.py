@@ -19,7 +19,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.base import limited
-from lookalike.corpora.filters import Filters, without_urls
+from lookalike.corpora.columns import Filters, without_urls
 from support.refusals import refused
 from support.web_pages import crawl, page, response
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.decide import Decision, decide
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.survivors.cluster import cluster_documents
 from support import dedup_oracle
 
 COMPONENTS = DedupSettings(cluster="components")
@@ -17,6 +18,17 @@ def pairs_of(pairs: set[tuple[int, int]]) -> VerifiedPairs:
     columns = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     left, right = np.ascontiguousarray(columns.T)
     return VerifiedPairs(left, right, np.full(len(left), 0.9), np.zeros(len(left), np.int32))
+
+
+def decided(
+    count: int,
+    pairs: set[tuple[int, int]],
+    settings: DedupSettings,
+    rank: NDArray[np.int64] | None = None,
+    first: NDArray[np.int64] | None = None,
+) -> Decision:
+    own = np.arange(count)
+    return decide(pairs_of(pairs), own if rank is None else rank, settings, first=first)
 
 
 @st.composite
@@ -30,10 +42,8 @@ def graphs(draw: st.DrawFn) -> tuple[int, set[tuple[int, int]]]:
 @given(graphs())
 def test_components_are_what_pairs_connect(graph: tuple[int, set[tuple[int, int]]]) -> None:
     count, pairs = graph
-    found = cluster_documents(
-        count, np.arange(count), pairs_of(pairs), COMPONENTS, np.arange(count)
-    )
-    assert found.labels.tolist() == dedup_oracle.components(count, pairs)
+    found = decided(count, pairs, COMPONENTS)
+    assert found.clusters.tolist() == dedup_oracle.components(count, pairs)
     assert not found.warnings
 
 
@@ -46,28 +56,61 @@ def test_in_a_star_everyone_is_paired_with_the_centre(
     random.shuffle(order)  # type: ignore[attr-defined]
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
-    found = cluster_documents(count, np.arange(count), pairs_of(pairs), DedupSettings(), rank)
+    found = decided(count, pairs, DedupSettings(), rank)
     centres = dedup_oracle.stars(order, pairs)
     first: dict[int, int] = {}
     for member, centre in enumerate(centres):
         first.setdefault(centre, member)
-    assert found.labels.tolist() == [first[centre] for centre in centres]
+    assert found.clusters.tolist() == [first[centre] for centre in centres]
 
 
 def test_a_long_chain_is_split_and_warned_of() -> None:
     links = {(at, at + 1) for at in range(50)}
     settings = DedupSettings(cluster="components", max_cluster=20)
-    found = cluster_documents(60, np.arange(60), pairs_of(links), settings, np.arange(60))
+    found = decided(60, links, settings)
     assert found.warnings[0].startswith("1 cluster grew past")
     assert "chains" in found.warnings[0] and "51" in found.warnings[0]
-    sizes = np.bincount(found.labels)
+    sizes = np.bincount(found.clusters)
     assert sizes.max() == 2  # each is alike to the one before it, and to no other that stays
-    unsplit = cluster_documents(60, np.arange(60), pairs_of(links), COMPONENTS, np.arange(60))
-    assert np.bincount(unsplit.labels).max() == 51 and not unsplit.warnings
+    unsplit = decided(60, links, COMPONENTS)
+    assert np.bincount(unsplit.clusters).max() == 51 and not unsplit.warnings
 
 
 @pytest.mark.parametrize("settings", [DedupSettings(), COMPONENTS])
 def test_equal_texts_follow_their_first(settings: DedupSettings) -> None:
     first = np.array([0, 1, 0, 3, 1])
-    found = cluster_documents(5, first, pairs_of({(1, 3)}), settings, np.arange(5))
-    assert found.labels.tolist() == [0, 1, 0, 1, 1]
+    found = decided(5, {(1, 3)}, settings, first=first)
+    assert found.clusters.tolist() == [0, 1, 0, 1, 1]
+
+
+@given(graphs(), st.sampled_from(["star", "components"]), st.booleans())
+def test_dropped_items_name_a_kept_one_and_know_how_similar_it_is(
+    graph: tuple[int, set[tuple[int, int]]], cluster: str, compares: bool
+) -> None:
+    count, pairs = graph
+
+    def compare(
+        left: NDArray[np.int64], right: NDArray[np.int64], *, screen: bool
+    ) -> VerifiedPairs:
+        some = {(int(a), int(b)) for a, b in zip(left, right, strict=True)}
+        assert not some & pairs or screen
+        below = np.array([0.9 if pair in pairs else 0.2 for pair in sorted(some)])
+        found = pairs_of(some)
+        return VerifiedPairs(found.left, found.right, below, found.distance)
+
+    found = decide(
+        pairs_of(pairs),
+        np.arange(count)[::-1].copy(),
+        DedupSettings(cluster=cluster),
+        compare=compare if compares else None,
+    )
+    assert {*zip(found.pairs.left.tolist(), found.pairs.right.tolist(), strict=True)} == pairs
+    for item, other in enumerate(found.duplicate_of.tolist()):
+        if other < 0:
+            assert np.isnan(found.similarity[item])
+            continue
+        assert found.duplicate_of[other] < 0 and found.clusters[other] == found.clusters[item]
+        known = (min(item, other), max(item, other)) in pairs
+        assert known or cluster == "components"
+        unknown = 0.2 if compares else np.nan
+        assert found.similarity[item] == pytest.approx(0.9 if known else unknown, nan_ok=True)

@@ -199,7 +199,7 @@ def test_files_are_synced_before_a_stamp_vouches_for_them(
 
     stamps: list[str] = []
     monkeypatch.setattr(Path, "replace", checked)
-    monkeypatch.setattr(sys.modules["lookalike.dedup.growing"], "_SECONDS", -1.0)
+    monkeypatch.setattr(sys.modules["lookalike.jobs.work_folder"], "_SECONDS", -1.0)
     job(work=tmp_path / "work")
     assert set(stamps) == {"read.json", "signing.json", "sign.json", "pairs.json"}
     assert stamps.count("signing.json") > 2

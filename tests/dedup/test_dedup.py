@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import STEPS, DedupResult
-from lookalike.dedup.pairs import verify
+from lookalike.dedup import STEPS, DedupResult, verify
 from support import dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]
@@ -156,9 +155,9 @@ def test_threads_and_batches_change_nothing(
         ("lookalike.corpora.formats.lines", "BATCH_BYTES", 700),
         ("lookalike.corpora.tables", "BATCH_ROWS", 7),
         ("lookalike.dedup.sign", "_AT_A_TIME", 11),
-        ("lookalike.dedup.pairs.verify", "_PAIRS_AT_A_TIME", 3),
-        ("lookalike.dedup.pairs.verify", "_BYTES_AT_A_TIME", 2000),
-        ("lookalike.dedup.pairs.verify", "_SORTED_AT_A_TIME", 5),
+        ("lookalike.dedup.verify", "_PAIRS_AT_A_TIME", 3),
+        ("lookalike.dedup.verify", "_BYTES_AT_A_TIME", 2000),
+        ("lookalike.dedup.verify", "_SORTED_AT_A_TIME", 5),
         ("lookalike.indexes.bands", "_PAIRS_AT_A_TIME", 4),
         ("lookalike.indexes.bands", "_ROWS_AT_A_TIME", 9),
     ]:

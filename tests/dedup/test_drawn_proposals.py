@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.dedup.pairs import nearby
+from lookalike.dedup import propose
 from lookalike.indexes import all_pairs
 from lookalike.indexes.drawing import Drawing, seconds_for_all
 
@@ -34,7 +34,7 @@ def test_a_large_job_proposes_by_draws_and_says_so(method: str) -> None:
     assert not any("chance of" in warning for warning in whole.warnings)
     bits = whole.settings.bits or 0
     with (
-        patch.object(nearby, "PATIENCE", 0.0),
+        patch.object(propose, "PATIENCE", 0.0),
         patch.object(all_pairs, "cheapest_drawing", return_value=Drawing(bits, 8, 4, 60)),
         patch.object(all_pairs, "seconds_for_all", return_value=np.inf),
     ):
@@ -53,7 +53,7 @@ def test_a_large_job_proposes_by_draws_and_says_so(method: str) -> None:
 
 @pytest.mark.parametrize(("count", "width"), [(293_000, 16), (103_000, 128), (1_000_000, 1)])
 def test_smaller_jobs_compare_all(count: int, width: int) -> None:
-    assert seconds_for_all(count, width) < nearby.PATIENCE < seconds_for_all(2 * count, 2 * width)
+    assert seconds_for_all(count, width) < propose.PATIENCE < seconds_for_all(2 * count, 2 * width)
 
 
 def test_draws_are_taken_where_all_would_take_long() -> None:
@@ -65,8 +65,8 @@ def test_draws_are_taken_where_all_would_take_long() -> None:
     rank = rng.permutation(len(rows))
 
     def pairs(patience: float) -> tuple[set[tuple[int, int]], bool]:
-        job = nearby.NearbyRows(rows, rank, 24, most=200, limit=None, threads=2)
-        with patch.object(nearby, "PATIENCE", patience):
+        job = propose.NearbyRows(rows, rank, 24, most=200, limit=None, threads=2)
+        with patch.object(propose, "PATIENCE", patience):
             parts = list(job.pairs(lambda share: None))
         found = {pair for one, two, _ in parts for pair in zip(one.tolist(), two.tolist(),
                                                                strict=True)}  # fmt: skip

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.corpora.formats import parquet
-from lookalike.dedup import early, sign
-from lookalike.dedup.distinct import distinct
+from lookalike.dedup import sign
+from lookalike.dedup.pairs import distinct
+from lookalike.jobs import documents as early
 
 WORDS = [f"word{at}" for at in range(40)]
 

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.dedup import copies
-from lookalike.dedup.pairs import join, propose
-from lookalike.dedup.pairs.nearby import NearbyRows
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup import join, propose
+from lookalike.dedup import pairs as pair_arrays
+from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.dedup.propose import NearbyRows
 from support import dedup_oracle, oracle
 
 
@@ -234,8 +234,8 @@ def test_copies_are_paired_as_their_texts_are(seed: int) -> None:
         both = (min(first[one], first[two]), max(first[one], first[two]))
         if two >= old and (both[0] == both[1] or both in known):
             expected.append((one, two, known.get(both, 1.0)))
-    with patch.object(copies, "_PAIRS_AT_A_TIME", rng.choice([1, 3, 1000])):
-        parts = list(copies.every_pair(pairs, np.array(first), old))
+    with patch.object(pair_arrays, "_PAIRS_AT_A_TIME", rng.choice([1, 3, 1000])):
+        parts = list(pair_arrays.every_pair(pairs, np.array(first), old))
     found = [
         row
         for part in parts
@@ -244,9 +244,9 @@ def test_copies_are_paired_as_their_texts_are(seed: int) -> None:
         )
     ]
     assert found == expected
-    assert copies.count_every_pair(pairs, np.array(first), old) == len(expected)
-    (star,) = copies.with_copies(pairs, np.array(first), old)
-    assert copies.count_with_copies(pairs, np.array(first), old) == len(star)
+    assert pair_arrays.count_every_pair(pairs, np.array(first), old) == len(expected)
+    (star,) = pair_arrays.with_copies(pairs, np.array(first), old)
+    assert pair_arrays.count_with_copies(pairs, np.array(first), old) == len(star)
 
 
 @settings(max_examples=40, deadline=None)
@@ -262,7 +262,7 @@ def test_the_best_and_the_nearest_of_too_many_neighbours(
         rows, rank, radius, most=most, limit=1 if limited else None, threads=threads
     )
     with patch.multiple(
-        "lookalike.dedup.pairs.nearby",
+        "lookalike.dedup.propose",
         LEADERS=2,
         NEAREST=3,
         _ROWS_AT_A_TIME=8,

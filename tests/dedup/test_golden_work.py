@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from lookalike.cli import main
-from lookalike.dedup.work_folder import digest
+from lookalike.jobs.work_folder import digest
 
 GOLDEN = Path(__file__).parent.parent / "data" / "work_v2.zip"
 """A corpus (in.jsonl, known by what is in it), what stays of it (out.jsonl), and the folder."""

@@ -26,8 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupResult
-from lookalike.dedup.pairs import nearby, propose, samples, settle
+from lookalike.dedup import DedupResult, decide, propose
 from support import dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))
@@ -154,9 +153,10 @@ def small_groups(most: int) -> Iterator[None]:
     """Compare with few only, as in groups of thousands."""
     with (
         patch.object(propose, "LARGEST_GROUP", most),
-        patch.object(settle, "LEADERS", 2),
-        patch.multiple(samples, LARGEST_GROUP=most, LEADERS=2, SAMPLE=8, ALL_SAMPLES=400 * most),
-        patch.multiple(nearby, LEADERS=2, NEAREST=2, _ROWS_AT_A_TIME=8),
+        patch.object(decide, "LEADERS", 2),
+        patch.multiple(propose, LARGEST_SAMPLED_GROUP=most, SAMPLED_LEADERS=2),
+        patch.multiple(propose, SAMPLE=8, ALL_SAMPLES=400 * most),
+        patch.multiple(propose, LEADERS=2, NEAREST=2, _ROWS_AT_A_TIME=8),
     ):
         yield
 
@@ -499,7 +499,7 @@ def test_another_rule_in_the_same_folder_is_as_good(tmp_path: Path) -> None:
 
 def test_who_gives_up_says_so() -> None:
     texts, other = licences(seed=0)
-    with patch.object(settle, "ROUNDS", 1):
+    with patch.object(decide, "ROUNDS", 1):
         result = la.dedup(texts, method="simhash", against=[other])
     assert "after 1 rounds" in result.warnings[-1] and result.counts.below_threshold == 0
     assert not la.dedup(texts, method="simhash", against=[other]).warnings

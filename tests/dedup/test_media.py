@@ -21,7 +21,7 @@ import lookalike as la
 from lookalike.dedup.media.job import run_media_job
 from lookalike.dedup.media.kinds import kind_of
 from lookalike.dedup.media.medium import Medium, Problem, Read, Tell
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.dedup.distinct import numbered
-from lookalike.dedup.pairs.verify import VerifiedPairs, in_order, merged
+from lookalike.dedup.pairs import VerifiedPairs, in_order, merged, numbered
 
 SOME = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=40)
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from lookalike.dedup.pairs import samples
-from lookalike.dedup.pairs.samples import LARGEST_SAMPLE, SAMPLE, least_found, sample_size
+from lookalike.dedup.propose import LARGEST_SAMPLE, MISSED, SAMPLE, least_found, sample_size
 
 MANY = 1 << 20
 Sets = Sequence[set[int]]
@@ -114,7 +113,7 @@ def test_the_chance_is_kept_whatever_the_sizes(threshold: float, ratio: int) -> 
     ]
     needed = [MANY] * SAMPLE + [least_found(SAMPLE, threshold)]
     found = len(proposed([*smalls, {*large, 1}], needed, old=3000))
-    assert found >= 3000 * (1 - samples.MISSED)
+    assert found >= 3000 * (1 - MISSED)
 
 
 def test_what_has_to_be_found_is_a_good_part_of_what_is_expected() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import lookalike as la
 from dedup.test_dedup import corpus
-from lookalike.dedup.work_folder import WorkFolder
+from lookalike.jobs.work_folder import WorkFolder
 
 TEXTS = corpus(11, 400)
 
@@ -31,10 +31,10 @@ def source(tmp_path: Path) -> Path:
 KILLED = """
 import os, signal, sys
 import lookalike as la
-import lookalike.corpora.formats.lines, lookalike.dedup.sign, lookalike.dedup.pairs.verify
+import lookalike.corpora.formats.lines, lookalike.dedup.sign, lookalike.dedup.verify
 sys.modules["lookalike.corpora.formats.lines"].BATCH_BYTES = 20_000
 sys.modules["lookalike.dedup.sign"]._AT_A_TIME = 64
-sys.modules["lookalike.dedup.pairs.verify"]._PAIRS_AT_A_TIME = 16
+sys.modules["lookalike.dedup.verify"]._PAIRS_AT_A_TIME = 16
 left = int(sys.argv[3])
 
 def progress(step, share):

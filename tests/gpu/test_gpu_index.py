@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike.advice import predictions as planning
 from lookalike.gpu import bench, finding, index, layout, measuring, nearest, pairs, source, tiles
 from lookalike.gpu import card as gpu_card
 from lookalike.gpu.measuring import Speed, speed
-from lookalike.planning import gpu as planning
 from support import fake_card
 from support.fake_card import FakeCard
 
@@ -167,14 +167,14 @@ def test_progress_is_a_bar_where_somebody_looks(capfd: pytest.CaptureFixture[str
 
 
 def test_a_plan_weighs_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "card", lambda number: FakeCard())
+    monkeypatch.setattr("lookalike.gpu.card.card", lambda number: FakeCard())
     monkeypatch.setattr(planning, "_speed", lambda *_: Speed(4e12, 5e12, 0.001))
     chosen = la.plan(count=10_000_000, bits=1024, k=10, device="gpu")
     assert chosen.chosen.index == "gpu"
     assert la.plan(count=10_000_000, bits=1024, k=10).chosen.index != "gpu"
     small = la.plan(count=900, bits=128, k=10, device="gpu")
     assert next(option for option in small.options if option.index == "gpu").exact
-    monkeypatch.setattr(planning, "card", lambda number: FakeCard(free=10))
+    monkeypatch.setattr("lookalike.gpu.card.card", lambda number: FakeCard(free=10))
     refused = la.plan(count=10_000_000, bits=1024, k=10, device="gpu")
     assert "10 bytes are free" in str(refused)
 

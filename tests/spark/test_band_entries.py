@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from lookalike.spark import bands
 from lookalike.spark.packed import gathered
-from lookalike.spark.steps import bands
 
 
 @given(

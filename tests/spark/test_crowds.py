@@ -9,8 +9,8 @@ import pytest
 
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.deciding import Decider
-from lookalike.spark.position_set import PositionSet, packed_positions
-from lookalike.spark.steps.propose import Proposed, SignedTable
+from lookalike.spark.positions import PositionSet, packed_positions
+from lookalike.spark.propose import Proposed, SignedTable
 
 NOTHING: Any = None
 

@@ -13,7 +13,7 @@ from tools.loopback_spark import LoopbackSpark
 import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora.columns import Columns
-from lookalike.spark.old_corpus import old_frame
+from lookalike.spark.sources import old_frame
 from support.spark_corpora import mixed_corpus, template
 
 

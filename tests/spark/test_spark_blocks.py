@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.propose import LARGEST_GROUP
+from lookalike.dedup.propose import LARGEST_GROUP
 from lookalike.indexes.bands import BandedPairs, BandLayout
-from lookalike.spark.numbering import Numbering
+from lookalike.spark import bands
+from lookalike.spark.collapse import EQUALS, _merged
 from lookalike.spark.packed import gathered, packed
-from lookalike.spark.position_set import PositionSet, _parts, packed_positions
-from lookalike.spark.steps import bands, large_groups
-from lookalike.spark.steps.equals import EQUALS, _merged
+from lookalike.spark.positions import Numbering, PositionSet, _parts, packed_positions
 
 LAYOUT = BandLayout(4, 2)
 
@@ -107,7 +106,7 @@ def test_bands_of_workers_propose_what_the_local_ones_do(
     """With groups too large for a partition, groups too large only together, and small ones; ranks
     in any order, but for old rows, which are before the others.
     """
-    monkeypatch.setattr(large_groups, "BLOCK", block)
+    monkeypatch.setattr(bands, "BLOCK", block)
     draw = np.random.default_rng(block + at_a_time)
     count = 1300
     values = draw.integers(0, 4, (count, 8)).astype(np.uint16)
@@ -149,7 +148,7 @@ def proposed(
         for batch in bands.meet_bands(buckets, old)(iter(in_bucket(sent, bucket)))
     ]  # fmt: skip
     told = gathered(iter(met), {bands.PAIRS: bands.PAIR, bands.LARGE: bands.LARGE_KEY})
-    large = large_groups.LargeGroups(told[bands.LARGE])
+    large = bands.LargeGroups(told[bands.LARGE])
     group, row = large.members(keys)
     order = np.lexsort((rank[row], group))
     group, row = group[order], row[order]
@@ -170,7 +169,7 @@ def proposed(
             }
         )
         halves = rows.slice(0, len(rows) // 2), rows.slice(len(rows) // 2)
-        numbered.append(pa.Table.from_batches(list(large_groups.number_rows(iter(halves)))))
+        numbered.append(pa.Table.from_batches(list(bands.number_rows(iter(halves)))))
     before: dict[tuple[int, int], int] = {}
     seen: dict[int, int] = {}
     for number, table in enumerate(numbered):
@@ -181,9 +180,9 @@ def proposed(
             seen[int(one)] = seen.get(int(one), 0) + int(many)
     assert [seen[one] for one in range(len(large))] == large.sizes.tolist()
     olds = np.bincount(group[row < old], minlength=len(large))
-    place = large_groups.send_blocks(Sent((before, large.sizes, olds)), buckets)
+    place = bands.send_blocks(Sent((before, large.sizes, olds)), buckets)
     placed = [batch for table in numbered for batch in place(iter(table.to_batches()))]
-    pairing = large_groups.pair_blocks(LAYOUT.bands, Sent(large), buckets, old)
+    pairing = bands.pair_blocks(LAYOUT.bands, Sent(large), buckets, old)
     more = [
         batch for bucket in range(buckets) for batch in pairing(iter(in_bucket(placed, bucket)))
     ]

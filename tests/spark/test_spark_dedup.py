@@ -15,8 +15,9 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
-from lookalike.dedup.pairs import nearby
-from lookalike.spark.steps import compare, values
+from lookalike.dedup import propose
+from lookalike.spark import propose as spark_propose
+from lookalike.spark import verify
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 from support.spark_ways import take_way
 
@@ -56,7 +57,7 @@ def test_what_the_local_job_may_miss_is_said(session: Any, monkeypatch: pytest.M
     frame = frame_of_texts(session, mixed_corpus(40), 2)
     with on_spark.dedup(frame, method="simhash") as found:
         assert not found.warnings
-    monkeypatch.setattr(nearby, "PATIENCE", 0.0)
+    monkeypatch.setattr(propose, "PATIENCE", 0.0)
     with on_spark.dedup(frame, method="simhash") as found:
         (warning,) = found.warnings
     assert re.fullmatch(r"\d+ signatures were compared each with each; .* may miss .*", warning)
@@ -97,7 +98,7 @@ def test_settings(
     """Some of them as if there were more texts than are joined where they are; some against an old
     corpus, which has the first of them, and a few come again.
     """
-    for module in (compare, values):
+    for module in (verify, spark_propose):
         monkeypatch.setattr(module, "FEW", 0 if partitions > 3 else module.FEW)
     settings, texts = dict(settings), mixed_with_template(100, 300)
     against, old = None, texts[: settings.pop("old", 0)]

@@ -15,12 +15,12 @@ import lookalike as la
 from lookalike import _native
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import similarity_pairs
+from lookalike.spark import prefixes
+from lookalike.spark.bands import PAIR, PAIRS
 from lookalike.spark.packed import gathered, packed
-from lookalike.spark.position_set import PositionSet, packed_positions
-from lookalike.spark.steps import prefixes
-from lookalike.spark.steps.bands import PAIR, PAIRS
-from lookalike.spark.steps.exact import _more_than_local
-from lookalike.spark.steps.signing import documents_of
+from lookalike.spark.positions import PositionSet, packed_positions
+from lookalike.spark.prefixes import _more_than_local
+from lookalike.spark.signing import documents_of
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 from support.spark_ways import take_way
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.nearby import NearbyRows
-from lookalike.dedup.pairs.propose import LARGEST_GROUP
-from lookalike.spark.steps import nearby
+from lookalike.dedup.propose import LARGEST_GROUP, NearbyRows
+from lookalike.spark import nearby
 
 
 def signatures(draw: np.random.Generator, crowd: int) -> NDArray[np.uint8]:

@@ -10,7 +10,7 @@ import pytest
 import lookalike as la
 from lookalike import _native
 from lookalike import spark as on_spark
-from lookalike.spark.steps.components import connected
+from lookalike.spark.rounds import connected
 from support.spark_corpora import frame_of_texts, mixed_corpus
 
 

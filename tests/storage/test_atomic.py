@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.dedup.work_folder import WorkFolder
+from lookalike.jobs.work_folder import WorkFolder
 from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
 from lookalike.storage.files import unfinished
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lookalike.advice.machine import machine_costs
 from lookalike.collection.stores.address import parse_address
-from lookalike.planning.machine import machine_costs
 from lookalike.storage import user_cache_folder
 from support.planned import COSTS
 
@@ -35,8 +35,8 @@ def test_plans_and_collections_have_the_same(
         monkeypatch.delenv("XDG_CACHE_HOME")
     else:
         monkeypatch.setenv("XDG_CACHE_HOME", named)
-    monkeypatch.setattr("lookalike.planning.machine._known", {})
-    monkeypatch.setattr("lookalike.planning.measure.measure_costs", lambda: COSTS)
+    monkeypatch.setattr("lookalike.advice.machine._known", {})
+    monkeypatch.setattr("lookalike.advice.machine.measure_costs", lambda: COSTS)
     machine_costs()
     folder = parse_address(SERVER).cache_folder()
     assert folder is not None

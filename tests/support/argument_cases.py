@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import lookalike as la
-from lookalike import evaluation
+from lookalike import advice
 from support import oracle, part_cases
 from support.fake_card import FakeCard
 from support.planned import COSTS
@@ -36,21 +36,21 @@ OTHERS = {
 """What tests/collection, tests/dedup, tests/topics and tests/service have bad input for."""
 
 ANSWERS = {
-    *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
-    *("Clusters", "Matches", "Measurement", "ProbeTuning"),
+    *("Comparison", "Explanation", "Kernel", "KeyMatch", "KeyMatches"),
+    *("Clusters", "Matches", "Measurement", "Option", "Prediction"),
     *("Fingerprint", "RecordingMatch"),
-    *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
+    *("Neighbors", "PairClusters", "Pairs", "SavedSignatures", "Tuning"),
     *part_cases.ANSWERS,
-    *("VectorMatches", "VectorNeighbors", "VectorPairs", "VectorTuning"),
+    *("VectorMatches", "VectorNeighbors", "VectorPairs"),
 }
 """Made by the package and not by callers; only their methods are called."""
 
 INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
-    *("Explanation.of_scan", "KeyMatches.kept", "ProbeTuning.of", "ProbeTuning.restored"),
-    *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
+    *("Explanation.of_scan", "KeyMatches.kept", "Tuning.restored", "table", "reason"),
+    *("get", "surely", "value", "total_seconds", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
-    *("batch_source", "from_settings", "VectorTuning.restored", "ImageHash.each"),
+    *("batch_source", "from_settings", "ImageHash.each"),
     *("AudioHash.read", "sign_each"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
@@ -59,7 +59,7 @@ INTERNAL = {
 def public_callables() -> dict[str, Callable[..., Any]]:
     """Return everything public that takes arguments, by name: functions, classes and methods."""
     found: dict[str, Callable[..., Any]] = {}
-    for name, thing in {**_public(la), **_public(evaluation)}.items():
+    for name, thing in {**_public(la), **_public(advice)}.items():
         if name in OTHERS or (isinstance(thing, type) and issubclass(thing, Exception)):
             continue
         if not isinstance(thing, type):
@@ -158,7 +158,7 @@ def calls(folder: Path) -> dict[str, Call]:
     la.match_batch(folder / "runs", rows)
     Image.linear_gradient("L").save(folder / "image.png")
     (folder / "hashes.csv").write_text("path,hash\na,00ff00ff00ff00ff\n")
-    measured = evaluation.evaluate(rows, sample=2, k=2, expand=[0])
+    measured = advice.evaluate(rows, sample=2, k=2, expand=[0])
     planned = la.plan(count=60, bits=64, radius=3, costs=COSTS)
     tuning = la.FlipIndex(rows)
 
@@ -239,7 +239,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "GpuIndex": (on_fake_card(la.GpuIndex), {"signatures": rows, "ids": ids}),
         "MinHash": (la.MinHash, {}),
         "PrefixIndex": (la.PrefixIndex, {"signatures": rows, "ids": ids}),
-        "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
         "ImageHash": (la.ImageHash, {}),
         "thumbnail": (la.thumbnail, {"image": folder / "image.png"}),
         "ImageHash.sign": (la.ImageHash().sign, {"images": [folder / "image.png"]}),
@@ -288,7 +287,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "TopSig.sign_with_weights": (la.TopSig().sign_with_weights, {"documents": texts}),
         "TopSig.sign_parts": (la.TopSig().sign_parts, {"documents": texts, "terms": 3}),
         "Tuning.build": (
-            la.tune(rows, 2, sample=2).build,
+            planned.build,
             {"signatures": rows, "ids": ids},
         ),
         "Vocabulary": (la.Vocabulary, {}),
@@ -312,11 +311,11 @@ def calls(folder: Path) -> dict[str, Call]:
         "cosine": (la.cosine, {"a": texts, "b": texts}),
         "cosine_pairs": (la.cosine_pairs, {"documents": texts, "left": [0], "right": [1]}),
         "cumulative_distance_ratio": (
-            evaluation.cumulative_distance_ratio,
+            advice.cumulative_distance_ratio,
             {"found_distances": found.distances, "true_distances": found.distances},
         ),
         "evaluate": (
-            evaluation.evaluate,
+            advice.evaluate,
             {"signatures": rows, "queries": queries, "k": 2, "expand": [1], "slice_bits": [4]},
         ),
         "estimated_radius": (
@@ -328,7 +327,7 @@ def calls(folder: Path) -> dict[str, Call]:
             {"signer": la.SimHash(64), "distances": [0, 3], "bits": 64},
         ),
         "open_index": (la.open_index, {"path": folder / "index"}),
-        "growth": (evaluation.growth, {"signatures": rows, "sizes": [20], "k": 2, "sample": 2}),
+        "growth": (advice.growth, {"signatures": rows, "sizes": [20], "k": 2, "sample": 2}),
         "hamming": (la.hamming, {"a": rows, "b": rows}),
         "jaccard": (la.jaccard, {"a": texts, "b": texts}),
         "jaccard_pairs": (la.jaccard_pairs, {"documents": texts, "left": [0], "right": [1]}),
@@ -353,27 +352,27 @@ def calls(folder: Path) -> dict[str, Call]:
             {"results": [found, found], "k": 2, "starts": [0, 100]},
         ),
         "near_duplicate_recall": (
-            evaluation.near_duplicate_recall,
+            advice.near_duplicate_recall,
             {"found": found, "truth": found, "radius": 2},
         ),
         "plan": (la.plan, {"count": 60, "bits": 64, "radius": 3, "costs": COSTS}),
         "plot_growth": (
-            evaluation.plot_growth,
-            {"series": {"a": list(measured.rows)}, "path": folder / "a.png"},
+            advice.plot_growth,
+            {"series": {"a": list(measured.options)}, "path": folder / "a.png"},
         ),
         "plot_touched": (
-            evaluation.plot_touched,
+            advice.plot_touched,
             {"evaluation": measured, "path": folder / "b.png"},
         ),
         "plot_trade_off": (
-            evaluation.plot_trade_off,
+            advice.plot_trade_off,
             {"evaluation": measured, "path": folder / "c.png"},
         ),
         "quantize_weights": (la.quantize_weights, {"weights": weights}),
         "restore_weights": (la.restore_weights, {"quantized": la.quantize_weights(weights)}),
         "signer_from_dict": (la.signer_from_dict, {"description": learnt.to_dict()}),
         "top_in_top": (
-            evaluation.top_in_top,
+            advice.top_in_top,
             {"found_ids": found.ids, "true_ids": found.ids, "top": 2, "among": 3},
         ),
         "tune": (la.tune, {"signatures": rows, "k": 2, "sample": 2}),
@@ -381,9 +380,9 @@ def calls(folder: Path) -> dict[str, Call]:
     everything |= _vectors(folder, weights, asked)
     for name in ("nearest_hit_rate", "recall_by_distance"):
         both = {"found_distances": found.distances, "true_distances": found.distances}
-        everything[name] = getattr(evaluation, name), both
+        everything[name] = getattr(advice, name), both
     everything["recall_at_k"] = (
-        evaluation.recall_at_k,
+        advice.recall_at_k,
         {"found_ids": found.ids, "true_ids": found.ids},
     )
     for index in (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lookalike.planning.machine import MachineCosts
+from lookalike.advice.machine import MachineCosts
 
 __all__ = ["COSTS"]
 
@@ -33,4 +33,6 @@ COSTS = MachineCosts(
     group=90.0,
     grouped_row=800.0,
     grouped_centre=1.5,
+    flip=2.0,
+    disk_byte=0.5,
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lookalike.spark import deciding, rounds
-from lookalike.spark.steps import crowd, propose
+from lookalike.spark import deciding, propose, rounds, verify
 
 __all__ = ["take_way"]
 
@@ -28,7 +27,7 @@ WAYS = {
     "crowd": {
         "deciding.CROWD_PAIRS": 0,
         "deciding.CROWD_PARTNERS": 0,
-        "crowd.PAIRS_A_TASK": 5_000,
+        "verify.PAIRS_A_TASK": 5_000,
     },
     "crowd in rounds": {
         "propose.ENTRIES_A_TASK": 5_000,
@@ -45,7 +44,7 @@ the pairs that decide. Of crowds, all but comparing; or not even settling.
 
 def take_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the limits, so that a small corpus takes the way of a large one."""
-    modules = {"propose": propose, "deciding": deciding, "rounds": rounds, "crowd": crowd}
+    modules = {"propose": propose, "deciding": deciding, "rounds": rounds, "verify": verify}
     for limit, value in WAYS[name].items():
         module, _, constant = limit.partition(".")
         monkeypatch.setattr(modules[module], constant, value)

@@ -113,7 +113,7 @@ class VectorIndexBesideDictionary(RuleBasedStateMachine):
         if len(self.living) > 1:
             tuning = self.index.tune(2, 0.9)
             assert tuning in self.index.tunings
-            assert tuning.candidates >= 1
+            assert tuning.search_settings["candidates"] >= 1
 
     @rule(way=st.sampled_from(["pickle", "copy", "deepcopy", "file"]))
     def go_on_with_a_copy(self, way: str) -> None:

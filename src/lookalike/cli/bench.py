@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
+from lookalike.advice.planner import aligned
 from lookalike.checks import item_count, whole_number
 from lookalike.cli.parser import add_json, add_number, add_switch
 from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError
-from lookalike.planning.words import table
 
 PURPOSE = "measure searches on a CUDA card"
 DESCRIPTION = (
@@ -66,4 +66,4 @@ def run(options: argparse.Namespace) -> None:
         cells += [f"{1000 * line.seconds:.2f}", alone, f"{line.rate:,.0f}"]
         rows.append([*cells, "same" if line.checked else "NOT THE SAME"])
     if not options.json:
-        say(f"{here.name}\n\n{table(rows)}")
+        say(f"{here.name}\n\n{aligned(rows)}")

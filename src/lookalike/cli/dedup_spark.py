@@ -47,7 +47,7 @@ def run_on_spark(options: argparse.Namespace) -> None:
     _check(options)
     from lookalike.spark.files import SparkCorpus, check_new, session_of
     from lookalike.spark.job import dedup
-    from lookalike.spark.old_corpus import OldFiles
+    from lookalike.spark.sources import OldFiles
 
     start = time.perf_counter()
     spark = session_of(options.engine[1])
@@ -140,7 +140,7 @@ def _check_pair_count(count: int, options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what Spark cannot honour."""
-    from lookalike.spark.old_corpus import check_old
+    from lookalike.spark.sources import check_old
 
     for name, instead in _NOT_THERE.items():
         if getattr(options, name) not in (None, False, 0, "cpu"):

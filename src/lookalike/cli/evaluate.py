@@ -10,17 +10,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike import __version__
-from lookalike.checks import byte_count, share, whole_number
-from lookalike.cli.parser import add_json, add_number, add_switch
-from lookalike.cli.terminal import say, say_json
-from lookalike.errors import ArgumentError, FileError, MissingDependencyError, Said
-from lookalike.evaluation import (
-    Evaluation,
+from lookalike.advice import (
     Measurement,
     evaluate,
     growth,
@@ -29,15 +25,14 @@ from lookalike.evaluation import (
     plot_trade_off,
     tune,
 )
-from lookalike.evaluation.tables import measurement_table
+from lookalike.advice.evaluation import Progress, measurement_table
+from lookalike.checks import byte_count, share, whole_number
+from lookalike.cli.parser import add_json, add_number, add_switch
+from lookalike.cli.terminal import say, say_json
+from lookalike.errors import ArgumentError, FileError, MissingDependencyError, Said
 from lookalike.indexes import open_index
+from lookalike.indexes.tuning import Tuning
 from lookalike.shown import shown
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lookalike.evaluation.grid import Progress
-
 
 _MOST_NEIGHBOURS = 1 << 20
 EXPAND = (0, 1, 2, 3)
@@ -257,7 +252,7 @@ def _growth(
 ) -> dict[str, list[Measurement]]:
     """Return the two series of the paper's Figure 3, by their names."""
     grown = growth(signatures, **settings, progress=_progress("sizes"))
-    first = grown[1].slice_bits
+    first = grown[1].get("slice_bits")
     kept = growth(signatures, **settings, slice_bits=first, progress=_progress("sizes"))
     return {"slices a bit wider with each doubling": grown, f"slices of {first} bits": kept}
 
@@ -286,7 +281,9 @@ def _say_beside(options: argparse.Namespace, text: str) -> None:
 
 
 def _draw(
-    options: argparse.Namespace, evaluation: Evaluation, series: dict[str, list[Measurement]]
+    options: argparse.Namespace,
+    evaluation: Tuning[Measurement],
+    series: dict[str, list[Measurement]],
 ) -> None:
     """Write plots, and say where; without matplotlib, a hint."""
     folder = options.output

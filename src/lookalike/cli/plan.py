@@ -8,16 +8,14 @@ import math
 from pathlib import Path
 
 from lookalike import __version__
+from lookalike.advice.machine import machine_costs
+from lookalike.advice.planner import Prediction, Words, plan, plan_text
 from lookalike.checks import byte_count, item_count
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import say
 from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
-from lookalike.planning import Plan, plan
-from lookalike.planning.machine import machine_costs
-from lookalike.planning.planner import plan_text
-from lookalike.planning.question import Option
-from lookalike.planning.words import Words
+from lookalike.indexes.tuning import Tuning
 
 PURPOSE = "say which index suits a collection, and what it will cost"
 DESCRIPTION = (
@@ -28,8 +26,8 @@ DESCRIPTION = (
 )
 DETAILS = """\
 columns of the table (* marks the choice):
-  built with     options of `lookalike index`
-  searched with  options of `lookalike search`
+  built with     options of `lookalike index`; with --batch, the command
+  searched with  options of `lookalike search`, or with --batch of `lookalike match`
   µs a query     microseconds, one thread, queries in batches
   build s        seconds to build, one thread
   memory         signatures included
@@ -46,6 +44,7 @@ examples:
   lookalike plan --count 10M --bits 64 --radius 3
   lookalike plan --count 60M --bits 64 --radius 3 --memory 1GB
   lookalike plan --count 1M --bits 64 --radius 3 --queries 100 --json
+  lookalike plan --count 1G --bits 64 --radius 3 --batch 1M
 """
 
 
@@ -94,6 +93,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="how many queries there will be; then building counts too",
     )
     parser.add_argument(
+        "--batch",
+        type=item_count,
+        metavar="N",
+        help="match N queries at a time with a collection on disk (`lookalike match`)",
+    )
+    parser.add_argument(
         "--query-signatures",
         type=Path,
         metavar="FILE",
@@ -130,6 +135,7 @@ def run(options: argparse.Namespace) -> None:
         memory=options.memory,
         queries=queries,
         signatures=open_index(options.signatures).living()[0] if options.signatures else None,
+        batch=options.batch,
         device=options.device,
         costs=machine_costs(refresh=True) if options.measure else None,
     )
@@ -139,10 +145,12 @@ def run(options: argparse.Namespace) -> None:
         say(plan_text(chosen, _words(chosen)))
 
 
-def _words(chosen: Plan) -> Words:
+def _words(chosen: Tuning[Prediction]) -> Words:
     """Return how what was planned is typed; the header of flips the index chooses by itself."""
 
-    def built(option: Option) -> str:
+    def built(option: Prediction) -> str:
+        if option.index == "batch":
+            return "lookalike match"
         typed = [f"--kind {option.index}"]
         if "slice_bits" in option.parameters:
             typed.append(f"--slice-bits {option.parameters['slice_bits']}")
@@ -157,14 +165,15 @@ def _words(chosen: Plan) -> Words:
             typed.append("--compressed")
         return " ".join(typed)
 
-    def searched(option: Option) -> str:
+    def searched(option: Prediction) -> str:
         asked = f"-k {chosen.k}" if chosen.radius is None else f"--radius {chosen.radius}"
         typed = (
             f" --{name} {option.settings[name]:g}"
-            for name in ("expand", "probe")
+            for name in ("expand", "probe", "recall")
             if name in option.settings
         )
-        return asked + "".join(typed)
+        method = f" --method {option.settings['method']}" if "method" in option.settings else ""
+        return asked + method + "".join(typed)
 
     return Words(
         built,

@@ -37,8 +37,7 @@ from lookalike.cli.options import (
 )
 from lookalike.cli.parser import add_switch
 from lookalike.cli.terminal import progress_bars, say, say_json
-from lookalike.corpora.columns import columns_for, find_columns
-from lookalike.corpora.filters import filtered
+from lookalike.corpora.columns import columns_for, filtered, find_columns
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import (
     SIGNATURE_SUFFIXES,

@@ -272,6 +272,10 @@ class Corpus(ABC):
             batches, positions, lambda batch, at: batch.take(arrow_positions(at)).to_pylist()
         )
 
+    def select(self, positions: NDArray[np.int64]) -> Any:
+        """Return these rows of a table in memory, in the type of what was given."""
+        raise DocumentError(f"{self.name} is no table")
+
     def copy_rows(self, rows: KeptRows, target: Path | BinaryIO) -> int | None:
         """Write kept rows in the format of the corpus, as they are; return how many.
 

@@ -1,23 +1,40 @@
-"""Which columns of a corpus are what, texts and ids, and documents by their ids."""
+"""What of a corpus is read: the columns with texts and ids, and the documents that are wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lookalike.corpora.base import Corpus, Problems, Rows, compute, pa
+from lookalike.checks import flag, whole_number
+from lookalike.corpora.base import (
+    Corpus,
+    Problems,
+    Rows,
+    arrow_positions,
+    chosen_columns,
+    compute,
+    pa,
+)
 from lookalike.errors import ArgumentError, DocumentError, Said
-from lookalike.features import FeatureKind
+from lookalike.features import FeatureKind, Words
 from lookalike.features.base import reads_links
+from lookalike.pages.extract import detect_language
+from lookalike.pages.marks import without_marks
+from lookalike.shown import brief
 
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
 ID_GUESSES = (
     "id", "_id", "doc_id", "docid", "document_id", "uid", "key", "path", "url", "file",
 )  # fmt: skip
 _EXAMPLES = 3
+_URL = re.compile(r"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>\"'\U0010f100-\U0010f202]+", re.I)
+_TRAILING = ".,;:!?)]}"
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 @dataclass(frozen=True)
@@ -157,3 +174,226 @@ def find_documents(
     what = f"no document whose {columns.id!r} is" if columns.id else "no row"
     shown = f"the first are {', '.join(map(repr, examples))}" if examples else "it is empty"
     raise ArgumentError(f"{corpus.name} has {what} {missing!r} among {rows:,} documents; {shown}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Conditions on documents; those that do not meet one are left out, counted and named.
+
+    `min_words`: at least so many words, as `la.Words` counts them. `language`: one of these, such
+    as "en" or "en,de", told from the text where no column `language` of pages says it. `min_links`:
+    pages with at least so many links, or texts with so many URLs. `strip_urls` leaves nobody out:
+    URLs in texts do not count.
+    """
+
+    min_words: int = 0
+    language: str | None = None
+    min_links: int = 0
+    strip_urls: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("min_words", "min_links"):
+            value = whole_number(name, getattr(self, name), at_least=0)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "strip_urls", flag("strip_urls", self.strip_urls))
+        if self.language is not None and not self.languages:
+            raise ArgumentError(
+                Said("language"),
+                f" is {brief(self.language)}; expected two letters such as 'en', or several with "
+                "commas between them",
+            )
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages that are wanted; none if what was given is no such thing."""
+        given = self.language.split(",") if isinstance(self.language, str) else []
+        codes = [code.strip() for code in given]
+        return codes if codes and all(map(_LANGUAGE.fullmatch, codes)) else []
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is asked for."""
+        return self != Filters()
+
+    def for_old(self) -> Filters:
+        """Return what concerns documents that are only compared with: none of them is left out."""
+        return Filters(strip_urls=self.strip_urls)
+
+    def refusal(self, text: str, words: int, language: Any, links: int) -> tuple[str, str] | None:
+        """Return why a document is left out, as a kind and in words; None if it is wanted."""
+        if words < self.min_words:
+            return "too short", f"has {words:,} words; at least {self.min_words:,} are wanted"
+        if links < self.min_links:
+            return "few links", f"has {links:,} links; at least {self.min_links:,} are wanted"
+        if self.language is not None:
+            told = language or detect_language(text)
+            if told not in self.languages:
+                return "other language", f"is in {told or 'no language that can be told'}"
+        return None
+
+
+def without_urls(text: str) -> str:
+    """Return a text without URLs; what ends a sentence after one stays."""
+    return _URL.sub(_rest, text)
+
+
+def _rest(found: re.Match[str]) -> str:
+    url = found[0]
+    return url[len(url.rstrip(_TRAILING)) :]
+
+
+def filtered(corpus: Corpus, columns: Columns, filters: Filters | None) -> Corpus:
+    """Return a corpus of the documents that are wanted; the same if all are."""
+    return (
+        corpus if filters is None or not filters.any else FilteredCorpus(corpus, columns, filters)
+    )
+
+
+class FilteredCorpus(Corpus):
+    """Those rows of another corpus that are wanted. Rows are counted among them alone.
+
+    What is written of it is what the other corpus has: URLs are gone only from what is compared.
+    """
+
+    def __init__(self, inner: Corpus, columns: Columns, filters: Filters) -> None:
+        self.inner = inner
+        self._columns = columns
+        self.filters = filters
+        self._rows: NDArray[np.int64] | None = None
+        self.inner_count = 0
+        """Rows of the other corpus, once it was read."""
+        self.name, self.format, self.files = inner.name, inner.format, inner.files
+        self.spool, self.root, self.notices = inner.spool, inner.root, inner.notices
+        self.max_document = inner.max_document
+        self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
+        self.page_text, self.marked_text = inner.page_text, inner.marked_text
+        names = getattr(getattr(inner, "reading", None), "names", {})
+        self._language: str | None = names.get("language")
+        self._links: str | None = names.get("links")
+        known = {one.name: getattr(filters, one.name) for one in fields(filters)}
+        self.described = ["filters", known, inner.described]
+
+    def columns(self) -> list[str]:
+        """Return those of the other corpus."""
+        return self.inner.columns()
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of these columns, of the rows that are wanted."""
+        wanted = list(dict.fromkeys([*columns, *self._looked_at()]))
+        for batch in self._kept(self.inner.read(wanted, problems), problems):
+            yield chosen_columns(batch, columns)
+
+    def rows(self, problems: Problems) -> Iterator[Rows]:
+        """Yield batches of all columns, with types."""
+        return self._kept(self.inner.rows(problems), problems)
+
+    def identity(self) -> list[Any] | None:
+        """Return that of the other corpus."""
+        return self.inner.identity()
+
+    def inner_rows(self, problems: Problems) -> NDArray[np.int64]:
+        """Return which rows of the other corpus are wanted."""
+        if self._rows is None:
+            for _ in self.read([], problems):
+                pass
+        return np.empty(0, np.int64) if self._rows is None else self._rows
+
+    def select(self, positions: NDArray[np.int64]) -> Any:
+        """Return these rows of a table, in the type of what was given."""
+        return self.inner.select(self.inner_rows(Problems(True))[positions])
+
+    def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
+        """Return the rows at ascending positions, as Python has them."""
+        return self.inner.rows_at(self.inner_rows(Problems(skip_bad))[positions], skip_bad)
+
+    def _looked_at(self) -> list[str]:
+        """Return the columns that decide."""
+        names = [self._columns.text]
+        if self.filters.language is not None and self._language:
+            names.append(self._language)
+        if self.filters.min_links and self._links:
+            names.append(self._links)
+        return names
+
+    def _kept(self, batches: Iterator[Rows], problems: Problems) -> Iterator[Rows]:
+        found: list[NDArray[np.int64]] = []
+        row = 0
+        for batch in batches:
+            places = np.array(list(self._wanted(batch, row, problems)), np.int64)
+            found.append(places + row)
+            row += len(batch)
+            self.done = self.inner.done
+            kept = batch if len(places) == len(batch) else batch.take(arrow_positions(places))
+            yield self._stripped(kept) if self.filters.strip_urls else kept
+        self._rows = np.concatenate(found) if found else np.empty(0, np.int64)
+        self.inner_count = row
+
+    def _wanted(self, batch: Rows, row: int, problems: Problems) -> Iterator[int]:
+        names = batch.schema.names
+        column = batch.column(names.index(self._columns.text))
+        strings = text_strings(column, self._columns.text, self.inner).fill_null("")
+        texts = list(map(without_marks, strings.to_pylist()))
+        if self._columns.text == self.marked_text:
+            strings = pa.array(texts, pa.large_string())
+        if self.filters.strip_urls and self.filters.min_words:
+            strings = pa.array(list(map(without_urls, texts)), pa.large_string())
+        words = Words().counts(strings).tolist() if self.filters.min_words else [0] * len(texts)
+        languages = self._values(batch, self._language)
+        links = self._values(batch, self._links)
+        for place, text in enumerate(texts):
+            count = 0
+            if self.filters.min_links:
+                several = links[place]
+                count = len(_URL.findall(text)) if several is None else len(several)
+            refusal = self.filters.refusal(text, words[place], languages[place], count)
+            if refusal is None:
+                yield place
+            else:
+                problems.leave_out(refusal[0], f"{self.name}, row {row + place}", refusal[1])
+
+    def _values(self, batch: Rows, name: str | None) -> list[Any]:
+        if name is None or name not in batch.schema.names or name not in self._looked_at():
+            return [None] * len(batch)
+        values: list[Any] = batch.column(name).to_pylist()
+        return values
+
+    def _stripped(self, batch: Rows) -> Rows:
+        place = batch.schema.names.index(self._columns.text)
+        texts = text_strings(batch.column(place), self._columns.text, self.inner).to_pylist()
+        stripped = [text if text is None else without_urls(text) for text in texts]
+        return batch.set_column(place, self._columns.text, pa.array(stripped, pa.large_string()))
+
+
+def unfiltered(
+    corpus: Corpus,
+    keep: NDArray[np.bool_] | None,
+    added: Callable[[int, int], dict[str, Any]] | None,
+    problems: Problems,
+) -> tuple[Corpus, NDArray[np.bool_] | None, Callable[[int, int], dict[str, Any]] | None]:
+    """Return the corpus that is behind a filtered one, and what is said of its rows instead."""
+    if not isinstance(corpus, FilteredCorpus):
+        return corpus, keep, added
+    rows = corpus.inner_rows(problems)
+    if keep is not None and len(keep) != len(rows):
+        raise DocumentError(
+            f"{corpus.name} has {len(rows)} rows that are wanted, {len(keep)} when it was read "
+            "before; it must not change meanwhile"
+        )
+    mask = np.zeros(corpus.inner_count, bool)
+    mask[rows if keep is None else rows[keep]] = True
+    return corpus.inner, mask, None if added is None else _spread(added, rows)
+
+
+def _spread(
+    added: Callable[[int, int], dict[str, Any]], rows: NDArray[np.int64]
+) -> Callable[[int, int], dict[str, Any]]:
+    """Return columns for the rows of the corpus behind: null where they are not wanted."""
+
+    def spread(begin: int, end: int) -> dict[str, Any]:
+        first, last = (int(place) for place in np.searchsorted(rows, [begin, end]))
+        places = np.full(end - begin, -1, np.int64)
+        places[rows[first:last] - begin] = np.arange(last - first)
+        chosen = pa.array(places, pa.int64(), mask=places < 0)
+        return {name: values.take(chosen) for name, values in added(first, last).items()}
+
+    return spread

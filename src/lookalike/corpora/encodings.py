@@ -361,10 +361,17 @@ class TextStream:
         self._begun = False
         self._sample = bytearray()
 
-    @property
-    def valid_utf8(self) -> bool:
-        """Whether what another encoding was given for looks like UTF-8, as far as it was read."""
-        return is_other_utf8(self._sample, self._given)
+    def note(self, path: Path, encodings: Encodings, problems: Problems) -> None:
+        """Let the encodings of a corpus know that of this file, as far as it was read."""
+        other = is_other_utf8(self._sample, self._given)
+        encodings.note(path, self.encoding, self.mark, problems, valid_utf8=other)
+
+    def fill(self, buffer: NDArray[np.uint8]) -> int:
+        """Read until a buffer is full or the stream at its end; return how many bytes came."""
+        done = 0
+        while done < len(buffer) and (read := self.readinto(buffer[done:])):
+            done += read
+        return done
 
     def readinto(self, buffer: NDArray[np.uint8]) -> int:
         """Fill some of a buffer; return how many bytes, 0 at the end."""

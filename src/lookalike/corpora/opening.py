@@ -53,7 +53,8 @@ def open_corpus(
         return with_pages(open_corpus(source, format, encoding=encoding), html, page_limits)
     if format is not None:
         FORMATS.get(format, "format")
-    check_encoding(encoding)
+    if encoding is not None:
+        check_encoding(encoding)
     if isinstance(source, Corpus):
         if encoding is not None:
             raise ArgumentError(f"{source.name} is open already, so no encoding can be given")

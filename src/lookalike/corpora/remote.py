@@ -19,8 +19,8 @@ from urllib.parse import parse_qs, unquote
 import numpy as np
 
 from lookalike import _native
-from lookalike.checks import file_path, is_address, without_secret
-from lookalike.corpora.base import Corpus, pa
+from lookalike.checks import is_address, without_secret
+from lookalike.corpora.base import pa
 from lookalike.corpora.formats import format_of
 from lookalike.errors import ArgumentError, FileError
 from lookalike.lazy import LazyModule
@@ -79,24 +79,31 @@ class Spool:
         path = CopiedPath(self.folder / name)
         path.origin = origin
         checksum, size = _native.Xxh64(), 0
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(path, "wb") as file:
-                data = beginning or _next_of(stream)
-                while data:
+        with ExitStack() as opened:
+            with self._writing(name):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                file = opened.enter_context(open(path, "wb"))
+            data = beginning or some_of(stream)
+            while data:
+                with self._writing(name):
                     file.write(data)
-                    checksum.add(np.frombuffer(data, np.uint8))
-                    size += len(data)
-                    data = _next_of(stream)
-        except _Unread as error:
-            raise error.reason from None
+                checksum.add(np.frombuffer(data, np.uint8))
+                size += len(data)
+                data = some_of(stream)
+            with self._writing(name):
+                file.flush()
+        self._content[path] = [name, size, checksum.value()], _state(path)
+        return path
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise FileError(
                 f"{name} cannot be kept in {self.folder}: {error.strerror or error}; it is read "
                 "twice, so there has to be room for it: let --work, or TMPDIR, name another folder"
             ) from error
-        self._content[path] = [name, size, checksum.value()], _state(path)
-        return path
 
     def close(self) -> None:
         """Remove the copies now: nothing needs them."""
@@ -108,21 +115,6 @@ class Spool:
         """
         content, state = self._content.get(path, ([], []))
         return content if content and _state(path) == state else None
-
-
-class _Unread(Exception):
-    """A stream that cannot be read, which says nothing of where it is copied to."""
-
-    def __init__(self, reason: OSError) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-def _next_of(stream: BinaryIO) -> bytes:
-    try:
-        return some_of(stream)
-    except OSError as error:
-        raise _Unread(error) from error
 
 
 def some_of(stream: BinaryIO) -> bytes:
@@ -250,17 +242,6 @@ class Upload:
                 f"{self.shown} was uploaded with {size:,} bytes, and now {found} can be found "
                 "there. Check whether another program writes to this address"
             )
-
-
-@contextmanager
-def local_file(path: Any, source: Corpus) -> Iterator[Path]:
-    """Yield the path of a file to write; for an address, one that is uploaded at the end."""
-    if not is_address(path):
-        yield file_path("path", path)
-        return
-    with Upload(path, [source.name]) as upload:
-        yield upload.path
-        upload.publish()
 
 
 def _send(path: Path, files: Any, key: str) -> int:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.checks import file_path, is_address
 from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Rows, RowsOfShard, pa
+from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.encodings import UTF8, Encodings
-from lookalike.corpora.filters import unfiltered
 from lookalike.corpora.formats import (
     FORMATS,
     FileCorpus,
+    Format,
     Output,
     Target,
     compression_of,
     format_of,
     format_suffix,
-    is_table,
     open_target,
     table_suffixes,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "check_outside_folder",
     "check_table_target",
     "check_target",
+    "local_file",
     "target_format",
     "write_corpus",
     "write_table",
@@ -125,14 +128,27 @@ def write_table(
     return written
 
 
+@contextmanager
+def local_file(path: Any, source: Corpus) -> Iterator[Path]:
+    """Yield the path of a file to write; for an address, one that is uploaded at the end."""
+    if not is_address(path):
+        yield file_path("path", path)
+        return
+    from lookalike.corpora.remote import Upload
+
+    with Upload(path, [source.name]) as upload:
+        yield upload.path
+        upload.publish()
+
+
 def target_format(corpus: Corpus, target: Target) -> str:
     """Return the format that rows of a corpus are written in: by the name, or else their own."""
-    own = corpus.format
-    if own != "table" and not FORMATS[own].is_written:
-        own = "jsonl"
-    if not isinstance(target, Path):
-        return "jsonl" if corpus.page_text is not None and own == "files" else own
-    return format_of(target) or own
+    named = format_of(target) if isinstance(target, Path) else None
+    if named is not None or corpus.format == "table":
+        return named or "table"
+    if corpus.format == "files" and corpus.page_text is not None and not isinstance(target, Path):
+        return "jsonl"
+    return corpus.format if _is_written(FORMATS[corpus.format]) else "jsonl"
 
 
 def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: bool = False) -> None:
@@ -141,7 +157,7 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
     if not isinstance(path, Path):
         _check_stream(target, annotated)
         return
-    named = format_of(path)
+    named = FORMATS[target] if target != "table" and format_of(path) else None
     read = same_file(path, corpus.files)
     if read is not None and not in_place:
         also = "" if read == path else f" as {read}"
@@ -162,7 +178,7 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
         )
     if read is None:
         check_outside_folder(corpus.root, path)
-    suffix, only_read = format_suffix(path), named is not None and not FORMATS[named].is_written
+    suffix, only_read = format_suffix(path), named is not None and not _is_written(named)
     if only_read:
         suffix = "".join(path.suffixes[-2:] if compression_of(path) else path.suffixes[-1:])
     elsewhere = named is None and suffix not in {file.suffix for file in corpus.files}
@@ -173,8 +189,9 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             "if it is to be compressed, or in nothing for the format of the input "
             f"({corpus.format})"
         )
-    _check_compression(path)
-    if (annotated or target != corpus.format or target == "table") and not _is_tabular(target):
+    _check_compression(path, named)
+    is_tabular = target != "table" and FORMATS[target].write is not None
+    if not is_tabular and (annotated or target != corpus.format or target == "table"):
         raise ArgumentError(
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
             f"that ends in {table_suffixes()}"
@@ -188,12 +205,13 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
 
 def check_table_target(path: Path) -> None:
     """Refuse a file that `write_table` could not write."""
-    if not is_table(path):
+    named = format_of(path)
+    if named is None or FORMATS[named].write is None:
         raise ArgumentError(
             f"{path}: its name tells no format for a table; expected one that ends in "
             f"{table_suffixes()}"
         )
-    _check_compression(path)
+    _check_compression(path, FORMATS[named])
     check_replaceable(path)
 
 
@@ -214,11 +232,11 @@ def _is_folder_of_shards(corpus: Corpus, path: Path) -> bool:
     if corpus.root is None or format_of(path) is not None:
         return False
     own = FORMATS[corpus.format]
-    return own.rows and own.is_written
+    return own.rows and _is_written(own)
 
 
-def _is_tabular(format: str) -> bool:
-    return format != "table" and FORMATS[format].write is not None
+def _is_written(format: Format) -> bool:
+    return format.write is not None or format.copies
 
 
 def _check_stream(target: str, annotated: bool) -> None:
@@ -231,9 +249,8 @@ def _check_stream(target: str, annotated: bool) -> None:
         )
 
 
-def _check_compression(path: Path) -> None:
-    named = format_of(path)
-    if named is not None and not FORMATS[named].packs and compression_of(path):
+def _check_compression(path: Path, named: Format | None) -> None:
+    if named is not None and not named.packs and compression_of(path):
         raise ArgumentError(
-            f"{path}: {named} is compressed within, column by column; leave {path.suffix} out"
+            f"{path}: {named.name} is compressed within, column by column; leave {path.suffix} out"
         )

@@ -15,13 +15,13 @@ from lookalike.lazy import names_from
 if TYPE_CHECKING:
     from lookalike.dedup.embeddings.job import dedup_vectors
     from lookalike.dedup.embeddings.result import VectorDedupCounts, VectorDedupResult
+    from lookalike.dedup.job import STEPS
     from lookalike.dedup.media.door import dedup_media
     from lookalike.dedup.media.result import MediaCounts, MediaResult
-    from lookalike.dedup.pairs.verify import VerifiedPairs
-    from lookalike.dedup.progress import STEPS
+    from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
+    from lookalike.dedup.pairs import VerifiedPairs
     from lookalike.dedup.result import DedupCounts, DedupResult
     from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
-    from lookalike.dedup.survivors.pair_clusters import PairClusters, cluster_pairs
     from lookalike.pages import PageLimits
 
 __all__ = [
@@ -48,10 +48,10 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
-        "lookalike.dedup.survivors.pair_clusters": ("PairClusters", "cluster_pairs"),
+        "lookalike.dedup.pair_clusters": ("PairClusters", "cluster_pairs"),
         "lookalike.dedup.embeddings.job": ("dedup_vectors",),
         "lookalike.dedup.embeddings.result": ("VectorDedupCounts", "VectorDedupResult"),
-        "lookalike.dedup.progress": ("STEPS",),
+        "lookalike.dedup.job": ("STEPS",),
         "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
         "lookalike.dedup.settings": (
             "ALIASES",
@@ -60,7 +60,7 @@ __getattr__ = names_from(
             "METHODS",
             "DedupSettings",
         ),
-        "lookalike.dedup.pairs.verify": ("VerifiedPairs",),
+        "lookalike.dedup.pairs": ("VerifiedPairs",),
         "lookalike.dedup.media.door": ("dedup_media",),
         "lookalike.dedup.media.result": ("MediaCounts", "MediaResult"),
     },
@@ -130,7 +130,7 @@ def dedup(
     result is the same.
     `progress` is called with the name of a step and the share of it that is done.
     """
-    from lookalike.corpora.filters import Filters
+    from lookalike.corpora.columns import Filters
     from lookalike.dedup.job import run_job
 
     filters = Filters(

@@ -1,65 +1,574 @@
-"""Steps 5 to 7, settle, cluster and choose: from verified pairs to who stays and who goes.
+"""Decide which items are kept: one function over pairs, ranks and settings.
 
-Of whatever documents pairs connect, all at once: those of a corpus, or of a part of it that no pair
-leaves, as on Spark.
+Texts, vectors, media, ready-made pairs and Spark call `decide` alike. It knows nothing of how items
+are read or compared. Where it needs the similarity of a pair that was not compared before, it calls
+back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.context import JobContext
-from lookalike.dedup.direction import orders
-from lookalike.dedup.pairs.settle import settle
-from lookalike.dedup.pairs.verify import Verdict
-from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.sign import Signed
-from lookalike.dedup.survivors.choose import choose_survivors
-from lookalike.dedup.survivors.cluster import Clusters, cluster_documents
-from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
-from lookalike.dedup.survivors.keep_function import GroupChoices
-from lookalike.dedup.survivors.likeness import likeness
+from lookalike import _native
+from lookalike.dedup.pairs import (
+    VerifiedPairs,
+    distinct,
+    in_order,
+    known_similarities,
+    merged,
+    most_similar,
+)
+from lookalike.dedup.settings import DedupSettings
+from lookalike.errors import ArgumentError
+from lookalike.shown import brief, counted
 
-__all__ = ["Decision", "decide"]
+__all__ = [
+    "Compare",
+    "Decision",
+    "GroupChoices",
+    "best_of_equals",
+    "by_first",
+    "decide",
+    "rank_by",
+    "rounds_exhausted_warning",
+    "rule_ranks",
+    "split_warnings",
+    "unmet_pairs",
+]
+
+ROUNDS = 30
+"""Of comparing kept items. Each finds at least one pair, and most jobs end after two or three."""
+
+LEADERS = 8
+"""Of the kept items that share a dropped neighbor, all are compared with this many."""
+
+
+class Compare(Protocol):
+    """Compares pairs of items."""
+
+    def __call__(
+        self, left: NDArray[np.int64], right: NDArray[np.int64], *, screen: bool
+    ) -> VerifiedPairs:
+        """Return pairs with their similarities.
+
+        With `screen`, pairs that are clearly below the threshold may be left out.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What becomes of documents; arrays have an element for each."""
+    """Which items are kept; arrays have an element per item."""
 
-    verdict: Verdict
-    """With the pairs that were found on the way."""
-    clusters: Clusters
+    pairs: VerifiedPairs
+    """The given pairs, and those that were found while deciding."""
+    clusters: NDArray[np.int64]
+    """The first item of each item's cluster; the item itself if it is alone."""
     duplicate_of: NDArray[np.int64]
-    """The document that stands for it; -1 for those that stay."""
+    """The item that a dropped one is a duplicate of; -1 for kept items."""
     similarity: NDArray[np.float64]
-    """With that one; NaN for those that stay."""
-    estimated: NDArray[np.bool_]
-    """Whether that is what signatures say."""
+    """With that item. NaN for kept items, and where it is unknown and `compare` is None."""
+    warnings: tuple[str, ...]
+    rejected: VerifiedPairs
+    """The most similar pairs that were compared while deciding and are below the threshold."""
+    proposed: int
+    """Pairs that were looked at while deciding."""
+    compared: int
+    """Those of them that `compare` returned."""
+    exhausted: bool
+    """Whether the last round of comparing kept items still found a pair."""
+    split: int
+    """Components that were too large and became stars."""
+    largest: int
+    """Different items of the largest component."""
 
 
 def decide(
-    job: JobContext,
-    documents: DocumentTable,
-    signed: Signed,
+    pairs: VerifiedPairs,
+    rank: NDArray[np.int64],
+    settings: DedupSettings,
+    *,
+    first: NDArray[np.int64] | None = None,
+    old: int = 0,
+    sizes: NDArray[np.int64] | None = None,
+    choices: GroupChoices | None = None,
+    compare: Compare | None = None,
+    complete: bool = False,
+) -> Decision:
+    """Return which items are kept, and which kept item each dropped one is a duplicate of.
+
+    "star": an item is kept unless it is a pair with a better one that was kept already; so every
+    dropped item is a pair with the kept one, or equal to it, and no two kept items are a pair.
+    "components": one item is kept of all that pairs connect. A component of more than `max_cluster`
+    different items becomes stars. With `keep="none"`, every item that has a duplicate is dropped.
+
+    Args:
+        pairs: pairs at or above the threshold, of different items, each once, by (left, right).
+        rank: the place of each item in the order in which items are kept, from 0: see `rule_ranks`
+            and `rank_by`. Its length is the number of items.
+        settings: `cluster`, `max_cluster`, `keep` and `threshold` are used.
+        first: for each item the first equal one. Pairs are pairs of these. None: all differ.
+        old: the first `old` items are those of an old corpus: never dropped, never a pair.
+        sizes: for containment, the number of features of all items that have pairs. The larger
+            item of a pair is kept.
+        choices: asks the function that `keep` is; its answers take the place of `rank`.
+        compare: compares more pairs. Kept items that share a dropped neighbor are compared with
+            each other until no pair is found; and the similarity of dropped items that only a chain
+            of pairs connects with the kept one is computed. None: neither is done.
+        complete: every pair at the threshold is known, so that kept items need no comparison.
+    """
+    count = len(rank)
+    first = np.arange(count) if first is None else first
+    if sizes is not None:
+        sizes = sizes[first]
+        rank = rank_by(-sizes, rank, old=old)
+    ranked = _Order(rank, best_of_equals(rank, first), old, sizes)
+
+    def order_of(pairs: VerifiedPairs) -> _Order:
+        if choices is None:
+            return ranked
+        chosen = choices.ranks(pairs)
+        return _Order(chosen, best_of_equals(chosen, first), old, None)
+
+    found = _Found(pairs)
+    if compare is not None and settings.cluster == "star" and not complete:
+        found.compare_kept(order_of, settings.threshold, compare)
+    order = order_of(found.pairs)
+    deciding = order.deciding(found.pairs)
+    labels, split, largest = _clusters(first, deciding, settings, order.best)
+    if settings.keep == "none":
+        duplicate_of = _drop_groups(first, old, deciding)
+        labels = _with_named(labels, duplicate_of)
+    else:
+        duplicate_of = _choose(labels, first, order.rank, old, deciding)
+    warnings = split_warnings(split, largest, settings.max_cluster)
+    return Decision(
+        pairs=found.pairs,
+        clusters=labels,
+        duplicate_of=duplicate_of,
+        similarity=_similarities(first, duplicate_of, deciding, compare),
+        warnings=((rounds_exhausted_warning(),) if found.exhausted else ()) + warnings,
+        rejected=found.rejected,
+        proposed=found.proposed,
+        compared=found.compared,
+        exhausted=found.exhausted,
+        split=split,
+        largest=largest,
+    )
+
+
+def rule_ranks(
+    settings: DedupSettings,
+    count: int,
+    *,
+    old: int = 0,
+    lengths: NDArray[np.int64] | None = None,
+    order: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Return the place of each item in the order in which items are kept, by the rule of `keep`.
+
+    A total order: old items first, then by the rule, then by position. `lengths` are needed for
+    "longest" and "shortest"; `order`, dense ranks of the items with -1 for missing values, for
+    "max:COLUMN" and "min:COLUMN".
+    """
+    positions = np.arange(count)
+    rule = settings.keep_rule.partition(":")[0]
+    if rule == "first":
+        return positions
+    if rule == "last":
+        return rank_by(-positions, old=old)
+    if rule in ("longest", "shortest"):
+        if lengths is None:
+            raise ValueError("the lengths were not read")
+        return rank_by(-lengths if rule == "longest" else lengths, old=old)
+    if order is None:
+        raise ValueError("the deciding column was not read")
+    return rank_by(np.where(order < 0, count + 1, -order if rule == "max" else order), old=old)
+
+
+def rank_by(*keys: NDArray[Any], old: int = 0) -> NDArray[np.int64]:
+    """Return the place of each item by these keys, ascending, then by position; old items first."""
+    positions = np.arange(len(keys[0]))
+    rank = np.empty(len(positions), np.int64)
+    rank[np.lexsort((positions, *reversed(keys), positions >= old))] = positions
+    return rank
+
+
+def best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ranks in which the first of equal items has the rank of the best of them."""
+    best = np.full(len(rank), len(rank), np.int64)
+    np.minimum.at(best, first, rank)
+    return np.where(best < len(rank), best, rank)
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """The order in which items are kept."""
+
+    rank: NDArray[np.int64]
+    """A total order; old items come first, whatever their size."""
+    best: NDArray[np.int64]
+    """The same, but the first of equal items has the rank of the best of them."""
+    old: int
+    sizes: NDArray[np.int64] | None
+
+    def deciding(self, pairs: VerifiedPairs) -> VerifiedPairs:
+        """Return the pairs in which the worse item may be dropped for the better one.
+
+        Pairs of two old items decide nothing; and for containment, neither does an old item inside
+        a larger new one: the old one cannot be dropped, and the new one contains more.
+        """
+        if not self.old:
+            return pairs
+        decided = pairs.right >= self.old
+        if self.sizes is not None:
+            larger = self.sizes[pairs.right] > self.sizes[pairs.left]
+            decided &= (pairs.left >= self.old) | ~larger
+        return pairs if decided.all() else pairs[decided]
+
+
+class _Found:
+    """Pairs, and those that comparing kept items adds.
+
+    Where very many signatures are alike, each item was compared with the best of them and a few
+    others only. If that one is dropped because of another, they would all be kept. Also, signatures
+    do not propose every pair. So kept items that share a dropped neighbor are compared.
+    """
+
+    def __init__(self, pairs: VerifiedPairs) -> None:
+        self.pairs = pairs
+        self.rejected = pairs[np.arange(0)]
+        self.proposed = self.compared = 0
+        self.exhausted = False
+
+    def compare_kept(
+        self, order_of: Callable[[VerifiedPairs], _Order], threshold: float, compare: Compare
+    ) -> None:
+        """Compare kept items that share a dropped neighbor until no pair is found."""
+        done: NDArray[np.int64] = np.empty(0, np.int64)
+        for _ in range(ROUNDS):
+            order = order_of(self.pairs)
+            unmet = unmet_pairs(order.deciding(self.pairs), order.best, order.old)
+            unmet = np.setdiff1d(unmet, done, assume_unique=True)
+            if not len(unmet):
+                return
+            done = np.union1d(done, unmet)
+            some = compare(*np.divmod(unmet, len(order.rank)), screen=True)
+            near = some.similarity >= threshold
+            self.pairs = merged(self.pairs, some[near])
+            self.rejected = most_similar(in_order([self.rejected, some[~near]]))
+            self.proposed += len(unmet)
+            self.compared += len(some)
+            if not near.any():
+                return
+        self.exhausted = True
+
+
+def unmet_pairs(pairs: VerifiedPairs, rank: NDArray[np.int64], old: int) -> NDArray[np.int64]:
+    """Return pairs of items that would be kept and share a dropped neighbor.
+
+    As `left * count + right`, ascending, without pairs of two old items. Of many items with the
+    same neighbor, each is paired with the best old ones, the best new ones and some that follow it.
+    Most of these pairs have been compared before, but there are few.
+    """
+    count = len(rank)
+    kept = _stars(count, pairs, rank) == np.arange(count)
+    one = np.concatenate([pairs.left, pairs.right])
+    two = np.concatenate([pairs.right, pairs.left])
+    which = np.flatnonzero(~kept[one] & kept[two])
+    order = which[np.lexsort((rank[two[which]], one[which]))]
+    dropped, staying = one[order], two[order]
+    begins = np.flatnonzero(np.diff(dropped, prepend=-1))
+    sizes = np.diff(begins, append=len(dropped))
+    place = np.arange(len(dropped)) - np.repeat(begins, sizes)
+    olds = np.add.reduceat((staying < old).astype(np.int64), begins) if len(begins) else sizes
+    place_of_new = place - np.repeat(olds, sizes)
+    leads = (place < LEADERS) | ((place_of_new >= 0) & (place_of_new < LEADERS))
+    behind = np.repeat(sizes, sizes) - 1 - place
+    partners = np.where(leads, behind, np.minimum(behind, LEADERS))
+    step = np.arange(partners.sum()) - np.repeat(np.cumsum(partners) - partners, partners)
+    left = np.repeat(staying, partners)
+    right = staying[np.repeat(np.arange(len(staying)), partners) + 1 + step]
+    left, right = np.minimum(left, right), np.maximum(left, right)
+    wanted = right >= old
+    return distinct(left[wanted] * count + right[wanted])
+
+
+def rounds_exhausted_warning() -> str:
+    """Return the warning for a job whose rounds of comparing kept items did not end."""
+    return (
+        f"after {ROUNDS} rounds of comparing those that stay, there may still be documents among "
+        "them that are alike; de-duplicate what stays once more"
+    )
+
+
+def _clusters(
+    first: NDArray[np.int64],
+    pairs: VerifiedPairs,
+    settings: DedupSettings,
+    rank: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], int, int]:
+    """Return the cluster of each item, how many components were split, and the largest size."""
+    count = len(first)
+    if settings.cluster == "star":
+        return by_first(_stars(count, pairs, rank)[first], count), 0, 0
+    labels = np.empty(count, np.int64)
+    _native.components(pairs.left, pairs.right, labels)
+    members = distinct(np.concatenate([pairs.left, pairs.right]))
+    sizes = np.bincount(labels[members], minlength=count) if len(members) else np.zeros(count, int)
+    large = sizes > settings.max_cluster
+    if large.any():
+        in_large = large[labels]
+        labels[in_large] = _stars(count, pairs[large[labels[pairs.left]]], rank)[in_large]
+    return by_first(labels[first], count), int(large.sum()), int(sizes.max(initial=0))
+
+
+def split_warnings(split: int, largest: int, most: int) -> tuple[str, ...]:
+    """Return the warning for components of more than `most` items that were split."""
+    if not split:
+        return ()
+    return (
+        f"{counted(split, 'cluster')} grew past {most:,} different documents "
+        f"(the largest to {largest:,}): probably chains, where neighbours are alike "
+        "and the ends are not. They were split, so that each document is alike to the one that "
+        "stands for it. A higher threshold makes shorter chains, clusters that are stars none",
+    )
+
+
+def _stars(count: int, pairs: VerifiedPairs, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the center of each item, the item itself for a center.
+
+    By rank, an item without a center becomes one, and that of its neighbors without a center.
+    """
+    labels = np.empty(count, np.int64)
+    _native.stars(np.argsort(rank, kind="stable"), pairs.left, pairs.right, labels)
+    return labels
+
+
+def by_first(labels: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
+    """Name each cluster by the position of its first member; labels are below `bound`."""
+    least = np.full(bound, len(labels), np.int64)
+    np.minimum.at(least, labels, np.arange(len(labels)))
+    return least[labels]
+
+
+def _choose(
+    labels: NDArray[np.int64],
     first: NDArray[np.int64],
     rank: NDArray[np.int64],
-    choices: GroupChoices | None,
-    verdict: Verdict,
-) -> Decision:
-    """Return who stays. `first` is the first of equal texts, `rank` the order by the rule."""
-    order_by = orders(job, documents, first, rank, choices, verdict.accepted)
-    verdict = settle(job, documents, signed, verdict, order_by)
-    order = order_by(verdict.accepted)
-    pairs = order.deciding(verdict.accepted)
-    clusters = cluster_documents(len(documents), first, pairs, job.settings, order.best)
-    if job.settings.keep == "none":
-        duplicate_of = drop_groups(first, documents.old, pairs)
-        clusters = replace(clusters, labels=with_named(clusters.labels, duplicate_of))
-    else:
-        duplicate_of = choose_survivors(clusters.labels, first, order.rank, documents.old, pairs)
-    similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
-    return Decision(verdict, clusters, duplicate_of, similarity, estimated)
+    old: int,
+    pairs: VerifiedPairs,
+) -> NDArray[np.int64]:
+    """Return for each item the one that it is a duplicate of; -1 for kept items.
+
+    The best item of each cluster is kept. A new item that is a pair with old ones is a duplicate of
+    the most similar of these.
+
+    With stars, the best item of a cluster is its center, or equal to it. A center is never paired
+    with an old item: old ones rank first and are paired with new ones only, so each of them is a
+    center itself, and its neighbors are not.
+    """
+    best = np.full(len(labels), len(labels), np.int64)
+    np.minimum.at(best, labels, rank)
+    kept = np.argsort(rank, kind="stable")[best[labels]]
+    duplicate_of = np.where(kept == np.arange(len(labels)), -1, kept)
+    if old:
+        matched = (pairs.left < old) & (pairs.right >= old)
+        left, right = pairs.left[matched], pairs.right[matched]
+        order = np.lexsort((left, -pairs.similarity[matched], right))
+        news, firsts = np.unique(right[order], return_index=True)
+        match = np.full(len(labels), -1, np.int64)
+        match[news] = left[order][firsts]
+        match = match[first]  # equal items have the same match
+        equal_to_old = (first < old) & (np.arange(len(labels)) >= old)
+        match[equal_to_old] = first[equal_to_old]
+        duplicate_of = np.where(match >= 0, match, duplicate_of)
+        duplicate_of[:old] = -1
+    return duplicate_of
+
+
+def _drop_groups(first: NDArray[np.int64], old: int, pairs: VerifiedPairs) -> NDArray[np.int64]:
+    """Return for each item one that it is a duplicate of; -1 for items that have none.
+
+    That is the most similar old one, else the first other equal item, else the most similar of its
+    pairs. The named item is dropped, too, unless it is old.
+    """
+    one = np.concatenate([pairs.left, pairs.right])
+    two = np.concatenate([pairs.right, pairs.left])
+    similarity = np.concatenate([pairs.similarity, pairs.similarity])
+    order = np.lexsort((two, -similarity, two >= old, one))
+    items, places = np.unique(one[order], return_index=True)
+    found = np.full(len(first), -1, np.int64)
+    found[items] = two[order][places]
+    in_old = (found >= 0) & (found < old)
+    copies = np.flatnonzero(first != np.arange(len(first)))
+    originals, places = np.unique(first[copies], return_index=True)
+    found[originals] = np.where(in_old[originals], found[originals], copies[places])
+    found[copies] = np.where(in_old[first[copies]], found[first[copies]], first[copies])
+    found[:old] = -1
+    return found
+
+
+def _with_named(labels: NDArray[np.int64], named: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return clusters in which a dropped item is not alone, but with the item that it names.
+
+    Only the center of a star can be alone and dropped: its pairs are all in other stars.
+    """
+    alone = (np.bincount(labels, minlength=len(labels))[labels] == 1) & (named >= 0)
+    return by_first(np.where(alone, labels[named], labels), len(labels))
+
+
+def _similarities(
+    first: NDArray[np.int64],
+    duplicate_of: NDArray[np.int64],
+    pairs: VerifiedPairs,
+    compare: Compare | None,
+) -> NDArray[np.float64]:
+    """Return the similarity of each dropped item with the one it is a duplicate of, else NaN."""
+    count = len(first)
+    similarity = np.full(count, np.nan)
+    dropped = np.flatnonzero(duplicate_of >= 0)
+    similarity[dropped] = 1.0
+    # Equal items have equal answers, so each pair of different ones is looked at once.
+    one, two = first[duplicate_of[dropped]], first[dropped]
+    differ = one != two
+    keys, places = np.unique(
+        (np.minimum(one, two) * count + np.maximum(one, two))[differ], return_inverse=True
+    )
+    found = known_similarities(pairs, keys, count)
+    unknown = np.flatnonzero(np.isnan(found))
+    if compare is not None and len(unknown):
+        left, right = np.divmod(keys[unknown], count)
+        found[unknown] = compare(left, right, screen=False).similarity
+    similarity[dropped[differ]] = found[places]
+    return similarity
+
+
+class GroupChoices:
+    """Asks a function which item of each group to keep, and turns its answers into ranks.
+
+    A group is what pairs and equal items connect. The chosen item is kept, its near-duplicates are
+    dropped, and the function is asked again about the others until none is left. So every chosen
+    item is kept, no two of them are a pair, and every other item is a pair with a chosen one. The
+    function is asked once about the same items. A cluster of "components" has one choice.
+
+    `chooser` gets the rows of a group, and returns one of them or its place among them. `read`
+    returns the rows at some positions.
+    """
+
+    def __init__(
+        self,
+        chooser: Callable[[list[dict[str, Any]]], Any],
+        settings: DedupSettings,
+        first: NDArray[np.int64],
+        old: int,
+        read: Callable[[NDArray[np.int64]], list[dict[str, Any]]],
+    ) -> None:
+        self._chooser, self._settings = chooser, settings
+        self._first, self._old = first, old
+        self._read_rows = read
+        self._rows: dict[int, dict[str, Any]] = {}
+        self._answers: dict[bytes, int] = {}
+
+    def ranks(self, pairs: VerifiedPairs) -> NDArray[np.int64]:
+        """Return the place of each item: old ones, the choices as they were made, the others."""
+        count = len(self._first)
+        split = self._split(pairs)
+        gone = np.zeros(count, bool)  # because of an old one
+        gone[pairs.right[pairs.left < self._old]] = True
+        gone[: self._old] = True
+        gone = gone[self._first]
+        pairs = pairs[~gone[pairs.left] & ~gone[pairs.right]]
+        labels = np.empty(count, np.int64)
+        _native.components(pairs.left, pairs.right, labels)
+        labels = labels[self._first]
+        members = np.flatnonzero((np.bincount(labels, minlength=count)[labels] > 1) & ~gone)
+        self._read(members)
+        members = members[np.argsort(labels[members], kind="stable")]
+        groups = np.split(members, np.flatnonzero(np.diff(labels[members])) + 1)
+        neighbors = _neighbors(pairs)
+        choices = [
+            row
+            for group in groups
+            if len(group)
+            for row in self._ask(group, neighbors, once=not split[self._first[group[0]]])
+        ]
+        order = np.concatenate([np.arange(self._old), np.array(choices, np.int64)])
+        others = np.setdiff1d(np.arange(count), order, assume_unique=True)
+        rank = np.empty(count, np.int64)
+        rank[np.concatenate([order, others])] = np.arange(count)
+        return rank
+
+    def _split(self, pairs: VerifiedPairs) -> NDArray[np.bool_]:
+        """Return which items are in clusters that are stars, and not a whole component.
+
+        As in `_clusters`, items that are dropped because of an old one count.
+        """
+        count = len(self._first)
+        if self._settings.cluster != "components":
+            return np.ones(count, bool)
+        labels = np.empty(count, np.int64)
+        _native.components(pairs.left, pairs.right, labels)
+        members = distinct(np.concatenate([pairs.left, pairs.right]))
+        large: NDArray[np.bool_] = (
+            np.bincount(labels[members], minlength=count) > self._settings.max_cluster
+        )
+        return large[labels]
+
+    def _ask(
+        self, group: NDArray[np.int64], neighbors: dict[int, NDArray[np.int64]], *, once: bool
+    ) -> list[int]:
+        """Return the kept items of a group in the order of the choices; only one if `once`."""
+        choices: list[int] = []
+        while len(group) > 1:
+            choices.append(self._choice(group))
+            if once:
+                break
+            center = int(self._first[choices[-1]])
+            like = np.append(neighbors.get(center, np.empty(0, np.int64)), center)
+            group = group[~np.isin(self._first[group], like)]
+        return choices
+
+    def _choice(self, group: NDArray[np.int64]) -> int:
+        known = self._answers.get(group.tobytes())
+        if known is not None:
+            return known
+        rows = [self._rows[position] for position in group.tolist()]
+        given = list(rows)
+        answer = self._chooser(given)
+        chosen = answer
+        if isinstance(answer, SupportsIndex) and not isinstance(answer, bool | np.bool_):
+            at = operator.index(answer)
+            # The list is the function's own: it may have sorted it before it said which.
+            chosen = given[at] if 0 <= at < len(given) else None
+        place = next((at for at, row in enumerate(rows) if row is chosen), None)
+        if place is None:
+            raise ArgumentError(
+                f"keep returned {brief(answer)} for a group of {len(rows):,}; expected one of the "
+                "rows that it was given, or its place among them, from 0"
+            )
+        self._answers[group.tobytes()] = int(group[place])
+        return int(group[place])
+
+    def _read(self, members: NDArray[np.int64]) -> None:
+        """Read the rows of items that have duplicates, each once."""
+        missing = members[[position not in self._rows for position in members.tolist()]]
+        if not len(missing):
+            return
+        rows = self._read_rows(missing)
+        self._rows.update(zip(missing.tolist(), rows, strict=True))
+
+
+def _neighbors(pairs: VerifiedPairs) -> dict[int, NDArray[np.int64]]:
+    """Return for each item those that it is a pair with."""
+    one = np.concatenate([pairs.left, pairs.right])
+    two = np.concatenate([pairs.right, pairs.left])
+    order = np.argsort(one, kind="stable")
+    keys, begins = np.unique(one[order], return_index=True)
+    parts = np.split(two[order], begins[1:]) if len(keys) else []
+    return dict(zip(keys.tolist(), parts, strict=True))

@@ -1,43 +1,55 @@
-"""The whole job, step by step: a corpus in; who stays, who goes and why out."""
+"""The whole job, step by step: from a corpus to the documents that are kept, and why."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, one_of, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.base import limited
-from lookalike.corpora.columns import Columns, columns_for, find_columns
-from lookalike.corpora.filters import Filters, filtered
+from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, find_columns
 from lookalike.corpora.opening import with_old_pages
-from lookalike.dedup.conclude import Outcome, conclude
-from lookalike.dedup.context import JobContext, longest_document, memory_bytes
-from lookalike.dedup.decide import decide
-from lookalike.dedup.direction import best_of_equals
-from lookalike.dedup.early import early_signatures
-from lookalike.dedup.pairs.join import join_documents
-from lookalike.dedup.pairs.propose import propose_pairs
-from lookalike.dedup.pairs.verify import earlier_verdict, verify_pairs
-from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.read import OldSignatures, Source, read_documents
-from lookalike.dedup.result import DedupResult
+from lookalike.dedup.decide import (
+    Decision,
+    GroupChoices,
+    best_of_equals,
+    by_first,
+    decide,
+    rule_ranks,
+)
+from lookalike.dedup.join import join_documents
+from lookalike.dedup.pairs import count_every_pair, in_order, most_similar
+from lookalike.dedup.propose import propose_pairs
+from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
-from lookalike.dedup.sign import collapse, sign_documents
-from lookalike.dedup.survivors.choose import ranks
-from lookalike.dedup.survivors.keep_function import GroupChoices
-from lookalike.dedup.work_folder import WorkFolder, naming
+from lookalike.dedup.sign import DedupJob, Signed, collapse, sign_documents
+from lookalike.dedup.verify import Comparer, Verdict, earlier_verdict, verify_pairs
 from lookalike.errors import ArgumentError, FormatError, Said
+from lookalike.jobs.context import JobProgress, longest_document, memory_bytes
+from lookalike.jobs.documents import (
+    DocumentTable,
+    OldSignatures,
+    Source,
+    early_signatures,
+    read_documents,
+)
+from lookalike.jobs.work_folder import WorkFolder, naming
 from lookalike.pages import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
-__all__ = ["run_job", "settings_of"]
+__all__ = ["STEPS", "run_job", "settings_of"]
+
+STEPS = ("read", "collapse", "sign", "propose", "verify", "cluster", "write")
 
 _LOOKALIKE_SUFFIX = ".lookalike"
 
@@ -87,9 +99,17 @@ def run_job(
     opening = partial(
         _open, format=format, longest=longest, told=told, pages=old_pages, encoding=encoding
     )
-    old = _open_old(against, chosen, columns, opening, filters.for_old())
+    old = _open_old(against, chosen, columns, opening, filters)
     folder = WorkFolder(work)
-    job = JobContext(chosen, skip_bad, limit, count, device, JobProgress(progress), folder)
+    job = DedupJob(
+        settings=chosen,
+        skip_bad=skip_bad,
+        memory_limit=limit,
+        threads=count,
+        device=device,
+        progress=JobProgress(progress),
+        work=folder,
+    )
     try:
         with limited(*job.limits):
             result = _steps(job, Source(corpus, columns, corpus.identity()), old)
@@ -101,7 +121,7 @@ def run_job(
 
 
 def _check_device(device: str, settings: DedupSettings) -> None:
-    """Refuse a card that is not there, or that there is nothing to do for."""
+    """Refuse a GPU that is missing, or that has nothing to do."""
     if one_of("device", device, DEVICES) == "cpu":
         return
     if settings.by_bands or not settings.by_signatures:
@@ -115,50 +135,193 @@ def _check_device(device: str, settings: DedupSettings) -> None:
         )
     from lookalike.gpu.card import card
 
-    card(0)  # before anything is read, it says that there is none
+    card(0)  # raises before anything is read
 
 
-def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) -> DedupResult:
-    """Take the steps, one after the other."""
-    timed = job.progress.timed
-    with early_signatures(job) as early:
+def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) -> DedupResult:
+    """Run the steps, one after the other."""
+    settings, timed = job.settings, job.progress.timed
+    # Features that Python finds would keep Python from reading meanwhile.
+    native = isinstance(settings.features, str) and settings.stem is None
+    signer = settings.signer()
+    signing = early_signatures(job, signer, signer.bits // 8) if native else nullcontext()
+    with signing as early:
         with timed("read"):
             documents = read_documents(job, source, old, early)
         with timed("collapse"):
             first = collapse(job, documents)
         with timed("sign"):
             signed = sign_documents(job, documents, first, old, early)
-    # Documents too short to be compared are nobody's duplicates, not even of equal ones.
+    # Documents too short to be compared are not duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(documents)), first)
-    rank = ranks(documents, job.settings)
-    choices = GroupChoices.of_job(job, source, documents, first)
+    rank = rule_ranks(
+        settings,
+        len(documents),
+        old=documents.old,
+        lengths=documents.texts.lengths,
+        order=documents.order,
+    )
+    compare = Comparer.of(job, documents, signed)
     verdict = earlier_verdict(job, signed)
-    if verdict is None and job.settings.exact:
+    if verdict is None and settings.exact:
         verdict = join_documents(job, documents, signed, first)
     elif verdict is None:
         with timed("propose"):
             best = best_of_equals(rank, first)[signed.positions]
             candidates = propose_pairs(job, documents, signed, best)
         with timed("verify"):
-            verdict = verify_pairs(job, documents, signed, candidates)
+            verdict = verify_pairs(job, signed, candidates, compare)
     with timed("cluster"):
-        decision = decide(job, documents, signed, first, rank, choices, verdict)
-    outcome = Outcome(
-        source=source,
+        sampled = settings.measure == "containment"
+        decision = decide(
+            verdict.accepted,
+            rank,
+            settings,
+            first=first,
+            old=documents.old,
+            sizes=compare.sizes(verdict.accepted) if sampled else None,
+            choices=_choices(job, source, documents, first),
+            compare=compare,
+            # Samples propose every pair, if they do not warn.
+            complete=settings.exact or (sampled and not verdict.warnings),
+        )
+    return _conclude(job, _Outcome(source, documents, signed, first, verdict, decision, compare))
+
+
+def _choices(
+    job: DedupJob, source: Source, documents: DocumentTable, first: NDArray[np.int64]
+) -> GroupChoices | None:
+    """Return what asks the function that `keep` is; None if it is a rule."""
+    if not callable(job.settings.keep):
+        return None
+
+    def read(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
+        rows = source.corpus.rows_at(positions - documents.old, job.skip_bad)
+        source.corpus.check_identity(source.identity)
+        return rows
+
+    return GroupChoices(job.settings.keep, job.settings, first, documents.old, read)
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """What the steps have made; arrays have an element per document, old ones first."""
+
+    source: Source
+    documents: DocumentTable
+    signed: Signed
+    first: NDArray[np.int64]
+    """The first with the same text."""
+    verdict: Verdict
+    decision: Decision
+    compare: Comparer
+
+    def estimated(self) -> NDArray[np.bool_]:
+        """Return whether the similarity of each dropped document is an estimate."""
+        estimated = np.zeros(len(self.first), bool)
+        dropped = np.flatnonzero(self.decision.duplicate_of >= 0)
+        one, two = self.first[self.decision.duplicate_of[dropped]], self.first[dropped]
+        differ = one != two
+        estimated[dropped[differ]] = self.compare.estimated(np.minimum(one, two)[differ])
+        return estimated
+
+
+def _conclude(job: DedupJob, outcome: _Outcome) -> DedupResult:
+    """Return the result: what was found about documents, told of rows of the source."""
+    documents, verdict, decision = outcome.documents, outcome.verdict, outcome.decision
+    old = documents.old
+    new = slice(old, None)
+    stands_for = decision.duplicate_of[new]
+    own = np.where(stands_for >= old, stands_for - old, -1)
+    matched_old = np.where(stands_for < old, stands_for, -1)
+    keep = (own < 0) & (matched_old < 0)
+    labels = by_first(decision.clusters[new], len(documents))
+    rejected = most_similar(in_order([verdict.rejected, decision.rejected]))
+    estimated = outcome.estimated()[new]
+    return DedupResult(
+        settings=job.settings,
+        keep=keep,
+        clusters=labels,
+        duplicate_of=own,
+        matched_old=matched_old,
+        similarity=decision.similarity[new],
+        estimated=estimated,
+        text_pairs=decision.pairs,
+        rejected=rejected[rejected.left >= old].moved(old, old),
+        counts=_counts(job, outcome, keep, matched_old, labels, estimated),
+        seconds=dict(job.progress.seconds),
+        reused=tuple(job.progress.reused),
+        overlapped=tuple(job.progress.overlapped),
+        warnings=[
+            *outcome.source.corpus.notices,
+            *documents.notices,
+            *verdict.warnings,
+            *decision.warnings,
+        ],
+        source=outcome.source.corpus,
+        source_identity=outcome.source.identity,
+        columns=outcome.source.columns,
+        skip_bad=job.skip_bad,
+        limits=job.limits,
         documents=documents,
-        signed=signed,
-        first=first,
-        verdict=decision.verdict,
-        clusters=decision.clusters,
-        duplicate_of=decision.duplicate_of,
-        similarity=decision.similarity,
-        estimated=decision.estimated,
+        signed=outcome.signed,
+        first_equal=outcome.first,
     )
-    return conclude(job, outcome)
+
+
+def _counts(
+    job: DedupJob,
+    outcome: _Outcome,
+    keep: NDArray[np.bool_],
+    matched_old: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    estimated: NDArray[np.bool_],
+) -> DedupCounts:
+    documents, verdict, decision = outcome.documents, outcome.verdict, outcome.decision
+    first, old, pairs = outcome.first, documents.old, decision.pairs
+    new = slice(old, None)
+    similarity = decision.similarity[new]
+    equal = is_copy = first[new] != np.arange(old, len(documents))
+    if job.settings.keep == "none":  # the first of equal texts is dropped, too
+        equal = np.bincount(first, minlength=len(documents))[first][new] > 1
+    compared = ~keep & ~estimated
+    exact = int((equal & ~estimated).sum())
+    sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
+    lengths = documents.texts.lengths[new]
+    verified = len(pairs) + int(is_copy.sum())
+    if job.settings.exact:
+        verified = count_every_pair(pairs, first, old)
+    return DedupCounts(
+        documents=len(keep),
+        kept=int(keep.sum()),
+        exact_duplicates=exact,
+        near_duplicates=int(compared.sum()) - exact,
+        estimated_duplicates=int(estimated.sum()),
+        below_threshold=int((similarity < job.settings.threshold).sum()),
+        lowest_similarity=_least(similarity[compared]),
+        lowest_estimate=_least(similarity[estimated]),
+        in_old=int((matched_old >= 0).sum()),
+        clusters=int((sizes > 1).sum()),
+        largest_cluster=int(sizes.max(initial=0)),
+        without_features=int(outcome.signed.too_short[new].sum()),
+        bad_rows=documents.bad,
+        binary_files=documents.binary,
+        proposed_pairs=verdict.proposed + decision.proposed,
+        compared_pairs=verdict.compared + decision.compared,
+        verified_pairs=verified,
+        estimated_pairs=int(outcome.compare.estimated(pairs.left).sum()),
+        bytes=int(lengths.sum()),
+        bytes_saved=int(lengths[~keep].sum()),
+        left_out=sum(documents.left_out.values()),
+    )
+
+
+def _least(values: NDArray[np.float64]) -> float | None:
+    return float(values.min()) if len(values) else None
 
 
 def settings_of(given: dict[str, Any]) -> DedupSettings:
-    """Return the settings, by whichever names they were given."""
+    """Return the settings, also by the names that other tools have for them."""
     named: dict[str, Any] = {}
     for name, value in given.items():
         own = ALIASES.get(name, name)
@@ -225,4 +388,4 @@ def _open_old(
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
     columns = columns_for(corpus, find_columns(corpus, text, id, None), settings.feature_kind())
-    return Source(filtered(corpus, columns, filters), columns, corpus.identity())
+    return Source(filtered(corpus, columns, filters.for_old()), columns, corpus.identity())

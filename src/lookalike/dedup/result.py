@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 
 from lookalike.checks import flag, whole_number
 from lookalike.corpora import Corpus
-from lookalike.corpora.columns import Columns
-from lookalike.corpora.filters import FilteredCorpus
-from lookalike.corpora.remote import local_file
+from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
-from lookalike.dedup.copies import count_every_pair, every_pair, with_copies
-from lookalike.dedup.pairs.verify import VerifiedPairs, concatenated
-from lookalike.dedup.read import DocumentTable
+from lookalike.corpora.writing import local_file
+from lookalike.dedup.pairs import (
+    VerifiedPairs,
+    concatenated,
+    count_every_pair,
+    every_pair,
+    with_copies,
+)
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.summary import summary_text
@@ -37,6 +40,7 @@ from lookalike.dedup.write import (
 )
 from lookalike.errors import ArgumentError
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.jobs.documents import DocumentTable
 from lookalike.pages.marks import without_marks
 
 __all__ = ["DedupCounts", "DedupResult"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -236,7 +236,9 @@ class DedupSettings:
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
         said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
         refuse_idle(vars(self), said)
-        del self.__dict__["_method"]  # it is made again, of the checked values
+        self.__dict__["_method"] = replace(
+            method, permutations=self.permutations, bits=self.bits or 0
+        )
         self.signer()
 
     def _keep_features(self, method: Method) -> None:
@@ -254,7 +256,7 @@ class DedupSettings:
         rule, _, column = self.keep_rule.partition(":")
         return column if rule in ("max", "min") else None
 
-    @property
+    @cached_property
     def keep_rule(self) -> str:
         """The rule by which documents are ranked before anybody is asked: "first", where `keep` is
         a function or "none".
@@ -274,7 +276,7 @@ class DedupSettings:
             seed=self.seed,
         )
 
-    @property
+    @cached_property
     def by_signatures(self) -> bool:
         """Whether signatures propose pairs: not with `exact`, and not for containment."""
         return not self.exact and self.measure != "containment"
@@ -303,6 +305,10 @@ class DedupSettings:
         """Return an equal signer whose weights can be replaced."""
         return self._method.new_signer()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the settings without what is made of them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Return the similarity that distances of signatures suggest.
 
@@ -316,8 +322,7 @@ class DedupSettings:
         keep = self.keep
         if not isinstance(keep, str):
             keep = f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {**values, "features": plain, "keep": keep}
+        return {**self.__getstate__(), "features": plain, "keep": keep}
 
     def _check_threshold(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):

@@ -1,24 +1,40 @@
-"""Steps 2 and 3, collapse and sign: equal texts become one, each different text a signature."""
+"""Steps 2 and 3, collapse and sign: find equal texts, and sign each different text.
+
+Also what all steps of a dedup job are given.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.dedup.context import JobContext
-from lookalike.dedup.early import EarlySignatures
-from lookalike.dedup.growing import GrowingFiles, growing_files
-from lookalike.dedup.read import DocumentTable, OldSignatures, Source
-from lookalike.dedup.work_folder import digest
+from lookalike.dedup.settings import DedupSettings
 from lookalike.features.base import refuse_below_zero
+from lookalike.jobs.context import JobContext
+from lookalike.jobs.documents import DocumentTable, EarlySignatures, OldSignatures, Source
+from lookalike.jobs.work_folder import GrowingFiles, digest, growing_files
+from lookalike.signatures.signer import DocumentSigner
 
-__all__ = ["Signed", "collapse", "feature_sources", "sign_documents"]
+__all__ = ["DedupJob", "Signed", "collapse", "feature_sources", "sign_documents"]
 
 _AT_A_TIME = 1 << 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupJob(JobContext):
+    """The settings and the means of a dedup job."""
+
+    settings: DedupSettings
+    device: str
+
+    smaller_job: ClassVar[str] = (
+        "or de-duplicate parts one after the other, each against those before"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,18 +43,18 @@ class Signed:
 
     signatures: NDArray[np.uint8]
     positions: NDArray[np.int64]
-    """Which document each row is the signature of: the first with that text; ascending."""
+    """The document of each row, the first with its text; ascending."""
     first_new: int
-    """How many rows belong to old documents."""
+    """The number of rows of old documents."""
     too_short: NDArray[np.bool_]
-    """Of all documents: has too few features to be compared."""
+    """Whether each document has too few features to be compared."""
     key: str
 
 
-def collapse(job: JobContext, documents: DocumentTable) -> NDArray[np.int64]:
+def collapse(job: DedupJob, documents: DocumentTable) -> NDArray[np.int64]:
     """Return for each document the first with the same text.
 
-    One of which there is only a signature is like no other.
+    A document that is known only by its signature equals no other.
     """
     first = np.arange(len(documents))
     without_text = documents.signatures_only
@@ -50,15 +66,15 @@ def collapse(job: JobContext, documents: DocumentTable) -> NDArray[np.int64]:
 
 
 def sign_documents(
-    job: JobContext,
+    job: DedupJob,
     documents: DocumentTable,
     first: NDArray[np.int64],
     old: Source | OldSignatures | None,
     early: EarlySignatures | None,
 ) -> Signed:
-    """Sign the different documents, or take up where an interrupted run has stopped.
+    """Sign the different documents, or continue where an interrupted run stopped.
 
-    If `old` documents are `OldSignatures`, these come first. Those that are made `early` are taken.
+    `OldSignatures` come first. Signatures that were made `early` are used.
     """
     work, settings = job.work, job.settings
     old_signatures = old.signatures if isinstance(old, OldSignatures) else None
@@ -72,7 +88,7 @@ def sign_documents(
     else:
         work.begin("sign")
         with growing_files(work, "signing", key, ("signatures", "enough")) as files:
-            _sign(job, files, documents, candidates, old_signatures, early)
+            _sign(job, signer, files, documents, candidates, old_signatures, early)
         work.complete("sign", key, {}, ["signatures", "enough"])
         work.begin("signing")
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
@@ -86,15 +102,15 @@ def sign_documents(
 
 
 def _sign(
-    job: JobContext,
+    job: DedupJob,
+    signer: DocumentSigner,
     files: GrowingFiles,
     documents: DocumentTable,
     candidates: NDArray[np.int64],
     old_signatures: NDArray[np.uint8] | None,
     early: EarlySignatures | None,
 ) -> None:
-    """Append signatures, old ones first, and whether each document has enough features for one."""
-    signer = job.settings.signer()
+    """Append signatures, old ones first, and whether each document has enough features."""
     if files.facts is not None:
         job.progress.reuse("sign")
         done = int(files.facts["documents"])
@@ -126,7 +142,7 @@ def _parts(
     done: int,
     early: EarlySignatures | None,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8] | None]]:
-    """Yield the documents that are left to do, some at a time, with those signatures there are."""
+    """Yield the documents that are left to sign, with their early signatures or None."""
     position = documents.signatures_only
     for made in () if early is None else early.taken():
         end = int(np.searchsorted(candidates, position + len(made)))
@@ -140,11 +156,9 @@ def _parts(
 
 
 def feature_sources(
-    job: JobContext, documents: DocumentTable, signed: Signed
+    job: DedupJob, documents: DocumentTable, signed: Signed
 ) -> Iterator[tuple[_native.Source, float]]:
-    """Yield the documents that have signatures, as the core reads their features, with the share of
-    them that comes by then.
-    """
+    """Yield the features of signed documents in parts, with the share of them that is then done."""
     features = job.settings.feature_kind()
     count = len(signed.positions)
     for begin in range(0, count, _AT_A_TIME):

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow_positions, limited, pa
 from lookalike.corpora.formats import Target
-from lookalike.dedup.copies import count_every_pair, count_with_copies
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs, count_every_pair, count_with_copies
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.signatures import save_signatures
 

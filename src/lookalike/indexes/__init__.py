@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from lookalike.indexes.batch.signature_file import SignatureFile
     from lookalike.indexes.clusters.index import ClusterIndex
     from lookalike.indexes.clusters.majority import Clusters, cluster
-    from lookalike.indexes.clusters.probing import ProbeTuning
     from lookalike.indexes.files import load_index, open_index
     from lookalike.indexes.live.index import BandIndex
     from lookalike.indexes.live.matches import KeyMatch, KeyMatches
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from lookalike.indexes.sharded import ShardedIndex
     from lookalike.indexes.slices.index import SliceIndex
     from lookalike.indexes.tables.blocks import BlockIndex
-    from lookalike.indexes.tables.flip_tuning import FlipTuning
     from lookalike.indexes.tables.flips import FlipIndex
     from lookalike.indexes.tables.prefixes import PrefixIndex
+    from lookalike.indexes.tuning import Tuning
 
 __all__ = [
     "BandIndex",
@@ -34,7 +33,6 @@ __all__ = [
     "Clusters",
     "Explanation",
     "FlipIndex",
-    "FlipTuning",
     "Index",
     "KeyMatch",
     "KeyMatches",
@@ -42,11 +40,11 @@ __all__ = [
     "Neighbors",
     "Pairs",
     "PrefixIndex",
-    "ProbeTuning",
     "ScanIndex",
     "ShardedIndex",
     "SignatureFile",
     "SliceIndex",
+    "Tuning",
     "cluster",
     "load_index",
     "match_batch",
@@ -65,9 +63,8 @@ __getattr__ = names_from(
         "lookalike.indexes.tables.blocks": ("BlockIndex",),
         "lookalike.indexes.clusters.index": ("ClusterIndex",),
         "lookalike.indexes.clusters.majority": ("Clusters", "cluster"),
-        "lookalike.indexes.clusters.probing": ("ProbeTuning",),
         "lookalike.indexes.files": ("load_index", "open_index"),
-        "lookalike.indexes.tables.flip_tuning": ("FlipTuning",),
+        "lookalike.indexes.tuning": ("Tuning",),
         "lookalike.indexes.tables.flips": ("FlipIndex",),
         "lookalike.indexes.merge_neighbors": ("merge_neighbors",),
         "lookalike.indexes.tables.prefixes": ("PrefixIndex",),

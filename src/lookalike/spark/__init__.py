@@ -3,7 +3,7 @@
 Functions on DataFrames. Spark shuffles and schedules; what is computed, the core computes, inside
 Arrow batches; and what is decided, the functions of `lookalike.dedup` decide. So the answers are
 those of the local job, row for row, for any number of partitions; but where that one proposes by
-chance (very many SimHash or TopSig signatures, `lookalike.dedup.pairs.nearby.may_be_drawn`), Spark
+chance (very many SimHash or TopSig signatures, `lookalike.dedup.propose.may_be_drawn`), Spark
 compares all, may find a few pairs more, and says so. PySpark is imported when one of them is
 called.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lookalike.spark.job import dedup, pairs
     from lookalike.spark.result import SparkCounts, SparkDedup
     from lookalike.spark.search import search
-    from lookalike.spark.signer import fit, sign
+    from lookalike.spark.signing import fit, sign
 
 __all__ = ["SparkCounts", "SparkDedup", "dedup", "fit", "pairs", "search", "sign"]
 
@@ -28,6 +28,6 @@ __getattr__ = names_from(
         "lookalike.spark.job": ("dedup", "pairs"),
         "lookalike.spark.result": ("SparkCounts", "SparkDedup"),
         "lookalike.spark.search": ("search",),
-        "lookalike.spark.signer": ("fit", "sign"),
+        "lookalike.spark.signing": ("fit", "sign"),
     },
 )

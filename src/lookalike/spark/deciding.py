@@ -1,4 +1,4 @@
-"""Steps 5 to 7, on Spark: from proposed pairs to who stays.
+"""Steps 5 to 7, on Spark: from proposed pairs to the documents that are kept.
 
 Few documents are compared and decided about by one task. Of more, signatures are compared by all
 workers; then whatever pairs connect is dealt out to tasks, each with all that it needs, and each
@@ -8,20 +8,24 @@ similarities. Only what is too large even for that takes rounds of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
+from lookalike.dedup.pairs import distinct
+from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
-from lookalike.spark.packed import map_arrow
-from lookalike.spark.position_set import PositionSet, collect_positions
-from lookalike.spark.rounds import Decided, Rounds
-from lookalike.spark.steps import near as near_by
-from lookalike.spark.steps.collapse import Collapsed
-from lookalike.spark.steps.compare import joined_rows, needed_texts, select_rows
-from lookalike.spark.steps.components import connected
-from lookalike.spark.steps.propose import Proposed, SignedTable
-from lookalike.spark.steps.resolve import (
+from lookalike.spark.collapse import Collapsed
+from lookalike.spark.packed import Batches, map_arrow, table_of
+from lookalike.spark.positions import PositionSet, collect_positions, packed_positions
+from lookalike.spark.propose import Proposed, SignedTable, signature_rows
+from lookalike.spark.resolve import (
     COPIED,
     EQUAL,
     FOUND,
@@ -35,11 +39,11 @@ from lookalike.spark.steps.resolve import (
     ResolvedFacts,
     resolve,
 )
-from lookalike.spark.steps.values import signature_rows
-from lookalike.spark.steps.verify import SIMILARITIES, Verifier
+from lookalike.spark.rounds import Decided, Rounds, connected
+from lookalike.spark.verify import SIMILARITIES, Verifier, joined_rows, needed_texts, select_rows
 from lookalike.spark.work import SparkWork
 
-__all__ = ["Decider"]
+__all__ = ["LABEL", "LARGE", "NEAR", "NEEDED", "NEIGHBOURS", "Decider", "neighbours"]
 
 DOCUMENTS_A_TASK = 20_000
 """That one task compares: their texts, and features, which are four times as large."""
@@ -179,13 +183,13 @@ class Decider:
             "value",
             sql.lit(None).cast("binary").alias("data"),
         ).union(signatures.select(sql.lit(SIGNATURE).alias("kind"), "position", "value", "data"))
-        compare = near_by.neighbours(self.settings, DOCUMENTS_A_TASK)
-        found = self.work.keep(map_arrow(rows.repartition(1), compare, near_by.NEIGHBOURS))
-        told = found.where(f"kind in ({near_by.LARGE}, {near_by.NEEDED})").collect()
-        large = [row.left for row in told if row.kind == near_by.LARGE]
-        needed = [bytes(row.data) for row in told if row.kind == near_by.NEEDED]
-        near = found.where(f"kind = {near_by.NEAR}").select("left", "right", "distance")
-        labels = found.where(f"kind = {near_by.LABEL}").select("left", "right")
+        compare = neighbours(self.settings, DOCUMENTS_A_TASK)
+        found = self.work.keep(map_arrow(rows.repartition(1), compare, NEIGHBOURS))
+        told = found.where(f"kind in ({LARGE}, {NEEDED})").collect()
+        large = [row.left for row in told if row.kind == LARGE]
+        needed = [bytes(row.data) for row in told if row.kind == NEEDED]
+        near = found.where(f"kind = {NEAR}").select("left", "right", "distance")
+        labels = found.where(f"kind = {LABEL}").select("left", "right")
         labels = labels.toDF("position", "label")
         return near, labels, large, PositionSet.of(needed, self.signed.documents)
 
@@ -317,3 +321,64 @@ class Decider:
         )
         facts = ResolvedFacts.of([bytes(row.told) for row in told])
         return Decided(groups, verified, facts, by_name if named else None)
+
+
+NEIGHBOURS = "kind int, left long, right long, distance int, data binary"
+"""Pairs; documents (`left`) with the least that they are connected with (`right`); labels of
+components that are large; and which documents are in the others.
+"""
+
+NEAR, LABEL, LARGE, NEEDED = range(4)
+
+
+def neighbours(settings: DedupSettings, most: int) -> Callable[[Batches], Iterator[Any]]:
+    """Return what compares signatures; components of more than `most` documents are large."""
+
+    def compare(batches: Batches) -> Iterator[Any]:
+        table = table_of(batches)
+        if table is None:
+            return
+        kinds = table["kind"].to_numpy()
+        pairs, signed = (table.filter(pa.array(kinds == kind)) for kind in (PAIRS, SIGNATURE))
+        signed = signed.sort_by("position")
+        position = signed["position"].to_numpy()
+        data = b"".join(value.as_py() for value in signed["data"])
+        rows = np.frombuffer(data, np.uint8).reshape(len(position), settings.signer().bits // 8)
+        left, right = (
+            np.searchsorted(position, pairs[side].to_numpy()) for side in ("position", "value")
+        )
+        distances = row_distances(settings, rows, left, right, 1)
+        near = promising(distances, settings)
+        left, right = left[near], right[near]
+        yield _rows(NEAR, position[left], position[right], distances[near])
+        labels = np.empty(len(position), np.int64)
+        _native.components(left, right, labels)
+        members = distinct(np.concatenate([left, right]))
+        yield _rows(LABEL, position[members], position[labels[members]])
+        sizes = np.bincount(labels[members], minlength=len(position))
+        large = np.flatnonzero(sizes > most)
+        yield _rows(LARGE, position[large], position[large])
+        others = position[members[sizes[labels[members]] <= most]]
+        none = np.zeros(1, np.int64)
+        yield _rows(NEEDED, none, none, data=packed_positions(others))
+
+    return compare
+
+
+def _rows(
+    kind: int,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    distance: NDArray[np.int32] | None = None,
+    data: bytes | None = None,
+) -> Any:
+    count = len(left)
+    return pa.record_batch(
+        {
+            "kind": pa.array(np.full(count, kind, np.int32)),
+            "left": pa.array(left),
+            "right": pa.array(right),
+            "distance": pa.array(np.zeros(count, np.int32) if distance is None else distance),
+            "data": pa.nulls(count, pa.binary()) if data is None else pa.array([data], pa.binary()),
+        }
+    )

@@ -11,29 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.filters import Filters
+from lookalike.corpora.columns import Filters
+from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
 from lookalike.dedup.job import settings_of
-from lookalike.dedup.pairs.settle import tired
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.survivors.cluster import split_warnings
 from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
 from lookalike.pages import PageLimits
-from lookalike.spark.columns import deciding_column, frame_of, order_frame
+from lookalike.spark import propose
+from lookalike.spark.collapse import collapse
 from lookalike.spark.deciding import Decider
-from lookalike.spark.numbering import Numbering, Piece, is_old, numbered_columns
-from lookalike.spark.old_corpus import old_frame
 from lookalike.spark.packed import map_arrow
-from lookalike.spark.preparing import Wishes
-from lookalike.spark.result import SparkCounts, SparkDedup
-from lookalike.spark.rows import ResultRows
-from lookalike.spark.sources import Sources
-from lookalike.spark.steps import propose
-from lookalike.spark.steps.collapse import collapse
-from lookalike.spark.steps.exact import propose_by_prefixes
-from lookalike.spark.steps.propose import Proposed, SignedTable
-from lookalike.spark.steps.signing import SIGNED, sign_rows
-from lookalike.spark.steps.survey import survey
+from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
+from lookalike.spark.prefixes import propose_by_prefixes
+from lookalike.spark.propose import Proposed, SignedTable
+from lookalike.spark.result import ResultRows, SparkCounts, SparkDedup
+from lookalike.spark.signing import SIGNED, sign_rows
+from lookalike.spark.sources import (
+    Sources,
+    Wishes,
+    deciding_column,
+    frame_of,
+    old_frame,
+    order_frame,
+)
+from lookalike.spark.survey import survey
 from lookalike.spark.work import SparkWork
 
 __all__ = ["dedup", "pairs"]
@@ -164,7 +166,7 @@ class _Job:
             )
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
-        warnings = [*proposed.warnings, *([tired()] if facts.tired else [])]
+        warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.tired else [])]
         if settings.cluster == "components":
             warnings += split_warnings(facts.split, facts.split_largest, settings.max_cluster)
         rows = ResultRows(

@@ -1,26 +1,45 @@
-"""Components that are too large for one task to compare: they are compared by all workers, and then
-settled in rounds, each of which is several jobs of Spark.
+"""Components of pairs, and how those are decided that are too large for one task to compare.
+
+All workers compare their documents. Then one task per component decides by `lookalike.dedup.decide`
+from the verified pairs alone, and says which kept documents to compare. This goes on in rounds,
+each of which is several jobs of Spark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lookalike.dedup.pairs.settle import ROUNDS
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.corpora.base import pa
+from lookalike.dedup.decide import ROUNDS, best_of_equals, decide, unmet_pairs
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
-from lookalike.spark.position_set import collect_positions
-from lookalike.spark.steps.collapse import Collapsed
-from lookalike.spark.steps.components import connected
-from lookalike.spark.steps.crowd import Compared
-from lookalike.spark.steps.propose import SignedTable
-from lookalike.spark.steps.resolve import ResolvedFacts
-from lookalike.spark.steps.survivors import GROUP, SPLIT, UNMET, chosen_frame, together
-from lookalike.spark.steps.values import value_rows
-from lookalike.spark.steps.verify import Verifier
+from lookalike.spark.collapse import Collapsed
+from lookalike.spark.packed import Batches, map_arrow, table_of
+from lookalike.spark.positions import collect_positions
+from lookalike.spark.propose import SignedTable, value_rows
+from lookalike.spark.resolve import ResolvedFacts, arrange
+from lookalike.spark.verify import Compared, Verifier
 from lookalike.spark.work import SparkWork
 
-__all__ = ["Decided", "Rounds"]
+__all__ = [
+    "GROUP",
+    "GROUPS",
+    "IN_ONE_TASK",
+    "SPLIT",
+    "UNMET",
+    "Decided",
+    "Rounds",
+    "choose",
+    "chosen_frame",
+    "connected",
+    "together",
+]
 
 PAIRS_A_TASK = 4_000_000
 """Verified pairs of large components; if there are more, those that decide nothing are left out
@@ -35,7 +54,7 @@ class Decided:
     """Who stays of documents that have pairs, and why."""
 
     groups: Any
-    """`first, cluster, survivor, centre, similarity`; see `lookalike.spark.steps.resolve`."""
+    """`first, cluster, survivor, centre, similarity`; see `lookalike.spark.resolve`."""
     verified: Any
     """Pairs of different texts: `left, right, similarity, distance`."""
     facts: ResolvedFacts
@@ -236,3 +255,268 @@ class Rounds:
             dropped=(facts.documents or 0) - (0 if none else facts.stay),
             estimated=0 if none or verify else facts.estimated or 0,
         )
+
+
+GROUPS = "kind int, first long, cluster long, survivor long, centre long, similarity double"
+"""For each first of equal texts that has pairs: its cluster, the document that stands for it (or
+itself), the first with the text of that one, and how similar the two are: null if not known.
+
+Rows of other kinds: pairs to be compared, as `first` and `cluster`; and how many components were
+split, and how large one was.
+"""
+
+GROUP, UNMET, SPLIT = 0, 1, 2
+
+_PAIR, _DOCUMENT = 0, 1
+
+
+def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places: int) -> Any:
+    """Return pairs and documents, all that pairs connect in one place. Labels may have a `size`, if
+    the larger stays; it takes the place of a similarity.
+    """
+    from pyspark.sql import functions as sql
+
+    def number(name: str) -> Any:
+        return sql.lit(0).cast("long").alias(name)
+
+    place = sql.pmod(sql.xxhash64("label"), sql.lit(places)).cast("int").alias("place")
+    labelled = pairs.join(labels, pairs["left"] == labels["position"])
+    one = labelled.select(
+        place,
+        sql.lit(_PAIR).alias("kind"),
+        "left",
+        "right",
+        "similarity",
+        number("second"),
+        number("best"),
+        number("best_value"),
+    )
+    known = originals.select(sql.col("first").alias("position"), "second", "best", "best_value")
+    documents = labels.join(known, "position", "left")
+    value = number("value")
+    size = sql.col("size").cast("double") if "size" in labels.columns else sql.lit(0.0)
+    if values is not None:
+        documents = documents.join(values, "position")
+        value = sql.col("value")
+    two = documents.select(
+        place,
+        sql.lit(_DOCUMENT).alias("kind"),
+        sql.col("position").alias("left"),
+        value.alias("right"),
+        size.alias("similarity"),
+        sql.coalesce("second", sql.lit(-1)).alias("second"),
+        sql.coalesce("best", "position").alias("best"),
+        sql.coalesce("best_value", value).alias("best_value"),
+    )
+    return one.union(two).repartitionById(places, "place")
+
+
+@dataclass(frozen=True, eq=False)
+class _Corpus:
+    """Documents by position, with their pairs and the order in which they are to stay."""
+
+    positions: NDArray[np.int64]
+    first: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    pairs: VerifiedPairs
+    members: NDArray[np.int64]
+    """Those that have pairs; each is the first with its text."""
+    old: int
+    """How many are of an old corpus; they come first."""
+    sizes: NDArray[np.int64]
+    """Different features of documents, where these matter."""
+
+    @classmethod
+    def of(cls, batches: Batches, old: int) -> _Corpus | None:
+        """Return what is in a partition; None if there is nothing."""
+        table = table_of(batches)
+        if table is None:
+            return None
+        kinds = table["kind"].to_numpy()
+        pairs, documents = (table.filter(pa.array(kinds == kind)) for kind in (_PAIR, _DOCUMENT))
+        position, value, second, best, best_value = (
+            documents[name].to_numpy() for name in ("left", "right", "second", "best", "best_value")
+        )
+        arranged = arrange(position, value, second, best, best_value)
+        positions = arranged.positions
+        left, right = (
+            np.searchsorted(positions, pairs[side].to_numpy()) for side in ("left", "right")
+        )
+        order = np.lexsort((right, left))
+        found = VerifiedPairs(
+            left[order],
+            right[order],
+            pairs["similarity"].to_numpy()[order],
+            np.zeros(len(order), np.int32),
+        )
+        sizes = np.zeros(len(positions), np.int64)
+        sizes[arranged.own] = documents["similarity"].to_numpy().astype(np.int64)
+        own, old = np.sort(arranged.own), int(np.searchsorted(positions, old))
+        return cls(positions, arranged.first, arranged.rank, found, own, old, sizes)
+
+
+def _unmet(corpus: _Corpus) -> Any:
+    """Return the pairs of those that would stay and are like the same one that goes."""
+    count = len(corpus.positions)
+    best = best_of_equals(corpus.rank, corpus.first)
+    deciding = corpus.pairs[corpus.pairs.right >= corpus.old]
+    left, right = np.divmod(unmet_pairs(deciding, best, corpus.old), count)
+    return _rows(UNMET, corpus.positions[left], corpus.positions[right])
+
+
+def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[Any]]:
+    """Return what puts documents into clusters and chooses who stays; see `GROUPS`. If clusters
+    are stars, it also tells who would stay and has to be compared before that is final. The first
+    `old` documents are those of an old corpus.
+    """
+
+    def chosen(batches: Batches) -> Iterator[Any]:
+        corpus = _Corpus.of(batches, old)
+        if corpus is None:
+            return
+        positions, first, members = corpus.positions, corpus.first, corpus.members
+        decision = decide(
+            corpus.pairs,
+            corpus.rank,
+            settings,
+            first=first,
+            old=corpus.old,
+            sizes=corpus.sizes if settings.measure == "containment" else None,
+        )
+        named = decision.duplicate_of[members]
+        survivor = np.where(named < 0, members, named)
+        centre = first[survivor]
+        similarity = np.where(members == centre, 1.0, decision.similarity[members])
+        unknown = np.isnan(similarity)
+        yield _rows(
+            GROUP,
+            positions[members],
+            positions[decision.clusters[members]],
+            positions[survivor],
+            positions[centre],
+            pa.array(similarity, pa.float64(), mask=unknown),
+        )
+        if settings.cluster == "star" and settings.by_signatures:
+            yield _unmet(corpus)
+        if decision.split:
+            yield _rows(SPLIT, np.array([decision.split]), np.array([decision.largest]))
+
+    return chosen
+
+
+def _rows(
+    kind: int,
+    first: NDArray[np.int64],
+    cluster: NDArray[np.int64],
+    survivor: NDArray[np.int64] | None = None,
+    centre: NDArray[np.int64] | None = None,
+    similarity: Any = None,
+) -> Any:
+    return pa.record_batch(
+        {
+            "kind": pa.array(np.full(len(first), kind, np.int32)),
+            "first": pa.array(first),
+            "cluster": pa.array(cluster),
+            "survivor": pa.array(first if survivor is None else survivor),
+            "centre": pa.array(first if centre is None else centre),
+            "similarity": pa.nulls(len(first), pa.float64()) if similarity is None else similarity,
+        }
+    )
+
+
+def chosen_frame(joined: Any, settings: DedupSettings, old: int) -> Any:
+    """Return `choose` of all places."""
+    return map_arrow(joined, choose(settings, old), GROUPS)
+
+
+IN_ONE_TASK = 4_000_000
+"""Edges; 16 bytes each, and as much again four times while they are put together."""
+
+_EDGES = "member long, least long"
+
+
+def connected(pairs: Any, keep: Callable[[Any], Any], in_one_task: int = IN_ONE_TASK) -> Any:
+    """Return `position, label` for each document that has a pair: the least that it is connected
+    with.
+
+    `keep` makes a frame last: it is used more than once.
+    """
+    from pyspark.sql import functions as sql
+
+    edges = keep(map_arrow(pairs.select("left", "right"), _trees, _EDGES))
+    count = edges.count()
+    if count <= in_one_task:
+        return map_arrow(edges.coalesce(1), _labels, "position long, label long")
+    edges = _stars(edges, keep)
+    roots = edges.select(sql.col("least").alias("position")).distinct()
+    return edges.select(sql.col("member").alias("position"), sql.col("least").alias("label")).union(
+        roots.select("position", sql.col("position").alias("label"))
+    )
+
+
+def _trees(batches: Batches) -> Iterator[Any]:
+    """Yield, for whatever is connected in this partition, an edge from each to the least."""
+    for batch in _labels(batches):
+        member, least = (column.to_numpy() for column in batch.columns)
+        others = member != least
+        yield pa.record_batch(
+            {"member": pa.array(member[others]), "least": pa.array(least[others])}
+        )
+
+
+def _labels(batches: Batches) -> Iterator[Any]:
+    """Yield all that have edges in this partition, with the least that each is connected with."""
+    parts = [np.stack([column.to_numpy() for column in batch.columns]) for batch in batches]
+    if not parts:
+        return
+    edges = np.concatenate(parts, axis=1)
+    members, places = np.unique(edges, return_inverse=True)
+    left, right = np.ascontiguousarray(places.reshape(2, -1))
+    labels = np.empty(len(members), np.int64)
+    _native.components(np.ascontiguousarray(left), np.ascontiguousarray(right), labels)
+    yield pa.record_batch({"position": pa.array(members), "label": pa.array(members[labels])})
+
+
+def _stars(edges: Any, keep: Callable[[Any], Any]) -> Any:
+    """Return edges from each member to the least of its component."""
+    before = None
+    while True:
+        edges = keep(_small_star(_large_star(edges)))
+        now = _digest(edges)
+        if now == before:
+            return edges
+        before = now
+
+
+def _large_star(edges: Any) -> Any:
+    """Connect the larger neighbours of each with the least of it and its neighbours."""
+    from pyspark.sql import functions as sql
+
+    turned = edges.select(sql.col("least").alias("member"), sql.col("member").alias("least"))
+    both = edges.union(turned).toDF("one", "two")
+    least = both.groupBy("one").agg(sql.least(sql.min("two"), sql.col("one")).alias("least"))
+    larger = both.where("two > one").join(least, "one")
+    return larger.select(sql.col("two").alias("member"), "least").distinct()
+
+
+def _small_star(edges: Any) -> Any:
+    """Connect each and its smaller neighbours with the least of these."""
+    from pyspark.sql import functions as sql
+
+    near = edges.toDF("one", "two")
+    least = near.groupBy("one").agg(sql.min("two").alias("least"))
+    smaller = near.join(least, "one").where("two <> least")
+    return (
+        least.select(sql.col("one").alias("member"), "least")
+        .union(smaller.select(sql.col("two").alias("member"), "least"))
+        .distinct()
+    )
+
+
+def _digest(edges: Any) -> tuple[int, int]:
+    """Return what is equal for equal sets of edges, and for hardly any others."""
+    from pyspark.sql import functions as sql
+
+    mixed = sql.xxhash64("member", "least").cast("decimal(38,0)")
+    row = edges.agg(sql.count("*").alias("count"), sql.sum(mixed).alias("sum")).first()
+    return row["count"], row["sum"]

@@ -12,8 +12,8 @@ from lookalike.checks import whole_number
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.shown import shown
-from lookalike.spark.columns import frame_of
 from lookalike.spark.packed import Batches, map_arrow, table_of
+from lookalike.spark.sources import frame_of
 
 __all__ = ["search"]
 

@@ -1,16 +1,420 @@
-"""What a job reads: a corpus, and perhaps an old one that it is compared with, as one frame."""
+"""What a job on Spark reads: a corpus, and perhaps an old one, as frames with known columns.
+
+Web pages become texts and unwanted documents are filtered out first: a copy of the corpus with
+texts in place of pages is then read in all later steps.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any
 
-from lookalike.corpora.columns import Columns
-from lookalike.spark.numbering import ROW, numbered_columns
-from lookalike.spark.preparing import Prepared
+import numpy as np
 
-__all__ = ["Sources"]
+from lookalike.checks import instance, optional_module
+from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, limited, pa
+from lookalike.corpora.columns import (
+    ID_GUESSES,
+    TEXT_GUESSES,
+    Columns,
+    FilteredCorpus,
+    Filters,
+    columns_for,
+    without_urls,
+)
+from lookalike.corpora.formats import format_of
+from lookalike.corpora.formats.html import HtmlColumnCorpus
+from lookalike.dedup.settings import DedupSettings
+from lookalike.errors import ArgumentError, Said
+from lookalike.features import FeatureKind
+from lookalike.pages import PageLimits
+from lookalike.pages.extract import check_installed
+from lookalike.shown import shown
+from lookalike.spark.files import SparkCorpus
+from lookalike.spark.packed import Batches, map_arrow
+from lookalike.spark.positions import (
+    FILE,
+    KEY,
+    ORDER_COLUMNS,
+    ROW,
+    ROW_BITS,
+    START,
+    numbered_columns,
+    piece_bounds,
+)
+from lookalike.spark.work import SparkWork
+from lookalike.suggestions import did_you_mean
+
+__all__ = [
+    "COMPARED",
+    "LEFT_OUT",
+    "OldFiles",
+    "Preparation",
+    "Prepared",
+    "Sources",
+    "StreamedRows",
+    "Wishes",
+    "check_old",
+    "deciding_column",
+    "find_columns",
+    "frame_of",
+    "old_frame",
+    "order_frame",
+    "prepare_rows",
+]
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint", "boolean", "date", "timestamp", "timestamp_ntz")
+
+
+def frame_of(name: str, frame: Any) -> Any:
+    """Return a DataFrame of PySpark, or raise."""
+    module = optional_module("pyspark.sql", "lookalike.spark", extra="spark")
+    frame = instance(name, frame, module.DataFrame, "a DataFrame of PySpark")
+    if not hasattr(frame, "_jdf"):
+        raise ArgumentError(
+            f"{name} is a DataFrame of Spark Connect, which sends nothing to workers but plans; "
+            "expected one of a session on a master"
+        )
+    return frame
+
+
+def find_columns(frame: Any, text: str | None, id: str | None, order: str | None) -> Columns:
+    """Return the columns to read: those named, or the only obvious ones, as the local job does."""
+    names = frame.columns
+    for what, name in (("text", text), ("id", id), ("keep", order)):
+        if name is not None and name not in names:
+            raise ArgumentError(
+                Said(what),
+                f" names the column {shown(str(name))!r}; the DataFrame has "
+                f"{', '.join(map(shown, names))}{did_you_mean(str(name), names)}",
+            )
+    chosen = text or _guess(names, TEXT_GUESSES) or (names[0] if len(names) == 1 else None)
+    if chosen is None:
+        raise ArgumentError(
+            f"the DataFrame has the columns {', '.join(map(shown, names))}; say which one has the "
+            "text",
+            Said(" with text=", " with --text COLUMN"),
+        )
+    kind = dict(frame.dtypes)[chosen]
+    if kind not in ("string", "void"):
+        raise ArgumentError(
+            Said("text"), f" is the column {shown(chosen)!r} of type {kind}; expected text"
+        )
+    return Columns(chosen, id or _guess(names, ID_GUESSES), order)
+
+
+def _guess(names: list[str], guesses: tuple[str, ...]) -> str | None:
+    lower = {name.lower(): name for name in reversed(names)}
+    return next((lower[guess] for guess in guesses if guess in lower), None)
+
+
+def deciding_column(frame: Any, settings: DedupSettings, columns: Columns) -> list[Any]:
+    """Return the column that decides who survives, if one does, as numbers in its order.
+
+    Text is one of numbers if every one is, as in the local job; other text has no numbers.
+    """
+    from pyspark.sql import functions as sql
+
+    if columns.order is None:
+        return []
+    kind = dict(frame.dtypes)[columns.order]
+    column = sql.col(f"`{columns.order}`")
+    if kind in ("float", "double"):
+        return [column.cast("double")]
+    if kind in ("date",):
+        return [sql.datediff(column, sql.lit("1970-01-01").cast("date")).cast("long")]
+    if kind in ("timestamp", "timestamp_ntz"):
+        return [sql.unix_micros(column.cast("timestamp"))]
+    if kind in _WHOLE:
+        return [column.cast("long")]
+    if kind == "string":
+        for number in ("bigint", "double"):
+            made = column.try_cast(number)
+            if frame.where(column.isNotNull() & made.isNull()).limit(1).count() == 0:
+                return [made]
+    raise ArgumentError(
+        Said("keep"),
+        f" is {settings.keep!r}, a column of {'text' if kind == 'string' else kind}; on Spark "
+        "expected one of numbers, dates or times: add one that has the order you want",
+    )
+
+
+def order_frame(frame: Any, order: str | None) -> Any:
+    """Return the frame in the order of a column, or as it is."""
+    if order is None:
+        return frame
+    if order not in frame.columns:
+        raise ArgumentError(
+            Said("order"),
+            f" names the column {shown(str(order))!r}; the DataFrame has "
+            f"{', '.join(map(shown, frame.columns))}{did_you_mean(str(order), frame.columns)}",
+        )
+    repeated = frame.groupBy(f"`{order}`").count().where("count > 1").limit(1).collect()
+    if repeated:
+        raise ArgumentError(
+            Said("order"),
+            f" is {shown(order)!r}, which has {shown(str(repeated[0][0]))} more than once; "
+            "expected a column that tells rows apart: add one",
+        )
+    return frame.orderBy(f"`{order}`")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows that are ready to be compared."""
+
+    frame: Any
+    columns: Columns
+    compared: Columns
+    """The same, but for the text, if it is another one that is compared."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """How many are not wanted, or cannot be read, by kind."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are the user's."""
+        own = (*ORDER_COLUMNS, COMPARED, LEFT_OUT)
+        return [name for name in self.frame.columns if name not in own]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Which column has pages, what these may cost, and which documents are wanted."""
+
+    html: str | None
+    limits: PageLimits | None
+    filters: Filters
+
+    def __post_init__(self) -> None:
+        if self.limits is not None and not isinstance(self.limits, PageLimits):
+            raise ArgumentError(f"page_limits are {self.limits!r}; expected la.PageLimits(...)")
+        if self.limits is not None and self.html is None:
+            raise ArgumentError("the DataFrame has no web pages; leave page_limits out")
+        if self.html is not None or self.filters.language is not None:
+            check_installed()
+
+    def for_old(self, frame: Any) -> Wishes:
+        """Return what concerns an old corpus, whose pages may be texts by now."""
+        has_pages = self.html is not None and self.html in frame.columns
+        html, limits = (self.html, self.limits) if has_pages else (None, None)
+        return Wishes(html, limits, self.filters.for_old())
+
+    def prepared(
+        self,
+        work: SparkWork,
+        frame: Any,
+        named: tuple[str | None, str | None, str | None],
+        features: FeatureKind,
+        *,
+        optional: bool = False,
+    ) -> Prepared:
+        """Return the rows of a frame as they are compared. The columns `named` are those for text,
+        id, and what decides who stays; `optional`: they are taken if they are there.
+        """
+        if self.html is None and not self.filters.any:
+            columns = _find(frame, named, None, optional)
+            return Prepared(frame, columns, columns)
+        how = Preparation(frame.columns, self.html, self.limits, self.filters, Columns("", None))
+        corpus = how.corpus(iter(()))
+        schema = self._schema(frame, how)
+        empty = frame.sparkSession.createDataFrame([], schema)
+        columns = _find(empty, named, corpus.page_text, optional)
+        how = replace(how, columns=columns_for(corpus, columns, features))
+        if how.own_text:
+            schema = schema.add(COMPARED, "string")
+        schema = schema.add(LEFT_OUT, "string")
+        for name in ORDER_COLUMNS:
+            schema = schema.add(name, "string" if name == FILE else "long")
+        rows = numbered_columns(frame, [f"`{name}`" for name in frame.columns])
+        made = work.keep(map_arrow(rows, prepare_rows(how), schema))
+        with work.timed("read"):
+            told = made.where(f"{LEFT_OUT} is not null").select(LEFT_OUT, ROW).collect()
+        left_out: Counter[str] = Counter()
+        for reason, count in told:
+            left_out[reason] += count
+        compared = replace(columns, text=COMPARED) if how.own_text else columns
+        return Prepared(made.where(f"{LEFT_OUT} is null"), columns, compared, dict(left_out))
+
+    @staticmethod
+    def _schema(frame: Any, how: Preparation) -> Any:
+        """Return the columns of rows that are ready, with their types."""
+        from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+        # What tells of rows that are not wanted has nulls, whatever the frame has.
+        known = {
+            part.name: StructField(part.name, part.dataType)
+            for part in frame.schema.fields
+            if part.name != how.html
+        }
+        link = StructType([StructField(name, StringType()) for name in ("url", "text")])
+        links = getattr(how.corpus(iter(())), "reading", None)
+        links_name = None if links is None else links.names["links"]
+        return StructType(
+            [
+                known.get(name)
+                or StructField(name, ArrayType(link) if name == links_name else StringType())
+                for name in how.kept
+            ]
+        )
+
+
+def _find(
+    frame: Any,
+    named: tuple[str | None, str | None, str | None],
+    page_text: str | None,
+    optional: bool,
+) -> Columns:
+    if optional:
+        text, id, order = (name if name in frame.columns else None for name in named)
+    else:
+        text, id, order = named
+    return find_columns(frame, text or page_text, id, order)
+
+
+COMPARED, LEFT_OUT = "lookalike_compared", "lookalike_left_out"
+"""Columns of prepared rows: the text that is compared; and why others are not wanted, or null."""
+
+_NUMBERED = (FILE, START, KEY)
+
+
+class StreamedRows(Corpus):
+    """The rows of a partition, read once, as they come."""
+
+    format, name = "table", "the DataFrame"
+
+    def __init__(self, names: Sequence[str], batches: Batches) -> None:
+        self._names, self._batches = list(names), batches
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return self._names
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of these columns."""
+        for batch in self._batches:
+            yield chosen_columns(batch, columns)
+
+    def identity(self) -> None:
+        """Nothing tells whether it is the same another time."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How rows are made ready to be compared."""
+
+    names: list[str]
+    """The columns that rows have."""
+    html: str | None
+    limits: PageLimits | None
+    filters: Filters
+    columns: Columns
+    """Of rows that are ready; the text is that which is compared."""
+
+    def corpus(self, batches: Batches) -> Corpus:
+        """Return rows, with texts in place of pages."""
+        rows = StreamedRows([*self.names, *_NUMBERED], batches)
+        return rows if self.html is None else HtmlColumnCorpus(rows, self.html, self.limits)
+
+    @property
+    def kept(self) -> list[str]:
+        """The columns of rows that are ready."""
+        columns = self.corpus(iter(())).columns()
+        return [name for name in columns if name not in _NUMBERED]
+
+    @property
+    def own_text(self) -> bool:
+        """Whether the text that is compared is not a column that is kept."""
+        return self.filters.strip_urls or self.columns.text not in self.kept
+
+
+def prepare_rows(how: Preparation) -> Callable[[Batches], Iterator[Any]]:
+    """Return what makes the rows of a partition ready: those of `numbered_columns`.
+
+    Those that are wanted are numbered as if there were no others. At the end comes a row for each
+    reason for which some are not, with their number as `ROW` and nothing else.
+    """
+
+    def prepared(batches: Batches) -> Iterator[Any]:
+        corpus = how.corpus(batches)
+        wanted = _WantedRows(corpus, how.columns, how.filters) if how.filters.any else corpus
+        problems, numbers, schema = Problems(True), _Numbers(), None
+        # Another worker of Spark has the next core.
+        with limited(None, 1):
+            columns = dict.fromkeys([*how.kept, how.columns.text, *_NUMBERED])
+            for batch in wanted.read(list(columns), problems):
+                made = _prepared(how, batch, numbers)
+                schema = made.schema
+                yield made
+        if schema is not None and problems.left_out:
+            reasons, counts = zip(*problems.left_out.items(), strict=True)
+            told = {LEFT_OUT: pa.array(reasons), ROW: pa.array(counts, pa.int64())}
+            nothing = {part.name: pa.nulls(len(reasons), part.type) for part in schema}
+            yield pa.record_batch(nothing | told)
+
+    return prepared
+
+
+def _prepared(how: Preparation, batch: Rows, numbers: _Numbers) -> Rows:
+    made = {name: _plain(batch.column(name)) for name in how.kept}
+    if how.own_text:
+        texts = batch.column(how.columns.text).cast(pa.string())
+        if how.filters.strip_urls:
+            values = [None if text is None else without_urls(text) for text in texts.to_pylist()]
+            texts = pa.array(values, pa.string())
+        made[COMPARED] = texts
+    made[LEFT_OUT] = pa.nulls(len(batch), pa.string())
+    return pa.record_batch(made | numbers.of(batch))
+
+
+def _plain(column: Any) -> Any:
+    """Return a column in a type that Spark has."""
+    kind = column.type
+    if pa.types.is_large_string(kind):
+        return column.cast(pa.string())
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):  # perhaps the links of pages
+        parts = [kind.value_type.field(at) for at in range(kind.value_type.num_fields)]
+        if all(pa.types.is_large_string(part.type) for part in parts):
+            return column.cast(pa.list_(pa.struct([(part.name, pa.string()) for part in parts])))
+    return column
+
+
+class _WantedRows(FilteredCorpus):
+    """Rows that are wanted, with the URLs in their texts, too: these are written."""
+
+    def _stripped(self, batch: Rows) -> Rows:
+        return batch
+
+
+class _Numbers:
+    """Counts the rows of a partition, and those of each piece."""
+
+    def __init__(self) -> None:
+        self._piece: tuple[Any, Any] | None = None
+        self._row = self._count = 0
+
+    def of(self, batch: Rows) -> dict[str, Any]:
+        """Return the columns that say which rows these are."""
+        files, starts, keys = (batch.column(name) for name in _NUMBERED)
+        rows = np.empty(len(batch), np.int64)
+        if not len(batch):
+            return {FILE: files, START: starts, KEY: keys, ROW: pa.array(rows)}
+        for begin, end in pairwise(piece_bounds(batch)):
+            piece = files[begin].as_py(), starts[begin].as_py()
+            if piece != self._piece:
+                self._piece, self._row = piece, 0
+            rows[begin:end] = np.arange(self._row, self._row + end - begin)
+            self._row += end - begin
+        partition = keys[0].as_py() >> ROW_BITS << ROW_BITS
+        first = partition + self._count
+        self._count += len(batch)
+        made = np.arange(first, first + len(batch))
+        return {FILE: files, START: starts, KEY: pa.array(made), ROW: pa.array(rows)}
+
 
 _TEXT, _NAME = "lookalike_text", "lookalike_name"
 
@@ -60,3 +464,61 @@ class Sources:
     def plain_names(self) -> bool:
         """Whether documents are called by a column of the corpus, and by nothing else."""
         return self.corpus.columns.id is not None and not self.has_old
+
+
+_SIGNATURES = ".lookalike"
+
+
+@dataclass
+class OldFiles:
+    """Files of an old corpus. `format` is that of the new one, and theirs if their names tell none;
+    `bad` are the lines that were left out.
+    """
+
+    path: str
+    format: str | None = None
+    skip_bad: bool = False
+    bad: int = 0
+
+    def frame(self, spark: Any, new: Columns, html: str | None) -> Any:
+        """Return what is needed of them: columns that are called as those of the new corpus, or
+        are the obvious ones, or all if one has pages.
+        """
+        check_old(self.path)
+        corpus = SparkCorpus.read(
+            spark,
+            self.path,
+            format=format_of(PurePosixPath(self.path)) or self.format,  # type: ignore[arg-type]
+            text=new.text,
+            id=new.id,
+            order=None,
+            whole=False,
+            skip_bad=self.skip_bad,
+            html=html,
+            old=True,
+        )
+        self.bad = corpus.bad
+        return corpus.frame
+
+
+def old_frame(spark: Any, against: Any, new: Columns, html: str | None = None) -> Any | None:
+    """Return what `against` names as a frame; None if it names nothing. `html` is a column that may
+    have pages.
+    """
+    if against is None:
+        return None
+    if isinstance(against, str | os.PathLike):
+        against = OldFiles(os.fspath(against))
+    if isinstance(against, OldFiles):
+        return against.frame(spark, new, html)
+    return frame_of("against", against)
+
+
+def check_old(path: str) -> None:
+    """Refuse signatures without documents."""
+    if PurePosixPath(path).suffix == _SIGNATURES:
+        raise ArgumentError(
+            Said("against"),
+            f" is {shown(path)}, which has signatures alone, and Spark compares documents; give "
+            "the old corpus itself",
+        )

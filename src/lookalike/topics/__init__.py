@@ -70,7 +70,7 @@ def cluster_documents(
 
     Texts and signatures lie on disk, in a temporary folder, until the result is gone.
     """
-    from lookalike.corpora.filters import Filters
+    from lookalike.corpora.columns import Filters
     from lookalike.topics.job import run_job
     from lookalike.topics.settings import TopicSettings
 

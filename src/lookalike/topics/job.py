@@ -12,15 +12,13 @@ from lookalike import _native
 from lookalike.checks import callback, flag, thread_count, whole_number
 from lookalike.corpora import open_corpus
 from lookalike.corpora.base import limited
-from lookalike.corpora.columns import columns_for, find_columns
-from lookalike.corpora.filters import Filters, filtered
-from lookalike.dedup.context import JobContext, longest_document
-from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.read import DocumentTable, Source, read_documents
-from lookalike.dedup.work_folder import WorkFolder
+from lookalike.corpora.columns import Filters, columns_for, filtered, find_columns
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
+from lookalike.jobs.context import JobContext, JobProgress, longest_document
+from lookalike.jobs.documents import DocumentTable, Source, read_documents
+from lookalike.jobs.work_folder import WorkFolder
 from lookalike.pages import PageLimits
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
@@ -58,11 +56,13 @@ def run_job(
     if longest is not None:
         corpus.max_document = longest
     columns = find_columns(corpus, text, id)
-    columns = columns_for(corpus, columns, settings.signing.feature_kind())
+    columns = columns_for(corpus, columns, settings.signing.features)
     corpus = filtered(corpus, columns, filters)
     folder = WorkFolder(None)
     tell = JobProgress(progress)
-    job = JobContext(settings.signing, skip_bad, None, workers, "cpu", tell, folder)
+    job = JobContext(
+        skip_bad=skip_bad, memory_limit=None, threads=workers, progress=tell, work=folder
+    )
     try:
         with limited(*job.limits):
             with tell.timed("read"):

@@ -15,19 +15,23 @@ from lookalike.checks import file_path, optional_module, whole_number
 from lookalike.corpora import Corpus, check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
-from lookalike.dedup.read import DocumentTable
+from lookalike.jobs.documents import DocumentTable
 from lookalike.pages.marks import without_marks
+from lookalike.shown import counted, shown
 from lookalike.topics.settings import TopicSettings
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["Assigned", "DocumentCluster", "DocumentClusters"]
+__all__ = ["Assigned", "DocumentCluster", "DocumentClusters", "about"]
 
 _AT_A_TIME = 1 << 16
 _NAMING = 3
-"""Words that a cluster is called by."""
+"""Words in the name of a cluster."""
+
+_PRINTED, _PRINTED_CENTRAL, _PRINTED_ID = 50, 3, 60
+"""Clusters, central documents of each, and characters of an id in the summary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +178,7 @@ class DocumentClusters:
 
     def summary(self) -> str:
         """Return the clusters in a few lines each."""
-        from lookalike.topics.summary import summary_text
-
-        return summary_text(self)
+        return _summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return settings, counts, seconds and what each cluster is about, in plain values."""
@@ -236,3 +238,57 @@ class DocumentClusters:
 def _known(values: NDArray[Any], kind: Any) -> Any:
     """Return numbers as Arrow, those below 0 as nulls."""
     return pa.array(values, kind, mask=values < 0)
+
+
+def _summary_text(result: DocumentClusters) -> str:
+    """Return counts, then each cluster with its words and documents, the largest first."""
+    lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(result)]
+    if result.clusters:
+        lines += ["", f"  {'cluster':>7}  {'documents':>9}  words"]
+    for one in result.clusters[:_PRINTED]:
+        lines += _lines(result, one)
+    if len(result) > _PRINTED:
+        lines.append(f"  and {counted(len(result) - _PRINTED, 'more cluster')}")
+    return "\n".join(lines)
+
+
+def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
+    """Return the facts about all clusters: name, value and note."""
+    sizes = [one.size for one in result.clusters]
+    found = [("documents", f"{len(result.labels):,}", "")]
+    note = ""
+    if sizes:
+        note = f"the largest has {counted(sizes[0], 'document')}, the smallest {sizes[-1]:,}"
+    if result.wanted is not None and len(sizes) < result.wanted:
+        note += f"; {result.wanted:,} were asked for, and no more differ"
+    found.append(("clusters", f"{len(sizes):,}", note))
+    if result.without_features:
+        found.append(("without words", f"{result.without_features:,}", "in no cluster"))
+    if sizes:
+        share = 100 * result.mean_distance / result.bits
+        note = f"of {result.bits:,} bits differ on average"
+        others = result.other_distances[result.other_distances >= 0]
+        if len(others):
+            next_share = 100 * float(others.mean()) / result.bits
+            note += f"; {next_share:.1f}% from the next nearest center"
+        found.append(("from the center", f"{share:.1f}%", note))
+    for count, name in (
+        (result.documents.bad, "bad rows"),
+        (result.documents.binary, "binary files"),
+        *((count, kind) for kind, count in result.documents.left_out.items()),
+    ):
+        if count:
+            found.append((name, f"{count:,}", "left out"))
+    seconds = sum(result.seconds.values())
+    steps = ", ".join(f"{step} {passed:.1f}" for step, passed in result.seconds.items())
+    found.append(("seconds", f"{seconds:.1f}", steps))
+    return found
+
+
+def _lines(result: DocumentClusters, one: DocumentCluster) -> list[str]:
+    words = " ".join(shown(word) for word, _ in one.words) or "-"
+    lines = [f"  {one.number:>7}  {one.size:>9,}  {words}"]
+    central = [shown(result.id(row), _PRINTED_ID) for row in one.central[:_PRINTED_CENTRAL]]
+    if central:
+        lines.append(f"  {'':>7}  {'':>9}    most central: {', '.join(central)}")
+    return lines

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 from lookalike.checks import one_of, whole_number
-from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights, Words
 from lookalike.features.choice import FeatureChoice, chosen_names, chosen_words
 from lookalike.features.text import Lengths
 from lookalike.features.weights import WEIGHT_KINDS
+from lookalike.signatures.methods import Method
 from lookalike.signatures.signer import WeightedSigner
 
 __all__ = ["BITS", "MOST_CLUSTERS", "TOPIC_METHODS", "TopicSettings", "usual_clusters"]
@@ -59,26 +59,30 @@ class TopicSettings:
         one_of("weights", self.weights, WEIGHT_KINDS)
         object.__setattr__(self, "words", whole_number("words", self.words, at_least=0))
         object.__setattr__(self, "central", whole_number("central", self.central, at_least=0))
-        self.signing  # noqa: B018  # raises where it makes no sense
+        self.signing  # noqa: B018  # raises if it makes no sense
 
     @cached_property
-    def signing(self) -> DedupSettings:
-        """The same as settings of a job that reads and signs."""
+    def signing(self) -> Method:
+        """How documents are signed."""
         ngram = self.ngram
         if ngram is None and isinstance(self.features, str):
             ngram = NGRAM if "words" in chosen_names(self.features) else None
-        return DedupSettings(
-            method=self.method,
-            bits=BITS if self.bits is None else self.bits,  # type: ignore[arg-type]
-            ngram=ngram,
+        method = Method.of(
+            self.method,
             features=self.features,
+            ngram=ngram,
             stop_words=self.stop_words,
             stem=self.stem,
-            seed=self.seed,  # type: ignore[arg-type]
+            bits=whole_number(
+                "bits", BITS if self.bits is None else self.bits, at_least=8, at_most=1 << 16
+            ),
+            seed=self.seed,
         )
+        method.new_signer()  # raises if its numbers make no sense
+        return method
 
     def signer(self) -> WeightedSigner:
-        """Return the signer, which has learnt nothing yet."""
+        """Return a new signer that has not learned weights yet."""
         signer = self.signing.new_signer()
         if not isinstance(signer, WeightedSigner):
             raise ArgumentError(Said("method"), f" is {self.method!r}")
@@ -87,15 +91,21 @@ class TopicSettings:
 
     def shown_words(self) -> Words:
         """Return the words that tell of clusters: those documents are signed by, one by one."""
-        words = chosen_words(self.signing.feature_kind())
+        words = chosen_words(self.signing.features)
         return Words() if words is None else Words(**{**words.settings(), "ngram": 1})
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
-        signing = self.signing.to_dict()
-        names = ("method", "bits", "ngram", "features", "stop_words", "stem", "seed")
+        by_name = isinstance(self.features, str)
+        features, words = self.signing.features, chosen_words(self.signing.features)
         return {
-            **{name: signing[name] for name in names},
+            "method": self.method,
+            "bits": self.signing.bits,
+            "ngram": self.signing.ngram if by_name else self.ngram,
+            "features": self.features if by_name else features.to_dict(),
+            "stop_words": words.stopwords if by_name and words is not None else self.stop_words,
+            "stem": self.stem,
+            "seed": self.seed,
             "weights": self.weights,
             "words": self.words,
             "central": self.central,

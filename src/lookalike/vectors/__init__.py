@@ -2,6 +2,5 @@
 
 from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
 from lookalike.vectors.index import VectorIndex
-from lookalike.vectors.tuning import VectorTuning
 
-__all__ = ["VectorIndex", "VectorMatches", "VectorNeighbors", "VectorPairs", "VectorTuning"]
+__all__ = ["VectorIndex", "VectorMatches", "VectorNeighbors", "VectorPairs"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -23,6 +23,7 @@ from lookalike.indexes import ClusterIndex
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.rows import as_ids, check_ids
+from lookalike.indexes.tuning import Option, Tuning, with_tuning
 from lookalike.signatures import Projection
 from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
 from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision
@@ -38,8 +39,7 @@ from lookalike.vectors.search import (
     pairs_by_signatures,
 )
 from lookalike.vectors.store import Store
-from lookalike.vectors.tune import tuned
-from lookalike.vectors.tuning import SAMPLE, VectorTuning, effort_for, usual_effort
+from lookalike.vectors.tuning import SAMPLE, effort_for, tuned, usual_effort
 
 __all__ = ["VectorIndex"]
 
@@ -81,7 +81,7 @@ class VectorIndex(Lasting):
         self._parts = Parts(signatures, Store(rows, rows[:0], own))
         self._own_ids = own is not None
         self._next_id = len(rows) if own is None else int(own.max(initial=-1)) + 1
-        self._tunings: tuple[VectorTuning, ...] = ()
+        self._tunings: tuple[Tuning[Option], ...] = ()
         self._writing = threading.Lock()
 
     def _signatures(self, rows: NDArray[Any], threads: int) -> NDArray[np.uint8]:
@@ -126,7 +126,7 @@ class VectorIndex(Lasting):
         return self._next_id
 
     @property
-    def tunings(self) -> tuple[VectorTuning, ...]:
+    def tunings(self) -> tuple[Tuning[Option], ...]:
         """What was found out about effort and recall, the latest last."""
         return self._tunings
 
@@ -184,7 +184,7 @@ class VectorIndex(Lasting):
             "removed": len(self._parts.store) - len(self),
             "added": inner["added"],
             "seed": self.signer.seed,
-            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "tunings": [tuning.saved() for tuning in self._tunings],
             "memory_bytes": self.memory_bytes,
             "file": None if file is None else str(file),
         }
@@ -289,7 +289,7 @@ class VectorIndex(Lasting):
         *,
         sample: SupportsIndex = SAMPLE,
         threads: SupportsIndex | None = None,
-    ) -> VectorTuning:
+    ) -> Tuning[Option]:
         """Find out how many candidates, of how many groups, find a share `recall` of the k nearest.
 
         `queries` are tried, or the first `sample` of them; without any, so many vectors of the
@@ -303,8 +303,7 @@ class VectorIndex(Lasting):
         self._verify_rest()
         tuning = tuned(self._parts, self.signer, wanted, target, asked, most, workers)
         with self._writing:
-            others = [each for each in self._tunings if (each.k, each.target) != (wanted, target)]
-            self._tunings = (*others, tuning)
+            self._tunings = with_tuning(self._tunings, tuning)
         return tuning
 
     def _queries(self, vectors: Any) -> NDArray[np.float32]:

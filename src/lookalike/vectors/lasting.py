@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
 from lookalike.indexes.named import Named
+from lookalike.indexes.tuning import Option, Tuning
 from lookalike.shown import brief
 from lookalike.signatures import Projection
 from lookalike.vectors import saved
 from lookalike.vectors.search import Parts
 from lookalike.vectors.store import Store
-from lookalike.vectors.tuning import VectorTuning
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -33,7 +33,7 @@ class Lasting(Named):
     _parts: Parts
     _own_ids: bool
     _next_id: int
-    _tunings: tuple[VectorTuning, ...]
+    _tunings: tuple[Tuning[Option], ...]
     _writing: threading.Lock
     _container: Container | None = None
     """The file behind the index, if it was loaded from one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ from numpy.typing import NDArray
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes import ClusterIndex
 from lookalike.indexes.files import index_in
+from lookalike.indexes.tuning import Option, Tuning
 from lookalike.signatures import Projection
 from lookalike.signatures.signer import signer_contents, signer_in
 from lookalike.storage import Container
 from lookalike.vectors.search import Parts
 from lookalike.vectors.store import Store
-from lookalike.vectors.tuning import VectorTuning
 
 __all__ = ["KIND", "contents", "restored"]
 
@@ -29,7 +28,7 @@ def contents(
     signer: Projection,
     own_ids: bool,
     next_id: int,
-    tunings: Sequence[VectorTuning],
+    tunings: Sequence[Tuning[Option]],
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return what a container needs to hold the index. Halves are saved as their bits."""
     store = parts.store
@@ -40,7 +39,7 @@ def contents(
         "dtype": str(store.dtype),
         "own_ids": own_ids,
         "next_id": next_id,
-        "tunings": [asdict(tuning) for tuning in tunings],
+        "tunings": [tuning.saved() for tuning in tunings],
         **description,
     }
     arrays: dict[str, NDArray[Any]] = {
@@ -57,13 +56,15 @@ def contents(
 
 def restored(
     container: Container,
-) -> tuple[Parts, Projection, bool, int, tuple[VectorTuning, ...]]:
+) -> tuple[Parts, Projection, bool, int, tuple[Tuning[Option], ...]]:
     """Return what `contents` saved, arrays mapped."""
     meta = container.meta
     try:
         signer = signer_in(container)
         own, next_id = bool(meta["own_ids"]), int(meta["next_id"])
-        tunings = tuple(VectorTuning.restored(dict(each)) for each in meta["tunings"])
+        tunings = tuple(
+            Tuning.restored(KIND, ("candidates", "probe"), dict(each)) for each in meta["tunings"]
+        )
         half = {"float16": True, "float32": False}[meta["dtype"]]
     except (ArgumentError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptIndexError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,9 @@ from lookalike.signatures import Projection
 from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
 from lookalike.vectors.given import in_single_precision
 from lookalike.vectors.store import Store
-from lookalike.vectors.tuning import Effort
+
+if TYPE_CHECKING:
+    from lookalike.vectors.tuning import Effort
 
 __all__ = [
     "Parts",

@@ -1,22 +1,36 @@
-"""How many candidates and groups a search takes, and how many reach a recall."""
+"""How many candidates and groups a search of vectors takes: by default, or to reach a recall."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, SupportsFloat, SupportsIndex
+from dataclasses import dataclass, replace
+from typing import SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import LARGEST, share, whole_number
 from lookalike.errors import ArgumentError, Said
+from lookalike.indexes.tuning import (
+    Option,
+    Tuning,
+    other_columns,
+    own_tuning,
+    share_to_reach,
+    sufficient,
+)
+from lookalike.signatures import Projection
+from lookalike.signatures.random import random_words
+from lookalike.vectors.given import in_single_precision
+from lookalike.vectors.search import Parts, all_compared, check_places, proposed
 
-__all__ = ["SAMPLE", "Effort", "VectorTuning", "effort_for", "ladder", "usual_effort"]
+__all__ = ["SAMPLE", "Effort", "effort_for", "tuned", "usual_effort"]
 
 SAMPLE = 400
-"""Vectors of the index that are searched for to tune it, unless told."""
+"""Vectors of the index that are searched for to tune it, by default."""
+_MOST_CANDIDATES, _MOST_PER_NEIGHBOR = 2048, 32
+_FIRST_PROBE = 8
 
 _LEAST_CANDIDATES, _PER_NEIGHBOR = 256, 16
 _LEAST_GROUPS, _GROUP_SHARE = 32, 6
@@ -35,35 +49,8 @@ class Effort:
     """Groups of signatures that are read to find these."""
 
 
-@dataclass(frozen=True)
-class VectorTuning:
-    """What it takes to find a share of the most similar, measured on a sample."""
-
-    k: int
-    target: float
-    """The share asked for."""
-    candidates: int
-    """Vectors whose cosine is computed for each query."""
-    probe: int
-    """Groups of signatures that are read for each query."""
-    recall: float
-    """The share of the k most similar that they find in the sample: the target and two standard
-    errors, so as to reach it for other queries too; less if nothing does."""
-    queries: int
-    """How many queries the sample had."""
-
-    @classmethod
-    def restored(cls, saved: dict[str, Any]) -> VectorTuning:
-        """Return what was saved as plain values; raises KeyError, TypeError or ValueError."""
-        whole = [int(saved[name]) for name in ("k", "candidates", "probe", "queries")]
-        if min(whole) < 1:
-            raise ValueError(f"a tuning of {whole}")
-        k, candidates, probe, queries = whole
-        return cls(k, float(saved["target"]), candidates, probe, float(saved["recall"]), queries)
-
-
 def usual_effort(k: int, groups: int) -> Effort:
-    """Return what a search looks at unless told."""
+    """Return what a search looks at by default."""
     probe = max(_LEAST_GROUPS, -(-groups // _GROUP_SHARE))
     return Effort(max(_LEAST_CANDIDATES, _PER_NEIGHBOR * k), probe)
 
@@ -74,9 +61,9 @@ def effort_for(
     recall: SupportsFloat | None,
     k: int,
     groups: int,
-    tunings: Iterable[VectorTuning],
+    tunings: Iterable[Tuning[Option]],
 ) -> Effort:
-    """Return what is looked at: as told, as tuned, or as usual."""
+    """Return what a search looks at: as given, as tuned, or by default."""
     if recall is not None and (candidates is not None or probe is not None):
         raise ArgumentError(
             Said("recall"), " says how many neighbours are found, and ", Said("candidates"),
@@ -86,11 +73,11 @@ def effort_for(
         target = share("recall", recall)
         if target == 1:
             return Effort(LARGEST, max(1, groups))  # no sample proves that fewer find all
-        enough = [each for each in tunings if each.k >= k and each.target >= target]
+        enough = sufficient(tunings, k, target)
         if not enough:
             raise ArgumentError(
                 Said("recall"),
-                f" is {target:g}, and nobody has found out what that takes for k={k}; ",
+                f" is {target:g}, and the index was not tuned to it for k={k}; ",
                 Said(
                     f"call tune({k}, {target:g}) before",
                     "`lookalike index --recall` does, for 10 neighbours or fewer",
@@ -98,8 +85,8 @@ def effort_for(
                 ", or say ",
                 Said("candidates"),
             )
-        best = min(enough, key=lambda each: (each.target, each.k))
-        return Effort(max(k, best.candidates), best.probe)
+        best = min(enough, key=lambda each: (each.target, each.k)).search_settings
+        return Effort(max(k, best["candidates"]), best["probe"])
     usual = usual_effort(k, groups)
     if candidates is not None:
         usual = Effort(whole_number("candidates", candidates, at_least=1), usual.probe)
@@ -112,7 +99,63 @@ def effort_for(
     return usual
 
 
-def ladder(first: int, last: int) -> list[int]:
+def tuned(
+    parts: Parts,
+    signer: Projection,
+    k: int,
+    target: float,
+    queries: NDArray[np.float32] | None,
+    sample: int,
+    threads: int,
+) -> Tuning[Option]:
+    """Return the cheapest of some candidates and groups that reach the target."""
+    store, inner = parts.store, parts.signatures
+    by_place = replace(store, ids=None)
+    own = None
+    if queries is None:
+        drawn = np.argsort(random_words(inner.seed, len(store.places)))[:sample]
+        own = store.places[drawn]
+        queries = in_single_precision(store.rows(own))
+    itself = int(own is not None)
+    if not len(queries) or store.alive <= itself:
+        raise ArgumentError("there is nothing to tune with; expected queries and vectors")
+    near = min(k + itself, store.alive)
+    truth = all_compared(by_place, by_place.places, queries, near, threads).ids
+    if own is not None:  # which is found in any case
+        truth = truth[other_columns(truth, own)].reshape(len(truth), -1)
+    groups = max(1, inner.clusters)  # none where there was nothing at first
+
+    def reached(candidates: int, probe: int, recall: float) -> Tuning[Option]:
+        settings = {"candidates": candidates, "probe": probe}
+        asked = {"target": target, "k": k, "queries": len(queries)}
+        return own_tuning("vectors", settings, recall, **asked)
+
+    everything = reached(max(1, store.alive), groups, 1.0)
+    if target == 1:  # no sample proves that fewer find all
+        return everything
+    wanted = share_to_reach(target, len(queries))
+    most = min(store.alive, max(_MOST_CANDIDATES, _MOST_PER_NEIGHBOR * k))
+    steps = _ladder(min(k, most), most)
+    best: tuple[float, Tuning[Option]] | None = None
+    for probe in _ladder(min(_FIRST_PROBE, groups), groups)[::2]:
+        least = _cost(steps[0], probe, groups, len(inner), inner.bits)
+        if best is not None and least >= best[0]:
+            break
+        found = proposed(parts, signer, queries, Effort(most, probe), None, threads).ids
+        check_places(store, found)
+        for candidates, recall in zip(
+            steps, _recalls_by_candidates(found, truth, steps), strict=True
+        ):
+            if recall < wanted:
+                continue
+            price = _cost(candidates, probe, groups, len(inner), inner.bits)
+            if best is None or price < best[0]:
+                best = price, reached(candidates, probe, recall)
+            break
+    return everything if best is None else best[1]
+
+
+def _ladder(first: int, last: int) -> list[int]:
     """Return numbers from the first to the last, each some 1.4 times the one before."""
     steps = [first]
     while steps[-1] < last:
@@ -120,12 +163,12 @@ def ladder(first: int, last: int) -> list[int]:
     return steps
 
 
-def cost(candidates: int, probe: int, groups: int, count: int, bits: int) -> float:
+def _cost(candidates: int, probe: int, groups: int, count: int, bits: int) -> float:
     """Return what a query costs about, in nanoseconds."""
     return probe / max(1, groups) * count * bits * _COMPARE + candidates * _RERANK
 
 
-def recalls_by_candidates(
+def _recalls_by_candidates(
     candidates: NDArray[np.int64], truth: NDArray[np.int64], steps: list[int]
 ) -> list[float]:
     """Return the share of each query's true places that is among its first candidates.

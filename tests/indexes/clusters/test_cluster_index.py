@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.evaluation import recall_at_k
+from lookalike.advice import recall_at_k
 from lookalike.indexes.clusters import groups as grouping
 from lookalike.indexes.clusters import index as clusters
 from lookalike.indexes.clusters import majority
@@ -246,12 +246,12 @@ def test_probes_are_tuned_and_remembered(tmp_path: Path) -> None:
     rows, queries = everything[:6_000], everything[6_000:]
     index = la.ClusterIndex(rows, 100)
     tuned = index.tune_probes(10, 0.9, sample=400)
-    assert 1 <= tuned.probe < 100
-    assert 0.9 <= tuned.recall <= 1
+    assert 1 <= tuned.search_settings["probe"] < 100
+    assert 0.9 <= (tuned.recall or 0) <= 1
     truth = la.ScanIndex(rows).search(queries, 10)
     found = index.search(queries, 10, recall=0.9, explain=True)
     assert float(recall_at_k(found.ids, truth.ids).mean()) > 0.85
-    assert found.ids.tolist() == index.search(queries, 10, probe=tuned.probe).ids.tolist()
+    assert found.ids.tolist() == index.search(queries, 10, **tuned.search_settings).ids.tolist()
     index.save(tmp_path / "x")
     again = la.load_index(tmp_path / "x")
     assert isinstance(again, la.ClusterIndex)
@@ -276,7 +276,7 @@ def test_no_sample_proves_that_nothing_is_missed() -> None:
     truth = la.ScanIndex(rows).search(queries, 10).ids.tolist()
     assert index.search(queries, 10, recall=1).ids.tolist() == truth
     tuned = index.tune_probes(10, 1.0, sample=5)
-    assert (tuned.probe, tuned.recall) == (index.clusters, 1.0)
+    assert (tuned.search_settings, tuned.recall) == ({"probe": index.clusters}, 1.0)
     assert index.search(queries, 10, recall=1).ids.tolist() == truth
 
 

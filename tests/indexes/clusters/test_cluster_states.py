@@ -106,7 +106,7 @@ class ClusterIndexBesideDictionary(RuleBasedStateMachine):
     @rule()
     def tune(self) -> None:
         if self.index._state.segments[0].alive > 1:
-            assert self.index.tune_probes(2, 0.9).probe >= 1
+            assert self.index.tune_probes(2, 0.9).search_settings["probe"] >= 1
 
     @rule(way=st.sampled_from(["pickle", "copy", "deepcopy"]))
     def go_on_with_a_copy(self, way: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import lookalike as la
-from lookalike.indexes.clusters.near_probe import groups_until_near
+from lookalike.indexes.clusters.probing import groups_until_near
 from support import oracle
 
 Rows = NDArray[np.uint8]

@@ -21,8 +21,7 @@ from lookalike.cli.parser import Group
 from lookalike.cli.terminal import warn
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
-from lookalike.corpora.columns import Columns, columns_for, find_columns, text_strings
-from lookalike.corpora.filters import filtered
+from lookalike.corpora.columns import Columns, columns_for, filtered, find_columns, text_strings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import similarity_pairs, unrounded
 from lookalike.indexes import Index

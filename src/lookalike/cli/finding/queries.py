@@ -18,8 +18,7 @@ from lookalike.cli.options import corpus_of, filters_of
 from lookalike.cli.options.queries import no_weights
 from lookalike.cli.terminal import warn, warn_left_out
 from lookalike.corpora import Problems
-from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
-from lookalike.corpora.filters import filtered
+from lookalike.corpora.columns import columns_for, filtered, find_columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.images import ImageHash
 from lookalike.indexes import Index

@@ -22,7 +22,7 @@ from lookalike.cli.terminal import (
 )
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
-from lookalike.corpora.filters import Filters
+from lookalike.corpora.columns import Filters
 from lookalike.corpora.opening import with_pages
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.settings import refuse_idle
@@ -347,13 +347,13 @@ def uploads_of(options: argparse.Namespace) -> Iterator[None]:
     if options.engine[0] == "spark":
         yield
         return
-    from lookalike.corpora.remote import Upload
-
     used: list[object] = [*options.input, options.against]
     with ExitStack() as left:
         for option in _OUTPUTS:
             address = getattr(options, option)
             if isinstance(address, str):
+                from lookalike.corpora.remote import Upload
+
                 upload = left.enter_context(Upload(address, used))
                 used.append(address)
                 options.uploads[upload.path] = upload

@@ -75,9 +75,10 @@ def run_on_vectors(options: argparse.Namespace, idle: list[str]) -> None:
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         for tuning in index.tunings:
+            candidates, probe = map(tuning.chosen.get, ("candidates", "probe"))
             say(
-                f"  a recall of {tuning.target:g} takes {tuning.candidates:,} candidates of "
-                f"{counted(tuning.probe, 'group')}; measured {tuning.recall:.3f}"
+                f"  a recall of {tuning.target:g} takes {candidates:,} candidates of "
+                f"{counted(probe, 'group')}; measured {tuning.recall:.3f}"
             )
     if missing:
         warn(f"{counted(missing, 'row')} without a vector left out")

@@ -21,8 +21,14 @@ from lookalike.collection.packing import packed, unpacked
 from lookalike.collection.reading import documents_with_parts
 from lookalike.corpora import Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import Rows, pa
-from lookalike.corpora.columns import Columns, columns_for, id_column, text_column
-from lookalike.corpora.filters import Filters, filtered
+from lookalike.corpora.columns import (
+    Columns,
+    Filters,
+    columns_for,
+    filtered,
+    id_column,
+    text_column,
+)
 from lookalike.errors import ArgumentError, BatchError, ItemError
 from lookalike.features import FeatureKind
 from lookalike.pages import PageLimits

@@ -54,11 +54,6 @@ class Format:
     has_encoding: bool = True
     """Whether files are text whose encoding may be given."""
 
-    @property
-    def is_written(self) -> bool:
-        """Whether rows can be written in this format at all."""
-        return self.write is not None or self.copies
-
 
 @dataclass(frozen=True)
 class Output:

@@ -22,7 +22,7 @@ from lookalike.corpora.base import (
     chosen_rows,
     pa,
 )
-from lookalike.corpora.encodings import UTF8, Encodings
+from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats import FileCorpus, Format, Output, Target, open_text
 from lookalike.corpora.formats.duck import write_by_duckdb
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
@@ -80,8 +80,7 @@ class JsonArrayCorpus(FileCorpus):
                     yield found
                     found, held = [], 0
             read += size
-            other = array.valid_utf8
-            self.encodings.note(path, array.encoding, array.mark, problems, valid_utf8=other)
+            array.stream.note(path, self.encodings, problems)
         if found:
             yield found
         self.done = 1.0
@@ -151,8 +150,7 @@ class _Array:
     def __init__(self, path: Path, most: int, encoding: str | None) -> None:
         self._path = path
         self._most = most
-        self._given = encoding
-        self.encoding, self.mark, self.valid_utf8 = UTF8, b"", False
+        self.stream, self._file = open_text(path, encoding)
         self._text = ""
         self._at = 0
         self._passed = 0  # characters that are no longer held
@@ -160,14 +158,11 @@ class _Array:
         self.done = 0
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
-        stream, file = open_text(self._path, self._given)
-        with file:
+        with self._file:
             try:
-                self._chunks = self._decoded(stream, file)
+                self._chunks = self._decoded()
                 self._more()
                 yield from self._values()
-                self.encoding, self.mark = stream.encoding, stream.mark
-                self.valid_utf8 = stream.valid_utf8
             except (ValueError, RecursionError, OSError, EOFError) as error:
                 reason, hint = str(error), ""
                 if isinstance(error, UnicodeDecodeError):
@@ -241,13 +236,11 @@ class _Array:
         self._passed += self._at
         self._text, self._at = "".join(parts), 0
 
-    def _decoded(self, stream: Any, file: Any) -> Iterator[str]:
-        data = stream.read(BATCH_BYTES)
+    def _decoded(self) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogatepass")
-        while data:
-            self.done = file.tell()
+        while data := self.stream.read(BATCH_BYTES):
+            self.done = self._file.tell()
             yield decoder.decode(data)
-            data = stream.read(BATCH_BYTES)
         yield decoder.decode(b"", final=True)
 
     def _refuse(self) -> None:

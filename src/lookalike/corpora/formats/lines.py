@@ -129,7 +129,7 @@ def line_batches(
             data = np.empty(len(rest) + room, np.uint8)
             data[: len(rest)] = rest
             try:
-                read = _fill(stream, data[len(rest) :])
+                read = stream.fill(data[len(rest) :])
                 before, position = position, file.tell()
             except (OSError, EOFError) as error:
                 raise FileError(
@@ -137,8 +137,7 @@ def line_batches(
                 ) from error
             at_end = read == 0
             if stream.decided or at_end:
-                other = stream.valid_utf8
-                encodings.note(path, stream.encoding, stream.mark, problems, valid_utf8=other)
+                stream.note(path, encodings, problems)
             data = data[: len(rest) + read]
             if not begun and data[:3].tobytes() == _BYTE_ORDER_MARK:
                 data = data[3:]
@@ -219,17 +218,6 @@ def _of_good_length(batch: LineBatch, most: int, problems: Problems) -> Iterator
         if place < len(batch):
             problems.report_size(batch.where(place), most)
         begun = place + 1
-
-
-def _fill(stream: Any, buffer: NDArray[np.uint8]) -> int:
-    """Read until a buffer is full or the stream at its end; return how many bytes came."""
-    done = 0
-    while done < len(buffer):
-        read = stream.readinto(buffer[done:])
-        if not read:
-            break
-        done += read
-    return done
 
 
 class TextLinesCorpus(LineCorpus):

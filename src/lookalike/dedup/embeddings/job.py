@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -13,14 +12,11 @@ from numpy.typing import NDArray
 
 from lookalike.checks import callback, flag, share, thread_count, whole_number
 from lookalike.corpora import open_corpus
-from lookalike.dedup.direction import best_of_equals
+from lookalike.dedup.decide import decide, rule_ranks
 from lookalike.dedup.embeddings.read import Embeddings, read_embeddings
 from lookalike.dedup.embeddings.result import VectorDedupCounts, VectorDedupResult
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.survivors.choose import choose_survivors
-from lookalike.dedup.survivors.cluster import cluster_documents
-from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
 from lookalike.errors import ArgumentError, Said
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import in_single_precision
@@ -78,18 +74,12 @@ def dedup_vectors(
         none = np.full(len(found), -1, np.int32)
         pairs = VerifiedPairs(found.left, found.right, found.similarities, none)
     with clock.step("cluster"):
-        rank = _ranks(given, settings)
-        # Of equal vectors, the best by the rule stands for all, as the first does in pairs.
-        best = best_of_equals(rank, first)
-        clusters = cluster_documents(given.count, first, pairs, settings, best)
-        if settings.keep == "none":
-            duplicate_of = drop_groups(first, 0, pairs)
-            clusters = replace(clusters, labels=with_named(clusters.labels, duplicate_of))
-        else:
-            duplicate_of = choose_survivors(clusters.labels, first, rank, 0, pairs)
+        rank = rule_ranks(settings, given.count, order=given.order)
+        decision = decide(pairs, rank, settings, first=first)
+        duplicate_of = decision.duplicate_of
         similarity = _cosines(given, duplicate_of, workers)
     dropped = duplicate_of >= 0
-    sizes = np.bincount(clusters.labels, minlength=1)
+    sizes = np.bincount(decision.clusters, minlength=1)
     named = np.where(dropped, duplicate_of, 0)
     below = dropped & (first != first[named]) & (similarity < least)
     exact_duplicates = int((first != np.arange(given.count)).sum())
@@ -113,13 +103,13 @@ def dedup_vectors(
         recall=1.0 if every else chance,
         column=name,
         keep=~dropped,
-        clusters=clusters.labels,
+        clusters=decision.clusters,
         duplicate_of=duplicate_of,
         similarity=similarity,
         pairs=pairs,
         counts=counts,
         seconds=clock.seconds,
-        warnings=list(clusters.warnings),
+        warnings=list(decision.warnings),
         ids=given.ids,
         first_equal=first,
         source=corpus,
@@ -147,21 +137,6 @@ def _first_equal(given: Embeddings) -> NDArray[np.int64]:
     there = rows.any(axis=1)
     first[given.rows[there]] = given.rows[places[which.reshape(-1)]][there]
     return first
-
-
-def _ranks(given: Embeddings, settings: DedupSettings) -> NDArray[np.int64]:
-    """Return the place of each row in the order in which they are to survive."""
-    positions = np.arange(given.count)
-    rule = settings.keep_rule.partition(":")[0]
-    if rule == "last":
-        return positions[::-1].copy()
-    if given.order is None:
-        return positions
-    missing = given.order < 0
-    value = np.where(missing, given.count + 1, given.order * (-1 if rule == "max" else 1))
-    rank = np.empty(given.count, np.int64)
-    rank[np.lexsort((positions, value))] = positions
-    return rank
 
 
 def _cosines(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from lookalike.checks import flag
 from lookalike.corpora import Corpus, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, pa
-from lookalike.corpora.remote import local_file
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.corpora.writing import local_file
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.summary import share_text, similarity_text
 
 __all__ = ["VectorDedupCounts", "VectorDedupResult"]

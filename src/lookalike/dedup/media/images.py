@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import flag, whole_number
-from lookalike.dedup.context import memory_bytes
 from lookalike.dedup.media.medium import Medium, Problem, Read, Tell, memory_for_decoders
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.errors import DocumentError
 from lookalike.images import LEAST_QUALITY, SUFFIXES, HashedImage, ImageHash, is_image
 from lookalike.images.workers import LEAST_MEMORY
+from lookalike.jobs.context import memory_bytes
 from lookalike.signatures import estimated_similarity
 
 __all__ = ["HashedImages", "ImageMedium"]

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, thread_count
 from lookalike.corpora.opening import expand_paths
+from lookalike.dedup.decide import decide, rank_by
 from lookalike.dedup.media.find import find_files, first_equal
 from lookalike.dedup.media.medium import Medium, Problem
 from lookalike.dedup.media.result import MediaCounts, MediaResult
-from lookalike.dedup.pairs.verify import VerifiedPairs
-from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.survivors.choose import choose_survivors
-from lookalike.dedup.survivors.cluster import by_first, stars
+from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
+from lookalike.jobs.context import JobProgress
 from lookalike.shown import brief
 
 __all__ = ["paths_of", "run_media_job"]
@@ -62,9 +62,9 @@ def run_media_job(
         number[good] = np.arange(len(good))
         first_good, sizes = number[first[good]], sizes[good]
         pairs = _of_files(alike, first_good, row_of)
-        rank = _ranks(medium.merits(read, alike)[row_of], sizes)
-        clusters = by_first(stars(len(good), pairs, rank)[first_good], len(good))
-        duplicate_of = choose_survivors(clusters, first_good, rank, 0, pairs)
+        rank = rank_by(-medium.merits(read, alike)[row_of], -sizes)  # then by path
+        decision = decide(pairs, rank, DedupSettings(), first=first_good)
+        clusters, duplicate_of = decision.clusters, decision.duplicate_of
         similarity, distance = _likeness(first_good, duplicate_of, pairs)
     problems = [*found.problems, *_broken(read.problems, found.files, first)]
     return MediaResult(
@@ -123,16 +123,6 @@ def _of_files(
     number = np.empty(len(own), np.int64)
     number[row_of[own]] = own
     return VerifiedPairs(number[pairs.left], number[pairs.right], pairs.similarity, pairs.distance)
-
-
-def _ranks(merit: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each file in the order in which they are to stay: by merit, then bytes,
-    then path.
-    """
-    order = np.lexsort((np.arange(len(merit)), -sizes, -merit))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank
 
 
 def _likeness(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.errors import ArgumentError, Said
 
 __all__ = ["HEAD", "Medium", "Problem", "Read", "Tell", "memory_for_decoders"]

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance, share
-from lookalike.dedup.context import memory_bytes
 from lookalike.dedup.media.medium import Medium, Problem, Read, Tell, memory_for_decoders
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.jobs.context import memory_bytes
 from lookalike.recordings.alike import alike_pairs
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, Sound, is_sound

@@ -21,7 +21,7 @@ from lookalike.dedup.media.write import (
     write_pairs,
     write_survivors,
 )
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs
 
 __all__ = ["MediaCounts", "MediaResult"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.samples import least_found, sample_size
+from lookalike.dedup.propose import least_found, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
 

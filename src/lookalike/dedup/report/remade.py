@@ -6,8 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from lookalike.corpora import Corpus
-from lookalike.corpora.columns import Columns
-from lookalike.corpora.filters import FilteredCorpus
+from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.formats import FileCorpus, format_of
 from lookalike.corpora.formats.files import FolderCorpus
 from lookalike.corpora.formats.html import HtmlColumnCorpus

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from lookalike.dedup.pairs.verify import VerifiedPairs
+    from lookalike.dedup.pairs import VerifiedPairs
     from lookalike.dedup.result import DedupResult
 
 __all__ = [

@@ -30,7 +30,7 @@ from lookalike.storage import is_there
 if TYPE_CHECKING:
     from lookalike.indexes.batch.signature_file import SignatureFile
 
-__all__ = ["Progress", "chunks_for", "match_and_append", "match_batch"]
+__all__ = ["Progress", "chunk_rows", "chunks_for", "match_and_append", "match_batch"]
 
 Progress = Callable[[int, int], None]
 """Called with how many signatures of the file have been read, and how many there are."""
@@ -189,10 +189,14 @@ def chunks_for(
     store: SignatureFile, queries: int, size: int | None = None, join: bool = True
 ) -> Chunks:
     """Return how a file is read for so many queries, in chunks of at most `size`."""
-    if size is None:
-        size = max(queries, _CHUNK_BYTES * 8 // store.bits, 1)
-    size = min(size, sorted_table.MOST_ROWS)  # of a chunk, a table is made
+    size = chunk_rows(queries, store.bits) if size is None else min(size, sorted_table.MOST_ROWS)
     return Chunks(store, size, min(size, max(_SHORT * queries, _SMALL)) if join else 0)
+
+
+def chunk_rows(queries: int, bits: int) -> int:
+    """Return how many signatures a chunk has by default: those of a batch, or 128 MB if more."""
+    size = max(queries, _CHUNK_BYTES * 8 // bits, 1)
+    return min(size, sorted_table.MOST_ROWS)  # of a chunk, a table is made
 
 
 def _match(

@@ -13,8 +13,14 @@ from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.batch.chunks import Chunk, Matcher, MatchesSoFar, Numbers, Signatures
 from lookalike.indexes.results import Matches, too_many_matches
 from lookalike.indexes.tables.blocks import BlockIndex
-from lookalike.indexes.tables.flip_sets import MOST_CHOSEN, all_sets, likely_sets
-from lookalike.indexes.tables.flip_tuning import ENOUGH, MOST_FLIPS, flips_expected
+from lookalike.indexes.tables.flip_sets import (
+    ENOUGH,
+    MOST_CHOSEN,
+    MOST_FLIPS,
+    all_sets,
+    flips_expected,
+    likely_sets,
+)
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.sorted_table import header_width
 from lookalike.indexes.tables.steps import TableSteps
@@ -152,8 +158,8 @@ class ByFlips(Matcher):
             tuning = index.measured(
                 self._queries, weights, self._radius, self._recall, self._first, self._threads
             )
-            if tuning.matches >= ENOUGH:
-                return tuning.flips
+            if (tuning.matches or 0) >= ENOUGH:
+                return int(tuning.search_settings["flips"])
         bits = 8 * self._queries.shape[1]
         return flips_expected(bits, self._radius, self._header_bits, self._recall)
 

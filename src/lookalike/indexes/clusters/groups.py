@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.clusters.majority import ROUNDS, clustered
-from lookalike.indexes.clusters.near_probe import groups_until_near
+from lookalike.indexes.clusters.probing import groups_until_near
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -31,8 +31,8 @@ from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.clusters.groups import Groups, group_count
 from lookalike.indexes.clusters.probing import (
     SAMPLE,
-    ProbeTuning,
     groups_to_read,
+    probe_tuning,
     probes_needed,
     usual_probe,
 )
@@ -48,6 +48,7 @@ from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.scanning import scan_nearest
 from lookalike.indexes.slices.change import Segments, numbered, refuse_known
 from lookalike.indexes.slices.segments import chosen_of
+from lookalike.indexes.tuning import Option, Tuning, own_tuning, with_tuning
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 
@@ -70,7 +71,7 @@ class ClusterIndex(Index):
     """
 
     kind = "clusters"
-    _tunings: tuple[ProbeTuning, ...] = ()
+    _tunings: tuple[Tuning[Option], ...] = ()
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class ClusterIndex(Index):
         return self._next_id
 
     @property
-    def tunings(self) -> tuple[ProbeTuning, ...]:
+    def tunings(self) -> tuple[Tuning[Option], ...]:
         """What was found out about groups and recall, the latest last."""
         return self._tunings
 
@@ -148,7 +149,7 @@ class ClusterIndex(Index):
             "removed": sum(segment.removals for segment in state.segments),
             "added": sum(segment.alive for segment in state.segments[1:]),
             "seed": self.seed,
-            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "tunings": [tuning.saved() for tuning in self._tunings],
         }
 
     def tune_probes(
@@ -159,7 +160,7 @@ class ClusterIndex(Index):
         *,
         sample: SupportsIndex = SAMPLE,
         threads: SupportsIndex | None = None,
-    ) -> ProbeTuning:
+    ) -> Tuning[Option]:
         """Find out how many groups have to be read to find a share `recall` of the k nearest.
 
         `queries` are tried, or the first `sample` of them; without any, so many signatures of the
@@ -192,11 +193,13 @@ class ClusterIndex(Index):
         needed = probes_needed(groups, asked, at, workers)
         if itself:  # which is found in any case, and is the nearest but for equals
             needed = needed[found != own[:, None]]
-        tuning = ProbeTuning.of(needed, wanted, target, len(asked))
+        tuning = probe_tuning(needed, wanted, target, len(asked))
         if target == 1:  # no sample proves that fewer groups find all
-            tuning = replace(tuning, probe=len(groups), recall=1.0)
-        others = [each for each in self._tunings if (each.k, each.target) != (wanted, target)]
-        self._tunings = (*others, tuning)
+            everything = {"probe": len(groups)}
+            tuning = own_tuning(
+                self.kind, everything, 1.0, target=1.0, k=wanted, queries=len(asked)
+            )
+        self._tunings = with_tuning(self._tunings, tuning)
         return tuning
 
     def search(
@@ -365,7 +368,7 @@ class ClusterIndex(Index):
             "seed": self.seed,
             "own_ids": self._own_ids,
             "next_id": self._next_id,
-            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "tunings": [tuning.saved() for tuning in self._tunings],
             **self._state.meta(),
         }
 
@@ -379,7 +382,9 @@ class ClusterIndex(Index):
             self._state = State.restored(container)
             self.seed, self._next_id = int(meta["seed"]), int(meta["next_id"])
             self._own_ids = bool(meta["own_ids"])
-            self._tunings = tuple(ProbeTuning.restored(dict(each)) for each in meta["tunings"])
+            self._tunings = tuple(
+                Tuning.restored(self.kind, ("probe",), dict(each)) for each in meta["tunings"]
+            )
             if not 0 <= self.seed < 2**64 or not len(self) <= self._next_id <= 2**63:
                 raise ValueError(f"the seed {self.seed}, or {self._next_id} as the next id")
         except (KeyError, TypeError, ValueError, OverflowError) as error:

@@ -1,11 +1,10 @@
-"""How many groups a search reads, and how many reach a recall."""
+"""How many groups a search reads: by default, for near-duplicates, and to reach a recall."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,65 +12,45 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import share, whole_number
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes.clusters.groups import Groups
+from lookalike.indexes.tuning import Option, Tuning, least_enough, own_tuning, sufficient
+from lookalike.signatures.random import random_words
 
-__all__ = ["SAMPLE", "ProbeTuning", "groups_to_read", "least_probe", "probes_needed", "usual_probe"]
+if TYPE_CHECKING:
+    from lookalike.indexes.clusters.groups import Groups
+
+__all__ = [
+    "SAMPLE",
+    "groups_to_read",
+    "groups_until_near",
+    "least_probe",
+    "probe_tuning",
+    "probes_needed",
+    "usual_probe",
+]
 
 SAMPLE = 1000
-"""Signatures of the index that are searched for to tune it, unless told."""
+"""Signatures of the index that are searched for to tune it, by default."""
 
 _SHARE, _LEAST = 12, 16
 
 
 def least_probe(groups: int) -> int:
-    """Return how many of so many groups are read at least unless told."""
+    """Return the least number of groups that are read by default."""
     return max(_LEAST, -(-groups // _SHARE))
 
 
 def usual_probe(groups: Groups) -> int:
-    """Return how many groups are read unless told.
+    """Return the number of groups that are read by default.
 
-    So many that of near-duplicates, which differ in a tenth of the bits at most, 99.9% are found.
+    Enough to find 99.9% of near-duplicates, which differ in at most a tenth of the bits.
     """
     return max(least_probe(len(groups)), groups.near_probe)
 
 
-@dataclass(frozen=True)
-class ProbeTuning:
-    """How many groups it takes to find a share of the nearest, measured on a sample."""
-
-    k: int
-    target: float
-    """The share asked for."""
-    probe: int
-    """The least number that reaches it in the sample by two standard errors, so as to reach it for
-    other queries too.
-    """
-    recall: float
-    """The share of the k nearest that they find in the sample."""
-    queries: int
-    """How many queries the sample had."""
-
-    @classmethod
-    def of(cls, needed: NDArray[np.int64], k: int, target: float, queries: int) -> ProbeTuning:
-        """Return what follows from how many groups each neighbour takes."""
-        ordered = np.sort(needed, axis=None)
-        if not len(ordered):
-            return cls(k, target, 1, 1.0, queries)
-        # Neighbours of one query are found together, so that a query counts, and not each of them.
-        margin = 2 * math.sqrt(target * (1 - target) / max(1, queries))
-        wanted = min(1.0, target + margin)
-        probe = int(ordered[math.ceil(wanted * len(ordered)) - 1])
-        return cls(k, target, probe, float(np.mean(ordered <= probe)), queries)
-
-    @classmethod
-    def restored(cls, saved: dict[str, Any]) -> ProbeTuning:
-        """Return what was saved as plain values; raises KeyError, TypeError or ValueError."""
-        k, probe = int(saved["k"]), int(saved["probe"])
-        if k < 1 or probe < 1:
-            raise ValueError(f"{probe} groups for {k} neighbours")
-        target, recall = float(saved["target"]), float(saved["recall"])
-        return cls(k, target, probe, recall, int(saved["queries"]))
+def probe_tuning(needed: NDArray[np.int64], k: int, target: float, queries: int) -> Tuning[Option]:
+    """Return the tuning that follows from how many groups each neighbor takes."""
+    probe, recall = least_enough(needed, target, queries, none=1)
+    return own_tuning("clusters", {"probe": probe}, recall, target=target, k=k, queries=queries)
 
 
 def probes_needed(
@@ -92,9 +71,9 @@ def groups_to_read(
     recall: SupportsFloat | None,
     k: int,
     groups: Groups,
-    tunings: Iterable[ProbeTuning],
+    tunings: Iterable[Tuning[Option]],
 ) -> int:
-    """Return how many of the groups are read: as told, as tuned, or as usual."""
+    """Return how many of the groups are read: as given, as tuned, or by default."""
     if probe is not None and recall is not None:
         raise ArgumentError(
             Said("probe"), " says how many groups are read, and ", Said("recall"), " how many "
@@ -107,12 +86,60 @@ def groups_to_read(
     target = share("recall", recall)
     if target == 1:
         return len(groups)  # no sample proves that fewer find all
-    enough = [each for each in tunings if each.k >= k and each.target >= target]
+    enough = sufficient(tunings, k, target)
     if not enough:
         raise ArgumentError(
             Said("recall"),
-            f" is {target:g}, and nobody has found out how many groups that takes for k={k}; "
+            f" is {target:g}, and the index was not tuned to it for k={k}; "
             f"call tune_probes({k}, {target:g}) before, or say ",
             Said("probe"),
         )
-    return min(each.probe for each in enough)
+    return min(int(each.search_settings["probe"]) for each in enough)
+
+
+# Near-duplicates
+
+_SAMPLED = 1 << 14
+_AT_ONCE = 256
+_TENTH = (1 << 16) // 10  # of what 16 bits can be
+_FOUND = 0.9995
+"""More than the 99.9% that is promised, because a sample is not exact."""
+
+
+def groups_until_near(
+    signatures: NDArray[np.uint8], offsets: NDArray[np.int64], centres: NDArray[np.uint8]
+) -> int:
+    """Return how many groups are read until that of a near-duplicate, for nearly all of them.
+
+    Where signatures form groups, one that differs a little is nearest to the same center, or
+    nearly. Where they do not, as with random bits, all centers are about as far, and a few bits
+    decide. So it is measured: signatures are changed in up to a tenth of their bits and searched
+    for. The same groups give the same number.
+    """
+    if len(centres) < 2:
+        return len(centres)
+    count = min(_SAMPLED, len(signatures))
+    places = (random_words(3, count) % np.uint64(len(signatures))).astype(np.int64)
+    own = np.searchsorted(offsets, places, side="right") - 1
+    read = np.empty(count, np.int64)
+    distances = np.empty((_AT_ONCE, len(centres)), np.int32)
+    numbers = np.arange(len(centres))
+    for begin in range(0, count, _AT_ONCE):
+        asked = _changed(signatures[places[begin : begin + _AT_ONCE]], begin)
+        far, mine = distances[: len(asked)], own[begin : begin + _AT_ONCE, None]
+        _native.scan_all(asked, centres, 1, far)
+        to_own = np.take_along_axis(far, mine, axis=1)
+        before = (far < to_own) | ((far == to_own) & (numbers < mine))  # ties by number
+        read[begin : begin + len(asked)] = before.sum(axis=1) + 1
+    read.sort()
+    return int(read[math.ceil(_FOUND * count) - 1])
+
+
+def _changed(rows: NDArray[np.uint8], seed: int) -> NDArray[np.uint8]:
+    """Return signatures each of which is changed in a share of its bits, from none to a tenth."""
+    bits = 8 * rows.shape[1]
+    drawn = random_words(seed, len(rows) * (1 + bits // 4)).reshape(len(rows), -1)
+    share = (drawn[:, :1] % np.uint64(_TENTH)).astype(np.uint16)
+    flips = np.ascontiguousarray(drawn[:, 1:]).view(np.uint16) < share
+    changed: NDArray[np.uint8] = rows ^ np.packbits(flips, axis=1)
+    return changed

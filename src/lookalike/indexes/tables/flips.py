@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -23,11 +22,20 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.masks import no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
-from lookalike.indexes.tables.flip_sets import all_sets, header_start, not_finite, upper_bits
-from lookalike.indexes.tables.flip_tuning import MOST_FLIPS, SAMPLE, FlipTuning, flips_expected
+from lookalike.indexes.tables.flip_sets import (
+    MOST_FLIPS,
+    SAMPLE,
+    all_sets,
+    flip_tuning,
+    flips_expected,
+    header_start,
+    not_finite,
+    upper_bits,
+)
 from lookalike.indexes.tables.parts import Part, build_parts, signature_bits
 from lookalike.indexes.tables.sorted_table import MOST_HEADER_BITS, SortedTable, header_width
 from lookalike.indexes.tables.volatility import MOST_COST, STEPS, Volatility, as_weights
+from lookalike.indexes.tuning import Option, Tuning, with_tuning
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -54,7 +62,7 @@ class FlipIndex(TabledIndex):
 
     kind = "flips"
 
-    _tunings: tuple[FlipTuning, ...] = ()
+    _tunings: tuple[Tuning[Option], ...] = ()
 
     def __init__(
         self,
@@ -92,7 +100,7 @@ class FlipIndex(TabledIndex):
         return index
 
     @property
-    def tunings(self) -> tuple[FlipTuning, ...]:
+    def tunings(self) -> tuple[Tuning[Option], ...]:
         """What was found out about flips and recall, the latest last."""
         return self._tunings
 
@@ -102,7 +110,7 @@ class FlipIndex(TabledIndex):
             **super().stats(),
             "header_bits": self.header_bits,
             "tables": 1 + len(self._parts) * 2.0**self.header_bits / max(1, len(self)),
-            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "tunings": [tuning.saved() for tuning in self._tunings],
         }
 
     # Learning
@@ -128,7 +136,7 @@ class FlipIndex(TabledIndex):
         first: bool = False,
         sample: SupportsIndex = SAMPLE,
         threads: SupportsIndex | None = None,
-    ) -> FlipTuning:
+    ) -> Tuning[Option]:
         """Find out how many flips it takes to find a share `recall` of all matches.
 
         Searches exactly, with all flips, for up to `sample` of the queries, evenly spaced, and
@@ -150,8 +158,7 @@ class FlipIndex(TabledIndex):
                 "tune_flips needs queries that have some, or a larger sample"
             )
         with _LEARNING:
-            others = [each for each in self._tunings if each.key != tuning.key]
-            self._tunings = (*others, tuning)
+            self._tunings = with_tuning(self._tunings, tuning)
         return tuning
 
     def measured(
@@ -163,12 +170,12 @@ class FlipIndex(TabledIndex):
         first: bool,
         threads: int,
         sample: int = SAMPLE,
-    ) -> FlipTuning:
+    ) -> Tuning[Option]:
         """Return what `tune_flips` does, without keeping it, for arguments that were checked."""
         size = min(sample, len(rows))
         chosen = np.unique(np.linspace(0, len(rows) - 1, size).astype(np.int64))
         attempts = self.attempts(rows[chosen], weights[chosen], radius, threads=threads)
-        return FlipTuning.of(attempts, radius, first, recall)
+        return flip_tuning(attempts, radius, first, recall)
 
     def attempts(
         self,
@@ -318,8 +325,8 @@ class FlipIndex(TabledIndex):
     def _flips_for(self, radius: int, recall: float, first: bool) -> int:
         """Return how many flips a recall takes: as was found out, or else as is expected."""
         for tuning in self._tunings:
-            if tuning.key == (radius, first, recall):
-                return tuning.flips
+            if tuning.key == (None, radius, first, recall):
+                return int(tuning.search_settings["flips"])
         return flips_expected(self.bits, radius, self.header_bits, recall)
 
     @property
@@ -332,7 +339,7 @@ class FlipIndex(TabledIndex):
             **super()._meta(),
             "header_bits": self.header_bits,
             "volatility_scale": self.volatility.scale,
-            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "tunings": [tuning.saved() for tuning in self._tunings],
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -349,7 +356,10 @@ class FlipIndex(TabledIndex):
             self.volatility = Volatility(costs, float(meta["volatility_scale"]))
             if len(costs) != STEPS or not 0 < self.volatility.scale < np.inf:
                 raise ValueError(f"volatility of {len(costs)} steps")
-            self._tunings = tuple(FlipTuning.restored(dict(each)) for each in meta["tunings"])
+            self._tunings = tuple(
+                Tuning.restored(self.kind, ("flips",), dict(each), least=0)
+                for each in meta["tunings"]
+            )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptIndexError(
                 f"{container.path}: the description of the flips cannot be used: {error!r}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +23,7 @@ from lookalike.shown import counted
 from lookalike.topics import cluster_documents
 from lookalike.topics.report.charts import MOST_ON_MAP, map_chart, spread_chart
 from lookalike.topics.report.style import STYLE
-from lookalike.topics.summary import about
-
-if TYPE_CHECKING:
-    from lookalike.topics.result import DocumentCluster, DocumentClusters
+from lookalike.topics.result import DocumentCluster, DocumentClusters, about
 
 __all__ = ["write_report"]
 

@@ -1,0 +1,589 @@
+"""evaluate: indexes with many settings, each measured against the exhaustive scan.
+
+Queries are signatures of the collection, or given. Their true neighbors come from `ScanIndex`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.advice.measures import (
+    cumulative_distance_ratio,
+    near_duplicate_recall,
+    nearest_hit_rate,
+    recall_at_k,
+    recall_by_distance,
+    top_in_top,
+)
+from lookalike.checks import callback, seed_number, thread_count, whole_number, whole_numbers
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes import ClusterIndex, Neighbors, ScanIndex
+from lookalike.indexes.slices.search import rerank_count
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.tables.prefixes import MOST_ORDERS
+from lookalike.indexes.tuning import (
+    Measure,
+    Option,
+    Tuning,
+    build_option,
+    other_columns,
+    sampling_error,
+)
+from lookalike.shown import brief
+from lookalike.signatures import as_queries, as_signatures, hamming
+
+__all__ = [
+    "Measurement",
+    "Progress",
+    "Questions",
+    "evaluate",
+    "growth",
+    "measure_index",
+    "measure_scan",
+    "measurement_table",
+    "near_radius",
+    "setting_pairs",
+]
+
+Progress = Callable[[int, int], None]
+"""Called with the number of steps done and the number of all steps."""
+Search = Callable[..., Neighbors]
+"""Takes queries, k and `explain`, as the search of an index does."""
+Settings = Mapping[str, Any]
+
+NEAR = 0.1
+"""Signatures that differ in at most this share of their bits are near-duplicates here."""
+WIDE = 100
+"""Least number of true neighbors that are found, for the share of the top 10 in the top 100."""
+SMALLEST = 1000
+"""Signatures of the smallest part that `growth` measures."""
+_NAMES = {"cdr": "CDR", "recall": "recall"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement(Option):
+    """One option: what it costs and how good its answers are, on average over the queries.
+
+    All but times and bytes is the same in every run with the same data and seed.
+    """
+
+    recall: float = 1.0
+    """Share of the true k neighbors that was found, by id."""
+    count: int
+    """Signatures in the collection."""
+    milliseconds: float
+    """For one query, asked alone."""
+    batch_milliseconds: float
+    """For one query, all asked at once."""
+    build_seconds: float
+    bytes_per_signature: float
+    """Signature and lists."""
+    cdr: float
+    """Cumulative distance ratio of the k nearest."""
+    cdr_error: float = 0.0
+    """How far the CDR of other queries may be off, 19 times out of 20."""
+    recall_by_distance: float
+    """Share that was found if any signature as near as the true k-th counts."""
+    nearest_hit_rate: float
+    """Share of the queries for which a nearest signature came first."""
+    near_duplicate_recall: float | None
+    """Share found of all that differ in at most a tenth of the bits, at most k a query;
+    None if the queries have no such neighbors."""
+    top_10_in_10: float
+    """Share of the first ten found that are true first ten."""
+    top_10_in_100: float
+    """Share of the first ten found that are among the true first hundred."""
+    lists: float
+    """Lists read for one query."""
+    touched: float
+    """Share of the collection that became candidates."""
+    groups: int | None = None
+    """Groups of a `ClusterIndex`, after large ones were split."""
+
+    def value(self, measure: Measure) -> float:
+        """Return the CDR or the recall."""
+        return self.cdr if measure == "cdr" else self.recall
+
+    def surely(self, measure: Measure) -> float:
+        """Return what other queries reach at least, 19 times out of 20."""
+        return self.value(measure) - (self.cdr_error if measure == "cdr" else self.error)
+
+    def table(self, tuning: Tuning[Any]) -> str:
+        """Return a line per measurement; the choice is marked if a target was given."""
+        marked = None if tuning.target is None else self
+        return measurement_table(tuning.options, tuning.k or 1, marked=marked)
+
+    def reason(self, tuning: Tuning[Any]) -> str:
+        """Return why this was chosen; nothing if there was no target."""
+        if tuning.target is None:
+            return ""
+        scan: Measurement = tuning.options[0]
+        name, tried = f"{_NAMES[tuning.measure]}@{tuning.k}", len(tuning.options) - 1
+        if self is scan:
+            why = f"None of {tried} settings reaches a {name} of {tuning.target:g}"
+            if any(row.value(tuning.measure) >= tuning.target for row in tuning.options[1:]):
+                why = f"Nothing that surely reaches a {name} of {tuning.target:g} is quicker"
+            return f"{why}: the scan is exact, in {scan.milliseconds:.3f} ms a query."
+        times = scan.milliseconds / self.milliseconds
+        what = f"{self.get('slice_bits')}-bit slices, expand {self.get('expand')}"
+        what += f", admit {self.get('admit')}"
+        if self.groups is not None:
+            what = f"{self.groups} groups, {self.get('probe')} of them read"
+        return (
+            f"Chosen of {tried}, the quickest that reaches {tuning.target:g}:\n"
+            f"{what}: {name} {self.value(tuning.measure):.3f} ± {tuning.error:.3f} in "
+            f"{self.milliseconds:.3f} ms a query.\nThe exhaustive scan takes "
+            f"{scan.milliseconds:.3f} ms, {times:.1f} times as long."
+        )
+
+
+def evaluate(
+    signatures: ArrayLike,
+    queries: ArrayLike | None = None,
+    *,
+    k: SupportsIndex = 10,
+    sample: SupportsIndex = 200,
+    slice_bits: Iterable[SupportsIndex] | None = None,
+    expand: Iterable[SupportsIndex] = (0, 1, 2, 3),
+    admit: Iterable[SupportsIndex] | Literal["all"] | None = None,
+    seed: SupportsIndex = 0,
+    threads: SupportsIndex | None = 1,
+    progress: Progress | None = None,
+    rerank: Iterable[SupportsIndex] | None = None,
+    orders: Iterable[SupportsIndex] | None = None,
+    clusters: Iterable[SupportsIndex] | None = None,
+    probe: Iterable[SupportsIndex] | None = None,
+) -> Tuning[Measurement]:
+    """Measure `SliceIndex` with every combination of settings against `ScanIndex`.
+
+    Costs three scans of all queries, one build for each width, and two searches of all queries
+    for each setting: all at once, and one by one.
+
+    Args:
+        signatures: The collection.
+        queries: Signatures to search for (default: `sample` signatures of the collection, each
+            searched for among the others).
+        k: Number of neighbors (default: 10).
+        sample: Number of queries that are drawn from the collection (default: 200).
+        slice_bits: Slice widths to build (default: the one that the index chooses).
+        expand: Values of `expand` to search with.
+        admit: Values of `admit`; larger ones than `expand` count as that. "all" tries each from 0
+            to `expand` (default: the same as `expand`).
+        seed: Random seed for the sample (default: 0).
+        threads: Number of threads (default: 1); None means all cores.
+        progress: Called with the number of settings done and the number of all settings.
+        rerank: Numbers of candidates that get their true distance, each at least k, or 0 for the
+            best by score alone.
+        orders: Also measure a `PrefixIndex` with each number of orders.
+        clusters: Also measure a `ClusterIndex` with each number of groups.
+        probe: With `clusters`: numbers of groups to read (default: those of the index).
+
+    Returns:
+        One option per setting, the exhaustive scan first. Nothing is chosen but the scan.
+    """
+    rows = as_signatures(signatures)
+    count, bits = rows.shape[0], 8 * rows.shape[1]
+    pairs = setting_pairs(expand, admit)
+    hear = callback("progress", progress)
+    workers = thread_count(threads)
+    widths = whole_numbers(
+        "slice_bits",
+        [slice_width(count, bits)] if slice_bits is None else slice_bits,
+        at_least=1,
+        at_most=MOST_SLICE_BITS,
+    )
+    wanted = whole_number("k", k, at_least=1)
+    best: list[int | None] = [None]
+    if rerank is not None:
+        numbers = whole_numbers("rerank", rerank, at_least=0)
+        best = [rerank_count(number, wanted) for number in numbers]
+    permuted: Sequence[int] = ()
+    if orders is not None:
+        permuted = whole_numbers("orders", orders, at_least=1, at_most=MOST_ORDERS)
+    grouped: Sequence[int] = ()
+    if clusters is not None:
+        grouped = whole_numbers("clusters", clusters, at_least=1, at_most=max(1, count))
+    read: list[int | None] = [None]
+    if probe is not None:
+        if not grouped:
+            raise ArgumentError(
+                Said("probe"), " goes with ", Said("clusters"), ", how many groups to make"
+            )
+        read = [*whole_numbers("probe", probe, at_least=1)]
+    sliced: list[Settings] = [
+        {"expand": wide, "admit": narrow, **({} if number is None else {"rerank": number})}
+        for (wide, narrow), number in product(pairs, best)
+    ]
+    probed: list[Settings] = [{"probe": number} for number in read]
+    grid: list[tuple[str, Settings, list[Settings]]] = []
+    grid += [("slices", {"slice_bits": width}, sliced) for width in widths]
+    grid += [("prefix", {"orders": number}, [{}]) for number in permuted]
+    grid += [("clusters", {"clusters": number}, probed) for number in grouped]
+    questions = Questions.of(rows, queries, k=wanted, sample=sample, seed=seed, threads=workers)
+    scan = measure_scan(questions, count, bits)
+    measured = [scan]
+    total = sum(len(settings) for _, _, settings in grid)
+    for index, parameters, settings in grid:
+        for measurement in measure_index(questions, rows, index, parameters, settings):
+            measured.append(measurement)
+            if hear:
+                hear(len(measured) - 1, total)
+    return Tuning(
+        target=None,
+        measure="cdr",
+        k=questions.k,
+        count=count,
+        bits=bits,
+        threads=workers,
+        queries=len(questions.queries),
+        sampled=count,
+        chosen=scan,
+        options=tuple(measured),
+    )
+
+
+def setting_pairs(
+    expand: Iterable[SupportsIndex], admit: Iterable[SupportsIndex] | Literal["all"] | None
+) -> Sequence[tuple[int, int]]:
+    """Return every (expand, admit) with admit at most expand, in order, each once."""
+    wide = whole_numbers("expand", expand, at_least=0, at_most=MOST_SLICE_BITS)
+    if admit is None:
+        return [(most, most) for most in wide]
+    if isinstance(admit, str):
+        if admit != "all":
+            raise ArgumentError(
+                Said("admit"), f" is {brief(admit)}; expected numbers, 'all' or None"
+            )
+        return [(most, narrow) for most in wide for narrow in range(most + 1)]
+    narrow_ones = whole_numbers("admit", admit, at_least=0)
+    return [(most, n) for most in wide for n in sorted({min(one, most) for one in narrow_ones})]
+
+
+def growth(
+    signatures: ArrayLike,
+    *,
+    sizes: Iterable[SupportsIndex] | None = None,
+    slice_bits: SupportsIndex | None = None,
+    k: SupportsIndex = 10,
+    expand: SupportsIndex = 3,
+    admit: SupportsIndex | None = None,
+    sample: SupportsIndex = 100,
+    seed: SupportsIndex = 0,
+    threads: SupportsIndex | None = 1,
+    progress: Progress | None = None,
+) -> list[Measurement]:
+    """Measure the scan and `SliceIndex` on parts of the collection, each twice the one before.
+
+    This is Figure 3 of the paper. Sizes are 1000, 2000, ... by default. Parts are drawn at random,
+    and each holds the smaller ones; the queries, at most a tenth of the collection, are in none of
+    them. The slice width is the index's own choice, one bit more with each doubling; `slice_bits`
+    keeps it at one value instead. Returns two rows for each size, the scan first. Copies each part.
+    """
+    rows = as_signatures(signatures)
+    if len(rows) < 2:
+        raise ArgumentError(f"the collection has {len(rows)} signatures; expected at least 2")
+    held_out = min(whole_number("sample", sample, at_least=1), max(1, len(rows) // 10))
+    counts = _sizes(sizes, len(rows) - held_out)
+    hear = callback("progress", progress)
+    wide = whole_number("expand", expand, at_least=0)
+    narrow = wide if admit is None else whole_number("admit", admit, at_least=0)
+    settings = [{"expand": wide, "admit": min(narrow, wide)}]
+    workers, bits = thread_count(threads), 8 * rows.shape[1]
+    order = np.random.default_rng(seed_number(seed)).permutation(len(rows))
+    queries, pool = rows[np.sort(order[:held_out])], order[held_out:]
+    measured: list[Measurement] = []
+    for count in counts:
+        part = rows[np.sort(pool[:count])]
+        questions = Questions.of(part, queries, k=k, sample=1, seed=0, threads=workers)
+        measured.append(measure_scan(questions, count, bits))
+        width = slice_width(count, bits)
+        if slice_bits is not None:
+            width = whole_number("slice_bits", slice_bits, at_least=1)
+        measured += measure_index(questions, part, "slices", {"slice_bits": width}, settings)
+        if hear:
+            hear(len(measured) // 2, len(counts))
+    return measured
+
+
+def _sizes(sizes: Iterable[SupportsIndex] | None, most: int) -> list[int]:
+    """Return the sizes given, or 1000, 2000, ... up to `most`; for a smaller collection, all."""
+    if sizes is None:
+        doublings = range((most // SMALLEST).bit_length())
+        return [SMALLEST << power for power in doublings] or [most]
+    counts = whole_numbers("sizes", sizes, at_least=1)
+    if counts[-1] > most:
+        raise ArgumentError(
+            f"sizes are {counts}; expected whole numbers up to {most}, which is the collection "
+            "without the queries"
+        )
+    return counts
+
+
+# Asking
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Answers:
+    """What a search returned, and how long it took."""
+
+    neighbors: Neighbors
+    seconds: float
+    """For one query, asked alone, on average."""
+    batch_seconds: float
+    """For one query, all asked at once."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Questions:
+    """Queries and the truth about their neighbors in a collection.
+
+    Queries that were taken from the collection do not count as their own neighbors: one more is
+    asked for, and the query itself left out. Otherwise each would have a neighbor at distance 0
+    that no index misses, and everything would look better than it is.
+    """
+
+    queries: NDArray[np.uint8]
+    members: NDArray[np.int64] | None
+    """Positions in the collection that the queries were taken from; None if they were given."""
+    k: int
+    threads: int
+    truth: Neighbors
+    """The true neighbors, the larger of k and 100 of them."""
+    scan: Answers
+    """What the exhaustive scan returned for k."""
+
+    @classmethod
+    def of(
+        cls,
+        signatures: ArrayLike,
+        queries: ArrayLike | None = None,
+        *,
+        k: SupportsIndex,
+        sample: SupportsIndex,
+        seed: SupportsIndex,
+        threads: int,
+    ) -> Questions:
+        """Find the true neighbors of the queries, or of `sample` signatures of the collection.
+
+        Costs three exhaustive scans of all queries. The same seed takes the same sample.
+        """
+        collection = as_signatures(signatures)
+        count, wanted = len(collection), whole_number("k", k, at_least=1)
+        members = None
+        if queries is not None:
+            rows = as_queries(queries, 8 * collection.shape[1])
+            if not len(rows):
+                raise ArgumentError("there are no queries; expected at least one")
+            if count == 0:
+                raise ArgumentError("there are no signatures; expected at least one")
+        else:
+            size = whole_number("sample", sample, at_least=1)
+            if count < 2:
+                raise ArgumentError(
+                    f"the collection has {count} signatures; expected at least 2, because a "
+                    "sampled signature is looked for among the others"
+                )
+            rng = np.random.default_rng(seed_number(seed))
+            members = np.sort(rng.choice(count, min(size, count), replace=False))
+            rows = collection[members]
+        index = ScanIndex(collection)
+
+        def search(some: NDArray[np.uint8], number: int, *, explain: bool = False) -> Neighbors:
+            return index.search(some, number, threads=threads)
+
+        extra = 0 if members is None else 1
+        truth = _without(search(rows, max(wanted, WIDE) + extra), members)
+        return cls(rows, members, wanted, threads, truth, _ask(search, rows, wanted, members))
+
+    def ask(self, search: Search) -> Answers:
+        """Ask all queries at once, then each alone, and take the time."""
+        return _ask(search, self.queries, self.k, self.members)
+
+
+def _ask(
+    search: Search, queries: NDArray[np.uint8], k: int, members: NDArray[np.int64] | None
+) -> Answers:
+    wanted = k if members is None else k + 1
+    start = time.perf_counter()
+    found = search(queries, wanted, explain=True)
+    together = time.perf_counter() - start
+    start = time.perf_counter()
+    for query in queries:
+        search(query, wanted, explain=False)
+    alone = time.perf_counter() - start
+    return Answers(_without(found, members), alone / len(queries), together / len(queries))
+
+
+def _without(found: Neighbors, members: NDArray[np.int64] | None) -> Neighbors:
+    """Return all columns but that of the query itself."""
+    if members is None:
+        return found
+    others, count = other_columns(found.ids, members), len(found.ids)
+    ids = found.ids[others].reshape(count, -1)
+    distances = found.distances[others].reshape(count, -1)
+    scores = None if found.scores is None else found.scores[others].reshape(ids.shape)
+    return Neighbors(ids, distances, found.exact, found.explanation, scores)
+
+
+# Measuring
+
+
+def near_radius(bits: int) -> int:
+    """Return the largest distance of near-duplicates: a tenth of the bits, rounded down."""
+    return int(bits * NEAR)
+
+
+def measure_scan(questions: Questions, count: int, bits: int) -> Measurement:
+    """Return what the exhaustive scan did, which is what everything else is compared with."""
+    return _measurement(questions, questions.scan, count, bits)
+
+
+def measure_index(
+    questions: Questions,
+    signatures: NDArray[np.uint8],
+    index: str,
+    parameters: Settings,
+    settings: Iterable[Settings],
+) -> Iterator[Measurement]:
+    """Build one index and yield what it does with each of the settings.
+
+    Of growing numbers of groups to probe, the first that reads all of them is the last.
+    """
+    start = time.perf_counter()
+    option = Option(index=index, parameters=parameters)
+    built = build_option(option, signatures, threads=questions.threads)
+    seconds = time.perf_counter() - start
+    groups = built.clusters if isinstance(built, ClusterIndex) else None
+    for given in settings:
+        used = dict(given)
+        if groups is not None:
+            asked = built.stats()["probe"] if given["probe"] is None else given["probe"]
+            used["probe"] = min(asked, groups)
+        searched = dict(used)
+        if searched.get("rerank") and questions.members is not None:
+            searched["rerank"] += 1  # for the query itself, which is left out afterwards
+        search: Any = built.search
+        answers = questions.ask(partial(search, threads=questions.threads, **searched))
+        if used.get("rerank") == 0:
+            answers = _with_distances(answers, questions, signatures)
+        yield replace(
+            _measurement(questions, answers, len(built), built.bits),
+            index=index,
+            parameters=parameters,
+            settings=used,
+            groups=groups,
+            build_seconds=seconds,
+            bytes_per_signature=built.memory_bytes / len(built),
+        )
+        if groups is not None and given["probe"] is not None and given["probe"] >= groups:
+            return
+
+
+def _with_distances(
+    answers: Answers, questions: Questions, signatures: NDArray[np.uint8]
+) -> Answers:
+    """Return what was found by score alone with its true distances, which are not timed."""
+    ids = answers.neighbors.ids
+    distances = np.stack(
+        [
+            hamming(query, signatures[own], threads=1)
+            for query, own in zip(questions.queries, ids, strict=True)
+        ]
+    )
+    known = np.where(ids >= 0, distances, -1).astype(np.int32)
+    return replace(answers, neighbors=replace(answers.neighbors, distances=known))
+
+
+def _measurement(questions: Questions, answers: Answers, count: int, bits: int) -> Measurement:
+    """Return what was measured, as that of the scan, which has no lists."""
+    found, truth, k = answers.neighbors, questions.truth, questions.k
+    true_ids, true_distances = truth.ids[:, :k], truth.distances[:, :k]
+    work = found.explanation
+    cdr = cumulative_distance_ratio(found.distances, true_distances)
+    recall = recall_at_k(found.ids, true_ids)
+    return Measurement(
+        index="scan",
+        count=count,
+        milliseconds=1e3 * answers.seconds,
+        batch_milliseconds=1e3 * answers.batch_seconds,
+        build_seconds=0.0,
+        bytes_per_signature=bits / 8,
+        cdr=float(cdr.mean()),
+        recall=float(recall.mean()),
+        recall_by_distance=float(recall_by_distance(found.distances, true_distances).mean()),
+        nearest_hit_rate=nearest_hit_rate(found.distances, true_distances),
+        near_duplicate_recall=near_duplicate_recall(found, truth, near_radius(bits)),
+        top_10_in_10=float(top_in_top(found.ids, truth.ids, min(k, 10), 10).mean()),
+        top_10_in_100=float(top_in_top(found.ids, truth.ids, min(k, 10), 100).mean()),
+        lists=float(work.lists.mean()) if work else 0.0,
+        touched=float(work.candidates.mean() / count) if work else 1.0,
+        cdr_error=sampling_error(cdr) if work else 0.0,
+        error=sampling_error(recall) if work else 0.0,
+    )
+
+
+# As text
+
+
+def measurement_table(
+    rows: Sequence[Measurement], k: int, *, marked: Measurement | None = None, sizes: bool = False
+) -> str:
+    """Return a line per measurement under a line of headings; `marked` begins with an asterisk.
+
+    `sizes` adds the number of signatures as the first column.
+    """
+    headings = ["slices", "expand", "admit", "ms", "ms in batch", f"CDR@{k}", f"recall@{k}"]
+    headings += ["nearest", "near-dup.", "touched", "build s", "bytes"]
+    lines = [headings, *(_cells(row) for row in rows)]
+    if any(row.get("rerank") is not None for row in rows):
+        column = ["rerank", *(_setting(row, "rerank") for row in rows)]
+        lines = [[*line[:3], own, *line[3:]] for own, line in zip(column, lines, strict=True)]
+    if sizes:
+        column = ["signatures", *(f"{row.count:,}" for row in rows)]
+        lines = [[size, *line] for size, line in zip(column, lines, strict=True)]
+    if marked is not None:
+        marks = [" ", *("*" if row is marked else " " for row in rows)]
+        lines = [[mark, *line] for mark, line in zip(marks, lines, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _index(row: Measurement) -> str:
+    if (orders := row.get("orders")) is not None:
+        return f"{orders} order{'' if orders == 1 else 's'}"
+    if row.groups is not None:
+        return f"{row.get('probe')} of {row.groups} groups"
+    return row.index if row.get("slice_bits") is None else f"{row.get('slice_bits')}-bit"
+
+
+def _setting(row: Measurement, name: str) -> str:
+    value = row.get(name)
+    return "" if value is None else str(value)
+
+
+def _cells(row: Measurement) -> list[str]:
+    return [
+        _index(row),
+        _setting(row, "expand"),
+        _setting(row, "admit"),
+        f"{row.milliseconds:.3f}",
+        f"{row.batch_milliseconds:.3f}",
+        f"{row.cdr:.3f}",
+        f"{row.recall:.3f}",
+        f"{row.nearest_hit_rate:.1%}",
+        "-" if row.near_duplicate_recall is None else f"{row.near_duplicate_recall:.1%}",
+        f"{row.touched:.2%}",
+        f"{row.build_seconds:.2f}",
+        f"{row.bytes_per_signature:.0f}",
+    ]

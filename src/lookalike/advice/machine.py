@@ -1,0 +1,572 @@
+"""What single steps cost on this machine: measured once, in nanoseconds, and kept.
+
+How long a search takes is a sum of steps, each as many times as it occurs. Small searches that take
+the steps in different proportions are timed, and the costs that explain the times best are their
+solution. Memory and disk are measured apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import platform
+import tempfile
+import zlib
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import count, pairwise
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.indexes.clusters.groups import MOST_WORK, group_count
+from lookalike.indexes.clusters.index import ClusterIndex
+from lookalike.indexes.clusters.majority import PER_CENTRE, ROUNDS
+from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.slices.index import SliceIndex
+from lookalike.indexes.tables.block_choice import BlockChoice
+from lookalike.indexes.tables.blocks import BlockIndex
+from lookalike.indexes.tables.flip_sets import likely_sets
+from lookalike.indexes.tables.volatility import Volatility
+from lookalike.signatures.arrays import kernels
+from lookalike.storage import user_cache_folder
+
+__all__ = [
+    "FORMAT",
+    "Access",
+    "MachineCosts",
+    "access_time",
+    "explain_times",
+    "machine_costs",
+    "measure_costs",
+    "pushes",
+    "rows_assigned",
+]
+
+FORMAT = 7
+"""Raised when the meaning of a cost changes: older files are then measured again."""
+
+Access = tuple[tuple[float, float], ...]
+"""(bytes, nanoseconds) of reads at random places, in ascending order."""
+
+
+def access_time(access: Access, size: float) -> float:
+    """Return what a read at a random place of `size` bytes costs.
+
+    Between sizes that were measured by the number of doublings; beyond the largest one as if the
+    growth over the upper half of them went on.
+    """
+    sizes = [bytes_ for bytes_, _ in access]
+    at = max(bisect_left(sizes, size), 1)
+    if at < len(sizes):
+        (low, least), (high, most) = access[at - 1], access[at]
+    else:
+        (low, least), (high, most) = access[(len(sizes) - 1) // 2], access[-1]
+    share = math.log(max(size, sizes[0]) / low) / math.log(high / low)
+    return least + share * (most - least)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCosts:
+    """Nanoseconds on one thread, for data that is in the cache, if nothing else is stated.
+
+    `access` is added for data that is not. Costs of a search were measured with the search itself,
+    so that they hold everything it does on the way.
+    """
+
+    access: Access
+    """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
+    waiting: Access
+    """The same where the next place depends on what is read."""
+    reading_byte: float
+    """A byte of a long array, read from beginning to end."""
+    query: float
+    """A query, beside its steps."""
+    scanned_byte: float
+    """A byte of a signature, compared where many queries share the reading."""
+    nearest: float
+    """A neighbour that is among the k nearest so far."""
+    match: float
+    """A signature within the radius, handed out."""
+    row: float
+    """Comparing with a signature that lies at a place of its own."""
+    row_byte: float
+    """The same, for each byte of the signature."""
+    within_list: float
+    """A list looked up by a search within a radius."""
+    within_sketch: float
+    """A sketch of such a list, where there are some."""
+    top_query: float
+    """A query for nearest neighbours by lists, beside its steps."""
+    top_list: float
+    """A list looked up by a search for nearest neighbours."""
+    top_posting: float
+    """An entry of such a list, added to a score."""
+    top_candidate: float
+    """A candidate, chosen by its score and re-ranked."""
+    slice_build: float
+    """An entry of a list, written."""
+    table_query: float
+    """A query of a sorted table, beside its steps."""
+    bucket: float
+    """A bucket of a sorted table, looked up."""
+    bucket_word: float
+    """Eight bytes of a signature of such a bucket, compared."""
+    table_build: float
+    """A signature sorted into a table, among others with other headers."""
+    table_byte: float
+    """A byte of a signature, copied to its place in a new table."""
+    table_sort: float
+    """A signature sorted among others with the same header, each time these are twice as many."""
+    centre: float
+    """A centre of a group, put in order, beside comparing it."""
+    group: float
+    """A group read, beside the signatures in it."""
+    grouped_row: float
+    """A signature given to the nearest centre while groups are made, beside comparing."""
+    grouped_centre: float
+    """A centre that it is compared with, beside the bytes."""
+    flip: float
+    """A set of flips chosen by weights, each time these are twice as many."""
+    disk_byte: float
+    """A byte of a file that is not in memory, read from beginning to end; elapsed time."""
+
+    def access_to(self, size: float) -> float:
+        """Return what a read at a random place of `size` bytes costs."""
+        return access_time(self.access, size)
+
+    def missing(self, size: float) -> float:
+        """Return what such a read costs more than one of what is in the cache."""
+        return max(0.0, self.access_to(size) - self.access[0][1])
+
+    def missing_wait(self, size: float) -> float:
+        """Return the same for a read that is waited for."""
+        return max(0.0, access_time(self.waiting, size) - self.waiting[0][1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the costs in plain values, fit for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Any) -> MachineCosts:
+        """Return the costs that `to_dict` gave; raises `ValueError` if these are none."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or values.keys() != names:
+            raise ValueError("not the costs of this version")
+        access, waiting = (_curve(name, values[name]) for name in ("access", "waiting"))
+        rest = {name: _cost(values[name]) for name in names - {"access", "waiting"}}
+        return cls(access=access, waiting=waiting, **rest)
+
+
+def _curve(name: str, points: Any) -> Access:
+    if not isinstance(points, list | tuple) or len(points) < 2:
+        raise ValueError(f"{name} is no list of points")
+    curve = tuple((_cost(size), _cost(time)) for size, time in points)
+    if any(a[0] >= b[0] for a, b in pairwise(curve)) or not curve[0][0]:
+        raise ValueError(f"{name} is not in ascending order")
+    return curve
+
+
+def _cost(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no cost")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{value!r} is no cost")
+    return float(value)
+
+
+_known: dict[str, MachineCosts] = {}
+
+
+def machine_costs(*, refresh: bool = False) -> MachineCosts:
+    """Return the costs on this machine, measured once, in about a second.
+
+    They are kept in the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`), by processor,
+    distance kernel and version. A file that is damaged is measured and written again; where
+    nothing can be written they are remembered as long as the process lives. `refresh` measures
+    anew, for a machine that was busy the first time.
+    """
+    machine = _machine()
+    name = "-".join(str(part) for part in machine.values())
+    if not refresh and name in _known:
+        return _known[name]
+    folder = user_cache_folder()
+    path = folder / f"costs-{zlib.crc32(name.encode()):08x}.json" if folder else None
+    costs = None if refresh or path is None else _read(path, machine)
+    if costs is None:
+        costs = measure_costs()
+        if path is not None:
+            _write(path, machine, costs)
+    _known[name] = costs
+    return costs
+
+
+def _machine() -> dict[str, Any]:
+    """Return what the costs depend on."""
+    return {
+        "format": FORMAT,
+        "lookalike": _native.__version__,
+        "kernel": next(kernel.name for kernel in kernels() if kernel.active),
+        "processor": _processor(),
+        "host": platform.node(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:
+    """Return the costs in a file, or None if it is not there, not whole or of another machine."""
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        if contents["machine"] != machine:
+            return None
+        return MachineCosts.from_dict(contents["costs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(path: Path, machine: dict[str, Any], costs: MachineCosts) -> None:
+    """Write whole or not at all, and say nothing where that cannot be: it is only a cache."""
+    text = json.dumps({"machine": machine, "costs": costs.to_dict()}, indent=1, allow_nan=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(text + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    except OSError:
+        return
+
+
+# Measuring
+
+Signatures = NDArray[np.uint8]
+
+_SEED = 7
+_MEMORY = 1 << 27
+"""Bytes that are read at random places: more than caches hold."""
+_SIZES = (*(1 << power for power in (17, 20, 22, 24, 25, 26)), _MEMORY)
+_AHEAD = 8
+_READS = 40_000
+_COUNT = 1 << 14
+"""Signatures of the small collections: few enough for the second-level cache."""
+_QUERIES = 256
+_DISK = 1 << 24
+"""Bytes of the file that is read from disk."""
+
+
+def best_time(run: Callable[[], object], runs: int = 3) -> float:
+    """Return the shortest of some processor times, in nanoseconds: disturbances only add.
+
+    Processor time, because a machine that is busy must not seem to be slow for ever.
+    """
+    times = []
+    for _ in range(runs):
+        start = process_time()
+        run()
+        times.append(process_time() - start)
+    return 1e9 * min(times)
+
+
+def explain_times(steps: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
+    """Return the costs, none below 0, that explain times as sums of steps best.
+
+    Relative errors count, so that short searches are explained as well as long ones.
+    """
+    shares = np.asarray(steps, float) / np.asarray(times, float)[:, None]
+    free = list(range(shares.shape[1]))
+    costs = np.zeros(shares.shape[1])
+    while free:
+        found = np.linalg.lstsq(shares[:, free], np.ones(len(shares)))[0]
+        if (found >= 0).all():
+            costs[free] = found
+            break
+        del free[int(found.argmin())]
+    return [float(cost) for cost in costs]
+
+
+def measure_costs() -> MachineCosts:
+    """Measure everything; takes about a second, 128 MB of memory and 16 MB of disk."""
+    generator = np.random.default_rng(_SEED)
+    access, waiting, reading = _memory()
+    query, scanned_byte = _scan(generator)
+    within_list, within_sketch, row, row_byte = _slice_within(generator, query)
+    top_query, top_list, top_posting, top_candidate, slice_build = _slice_nearest(generator)
+    table_query, bucket, bucket_word = _blocks(generator)
+    table_build, table_byte, table_sort = _table_builds(generator)
+    centre, group, grouped_row, grouped_centre = _groups(generator, query, scanned_byte)
+    return MachineCosts(
+        access=access,
+        waiting=waiting,
+        reading_byte=reading,
+        query=query,
+        scanned_byte=scanned_byte,
+        nearest=_nearest(generator, query, scanned_byte),
+        match=_match(generator),
+        row=row,
+        row_byte=row_byte,
+        within_list=within_list,
+        within_sketch=within_sketch,
+        top_query=top_query,
+        top_list=top_list,
+        top_posting=top_posting,
+        top_candidate=top_candidate,
+        slice_build=slice_build,
+        table_query=table_query,
+        bucket=bucket,
+        bucket_word=bucket_word,
+        table_build=table_build,
+        table_byte=table_byte,
+        table_sort=table_sort,
+        centre=centre,
+        group=group,
+        grouped_row=grouped_row,
+        grouped_centre=grouped_centre,
+        flip=_flip(generator),
+        disk_byte=max(reading, _disk()),
+    )
+
+
+def _memory() -> tuple[Access, Access, float]:
+    """Return random reads by size, asked for and waited for, and reading a byte in order."""
+    words = np.ones(_MEMORY // 8, np.uint64)
+    places = count(step=_READS)  # others each time, or they would be in the cache from last time
+
+    def read(size: int, ahead: int, reads: int) -> float:
+        part = words[: size // 8]
+        return best_time(lambda: _native.read_at_random(part, next(places), reads, ahead)) / reads
+
+    def by_size(ahead: int, reads: int) -> Access:
+        curve: list[tuple[float, float]] = []
+        for size in _SIZES:
+            # What fits into a cache is there when a search is not the first: read it all before.
+            _native.read_all(words[: size // 8].view(np.uint8), 1)
+            read(size, _AHEAD, _READS)
+            # Larger is never quicker, whatever the machine was doing just then.
+            curve.append((float(size), max(read(size, ahead, reads), curve[-1][1] if curve else 0)))
+        return tuple(curve)
+
+    reading = best_time(lambda: _native.read_all(words.view(np.uint8), 1), 2) / words.nbytes
+    return by_size(_AHEAD, _READS), by_size(0, _READS // 8), reading
+
+
+def _scan(generator: np.random.Generator) -> list[float]:
+    """Time the scan of narrow and wide signatures, few and many: a query, a byte compared."""
+    steps: list[list[float]] = []
+    times: list[float] = []
+    for width in (8, 32, 128):
+        for size in (64, _COUNT // 4):
+            index = ScanIndex(_uniform(generator, size, width))
+            queries = _uniform(generator, _QUERIES, width)
+            times.append(best_time(lambda: index.within(queries, 0, threads=1)) / _QUERIES)  # noqa: B023
+            steps.append([1.0, float(size * width)])
+    return explain_times(steps, times)
+
+
+def _nearest(generator: np.random.Generator, query: float, scanned_byte: float) -> float:
+    """Time a scan for the nearest: what is more than comparing is keeping them."""
+    width, k = 8, 32
+    index = ScanIndex(_uniform(generator, _COUNT, width))
+    queries = _uniform(generator, _QUERIES, width)
+    time = best_time(lambda: index.search(queries, k, threads=1)) / _QUERIES
+    rest = time - query - _COUNT * width * scanned_byte
+    return max(0.0, rest) / pushes(_COUNT, k)
+
+
+def _match(generator: np.random.Generator) -> float:
+    """Time a scan within a radius in which half of all are."""
+    width = 8
+    index = ScanIndex(_uniform(generator, _COUNT // 4, width))
+    queries = _uniform(generator, _QUERIES // 4, width)
+    found = len(index.within(queries, 4 * width, threads=1).ids)
+    none = best_time(lambda: index.within(queries, 0, threads=1))
+    return max(0.0, best_time(lambda: index.within(queries, 4 * width, threads=1)) - none) / found
+
+
+def _slice_within(generator: np.random.Generator, query: float) -> list[float]:
+    """Time searches within a radius: a list, a sketch, a signature and its bytes.
+
+    With few lists, many lists, long lists, with sketches and without.
+    """
+    cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 16, 6), (8, 9, 3), (8, 4, 1), (8, 5, 2)]
+    cases += [(16, 12, 7), (16, 14, 9), (32, 12, 10), (32, 8, 1), (128, 12, 30), (128, 10, 40)]
+    cases += [(128, 6, 1), (128, 7, 2)]
+    steps: list[list[float]] = []
+    times: list[float] = []
+    for width, slice_bits, radius in cases:
+        size = 64 * _COUNT // max(width, 16)  # or it would be scanned
+        index = SliceIndex(_uniform(generator, size, width), slice_bits, threads=1)
+        queries = _uniform(generator, _QUERIES, width)
+        work = index.within(queries, radius, explain=True, threads=1).explanation
+        if work is None or not work.lists.all():
+            continue  # it scanned: nothing to learn about lists
+        time = best_time(lambda: index.within(queries, radius, threads=1)) / _QUERIES  # noqa: B023
+        times.append(_beside(query, time))
+        sketches = float(work.postings.mean()) if _native.has_sketches(8 * width) else 0.0
+        rows = float(work.candidates.mean())
+        steps.append([float(work.lists.mean()), sketches, rows, rows * width])
+    return explain_times(steps, times)
+
+
+def _slice_nearest(generator: np.random.Generator) -> list[float]:
+    """Time searches for the nearest, with few postings and many, and building.
+
+    Returns a query, a list, a posting, a candidate, and an entry of a list built.
+    """
+    cases = [(1, 128, 14, (0, 1, 2)), (1, 128, 18, (1,)), (1, 32, 14, (0, 1)), (1, 32, 12, (0,))]
+    cases += [(1, 128, 10, (0, 1)), (1, 32, 10, (0, 1, 2)), (4, 32, 12, (0,))]
+    steps: list[list[float]] = []
+    times: list[float] = []
+    build = 0.0
+    for times_as_many, width, slice_bits, expands in cases:
+        rows = _uniform(generator, times_as_many * _COUNT, width)
+        index = SliceIndex(rows, slice_bits, threads=1)
+        if not times:
+            build = best_time(lambda: SliceIndex(rows, slice_bits, threads=1), 1)  # noqa: B023
+            build /= index.slices * len(rows)
+        queries = _uniform(generator, _QUERIES // 2, width)
+        for expand in expands:
+            found = index.search(queries, 10, expand=expand, explain=True, threads=1)
+            work = found.explanation
+            if work is None:
+                continue
+            time = best_time(lambda: index.search(queries, 10, expand=expand, threads=1), 2)  # noqa: B023
+            times.append(time / len(queries))
+            taken = (work.lists, work.postings, work.reranked)
+            steps.append([1.0, *(float(each.mean()) for each in taken)])
+    return [*explain_times(steps, times), build]
+
+
+def _blocks(generator: np.random.Generator) -> list[float]:
+    """Time few and many tables, short and long buckets, wide signatures.
+
+    Returns a query, a bucket, and eight bytes of a signature in it.
+    """
+    cases = [(8, 0, 1, 1), (8, 3, 4, 1), (8, 3, 5, 2), (8, 4, 6, 2), (8, 7, 8, 1), (8, 11, 12, 1)]
+    cases += [(16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)]
+    steps: list[list[float]] = []
+    times: list[float] = []
+    for width, radius, blocks, lead in cases:
+        rows = _uniform(generator, _COUNT // (width // 8), width)
+        index = BlockIndex(rows, radius, blocks=blocks, lead=lead, threads=1)
+        queries = _uniform(generator, 4 * _QUERIES, width)
+        time = best_time(lambda: index.within(queries, radius, threads=1)) / len(queries)  # noqa: B023
+        taken = BlockChoice(8 * width, blocks, lead).steps(len(rows))
+        steps.append([1.0, taken.buckets, taken.rows * (width // 8)])
+        times.append(time)
+    return explain_times(steps, times)
+
+
+def _table_builds(generator: np.random.Generator) -> tuple[float, float, float]:
+    """Time building tables: a signature, a byte of it, and doubling those with its header."""
+
+    def build(rows: Signatures) -> float:
+        return best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / len(rows)
+
+    new = best_time(lambda: np.ones(_MEMORY // 8, np.uint8), 2) / (_MEMORY // 8)
+    wide, narrow = _uniform(generator, 4 * _COUNT, 64), _uniform(generator, _COUNT, 16)
+    alike = narrow.copy()
+    alike[:, :6] = alike[:, -6:] = 0  # one header for all, wherever it is
+    alone = build(narrow)
+    byte = max(0.0, build(wide) - alone) / (64 - 16)
+    sort = max(0.0, build(alike) - alone) / math.log2(_COUNT)
+    # Memory of large tables is new, which that of small ones is not.
+    return max(0.0, alone - 16 * byte), byte + new, sort
+
+
+def _groups(generator: np.random.Generator, query: float, scanned_byte: float) -> list[float]:
+    """Time groups, few and many of them, read and built.
+
+    Returns a centre and a group of a query, and a signature and a centre of building.
+    """
+    width, k = 32, 10
+    steps: list[list[float]] = []
+    times: list[float] = []
+    assigned: list[list[float]] = []
+    built: list[float] = []
+    for size in (_COUNT // 4, _COUNT):
+        rows = _uniform(generator, size, width)
+        queries = _uniform(generator, _QUERIES, width)
+        made = group_count(size)
+        start = process_time()
+        index = ClusterIndex(rows, made, threads=1)
+        time = 1e9 * (process_time() - start) / rows_assigned(size, made, index.clusters)
+        built.append(_beside(made * width * scanned_byte, time))
+        assigned.append([1.0, float(made)])
+        for probe in (4, 32, made // 2):
+            found = index.search(queries, k, probe=probe, explain=True, threads=1)
+            if found.explanation is None:
+                continue
+            compared = index.clusters + float(found.explanation.candidates.mean())
+            time = best_time(lambda: index.search(queries, k, probe=probe, threads=1))  # noqa: B023
+            times.append(_beside(query + compared * width * scanned_byte, time / _QUERIES))
+            steps.append([float(index.clusters), float(probe)])
+    return [*explain_times(steps, times), *explain_times(assigned, built)]
+
+
+def _flip(generator: np.random.Generator) -> float:
+    """Time choosing the likeliest sets of flips."""
+    weights = generator.normal(size=(_QUERIES, 64)).astype(np.float32)
+    normal, sets = Volatility.normal(), 32
+    time = best_time(lambda: likely_sets(weights, None, 20, normal, 3, sets, 1))
+    return time / (_QUERIES * sets * math.log2(1 + sets))
+
+
+def _disk() -> float:
+    """Time reading a file that the system was asked to forget; 0 where none can be written.
+
+    Elapsed time counts: a disk keeps the processor waiting, not busy.
+    """
+    forget = getattr(os, "posix_fadvise", None)
+    with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
+        file.write(np.random.default_rng(_SEED).bytes(_DISK))
+        file.flush()
+        os.fsync(file.fileno())
+        times = []
+        for _ in range(2):
+            if forget is not None:
+                forget(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            file.seek(0)
+            start = perf_counter()
+            while file.read(1 << 20):
+                pass
+            times.append(perf_counter() - start)
+        return 1e9 * min(times) / _DISK
+    return 0.0
+
+
+def pushes(count: int, k: int) -> float:
+    """Return how many of `count` in random order are among the k nearest when they come."""
+    most = min(k, count)
+    return most * (1 + math.log(max(1.0, count / most))) if most else 0.0
+
+
+def rows_assigned(count: int, made: int, groups: int) -> float:
+    """Return how often a signature is given to a centre while groups are made and split."""
+    trained = min(count, PER_CENTRE * made) * ROUNDS
+    split = min(MOST_WORK, max(0.0, groups / made - 1.1))
+    return trained + count * (1 + split)
+
+
+def _beside(known: float, time: float) -> float:
+    """Return what is left of a time, beside steps whose cost is known; never nothing."""
+    return max(time - known, 0.1 * time)
+
+
+def _uniform(generator: np.random.Generator, count: int, width: int) -> Signatures:
+    return generator.integers(0, 256, (count, width), dtype=np.uint8)

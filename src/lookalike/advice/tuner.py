@@ -1,0 +1,162 @@
+"""tune: the quickest search that is good enough for this collection."""
+
+from __future__ import annotations
+
+from typing import SupportsFloat, SupportsIndex
+
+from numpy.typing import ArrayLike
+
+from lookalike.advice.evaluation import (
+    Measurement,
+    Progress,
+    Questions,
+    measure_index,
+    measure_scan,
+    setting_pairs,
+)
+from lookalike.advice.predictions import cluster_bytes
+from lookalike.checks import callback, share, thread_count, whole_number
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes.clusters.groups import group_count
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
+from lookalike.indexes.tuning import Measure, Tuning
+from lookalike.signatures import as_signatures
+
+__all__ = ["tune"]
+
+WIDTHS_AROUND = 3
+"""Narrower and wider slices than the index's own choice that are tried."""
+MOST_EXPAND = 4
+
+
+def tune(
+    signatures: ArrayLike,
+    k: SupportsIndex = 10,
+    target_cdr: SupportsFloat | None = None,
+    *,
+    target_recall: SupportsFloat | None = None,
+    queries: ArrayLike | None = None,
+    sample: SupportsIndex = 100,
+    threads: SupportsIndex | None = 1,
+    memory: SupportsIndex | None = None,
+    seed: SupportsIndex = 0,
+    progress: Progress | None = None,
+) -> Tuning[Measurement]:
+    """Find the quickest slices or groups, and how many to read, that reach a CDR or a recall.
+
+    Builds a `SliceIndex` for each width within 3 bits of the index's own choice, and a
+    `ClusterIndex` for its own choice of groups, half and twice as many. With each it reads more
+    and more lists, `expand` up to 4, or groups, until the target is reached. The choice is the one
+    with the shortest time for a single query, of those that reach the target by more than the
+    sample may be wrong; a scan is one of them. What is measured depends on data and seed alone;
+    times, and with them the choice, depend on the machine.
+
+    Costs up to ten builds, three scans of the sample, and some dozens of searches of it.
+
+    Args:
+        signatures: The collection.
+        k: Number of neighbors (default: 10).
+        target_cdr: Cumulative distance ratio to reach (default: 0.95).
+        target_recall: Recall to reach, in place of a CDR.
+        queries: Signatures to search for (default: `sample` signatures of the collection).
+        sample: Number of queries that are drawn from the collection (default: 100).
+        threads: Number of threads (default: 1); None means all cores.
+        memory: Most bytes that lists, or groups with their signatures, may take.
+        seed: Random seed for the sample (default: 0).
+        progress: Called with the number of indexes done and the number of all indexes.
+    """
+    rows = as_signatures(signatures)
+    if target_cdr is not None and target_recall is not None:
+        raise ArgumentError("target_cdr and target_recall: both given; expected one of them")
+    measure: Measure = "cdr" if target_recall is None else "recall"
+    if target_recall is not None:
+        target = share("target_recall", target_recall)
+    else:
+        target = share("target_cdr", 0.95 if target_cdr is None else target_cdr)
+    count, bits, workers = rows.shape[0], 8 * rows.shape[1], thread_count(threads)
+    budget = None if memory is None else whole_number("memory", memory, at_least=0)
+    hear = callback("progress", progress)
+    questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
+    numbers = _cluster_numbers(count, bits, budget)
+    widths = _widths(count, bits, budget, or_none=bool(numbers))
+    measured: list[Measurement] = []
+    for done, width in enumerate(widths):
+        if hear:
+            hear(done, len(widths) + len(numbers))
+        pairs = setting_pairs(range(min(MOST_EXPAND, width) + 1), "all")
+        lists = [{"expand": expand, "admit": admit} for expand, admit in pairs]
+        enough = MOST_EXPAND
+        for row in measure_index(questions, rows, "slices", {"slice_bits": width}, lists):
+            measured.append(row)
+            if row.surely(measure) >= target:
+                enough = row.settings["expand"]
+            if row.settings["expand"] == row.settings["admit"] == enough:
+                break  # a larger expand reads more, so takes longer
+    for done, number in enumerate(numbers, len(widths)):
+        if hear:
+            hear(done, len(widths) + len(numbers))
+        groups = ({"probe": 1 << power} for power in range(64))
+        for row in measure_index(questions, rows, "clusters", {"clusters": number}, groups):
+            measured.append(row)
+            if row.surely(measure) >= target:
+                break
+    scan = measure_scan(questions, count, bits)
+    good = [scan, *(row for row in measured if row.surely(measure) >= target)]
+    chosen = min(good, key=lambda row: row.milliseconds)
+    return Tuning(
+        target=target,
+        measure=measure,
+        k=questions.k,
+        count=count,
+        bits=bits,
+        memory=budget,
+        threads=workers,
+        sampled=count,
+        tried_rows=count,
+        queries=len(questions.queries),
+        chosen=chosen,
+        options=(scan, *measured),
+    )
+
+
+def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list[int]:
+    """Return the slice widths to try: those around the index's own choice that fit in memory.
+
+    If none of them does, the one that takes least; where that does not either, an error `or_none`.
+    """
+    widest = min(MOST_SLICE_BITS, bits)
+    usual = slice_width(count, bits)
+    around = range(max(2, usual - WIDTHS_AROUND), min(widest, usual + WIDTHS_AROUND) + 1)
+    if memory is None:
+        return list(around)
+    fitting = [width for width in around if list_bytes(count, bits, width) <= memory]
+    if fitting:
+        return fitting
+    smallest = min(range(1, widest + 1), key=lambda width: list_bytes(count, bits, width))
+    least = list_bytes(count, bits, smallest)
+    if least > memory and or_none:
+        return []
+    if least > memory:
+        raise ArgumentError(
+            Said("memory"),
+            f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
+            f"least {least}, with slices of {smallest} bits: allow that, or use ",
+            Said("ScanIndex", "an index of --kind scan"),
+        )
+    return [smallest]
+
+
+def _cluster_numbers(count: int, bits: int, memory: int | None) -> list[int]:
+    """Return the numbers of groups to try: the index's own choice, half and twice of it.
+
+    Without those of an index that does not fit; it has copies of the signatures.
+    """
+    usual = group_count(count)
+    if usual < 2:
+        return []
+    fits = (
+        number
+        for number in (usual // 2, usual, 2 * usual)
+        if memory is None or cluster_bytes(count, bits // 8, number) <= memory
+    )
+    return list(fits)

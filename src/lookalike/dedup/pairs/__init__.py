@@ -1,1 +1,0 @@
-"""Which documents are near-duplicates: pairs are proposed and compared."""

@@ -1,0 +1,515 @@
+"""Step 4, propose: which pairs of documents are worth comparing?
+
+MinHash signatures propose by shared bands, SimHash and TopSig signatures by their distance, and
+containment by samples of features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.sign import DedupJob, Signed, feature_sources
+from lookalike.errors import ResultTooLargeError, Said
+from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.bands import BandedPairs, BandLayout, choose_bands
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.drawing import seconds_for_all
+from lookalike.indexes.results import Pairs, as_int64
+from lookalike.jobs.documents import DocumentTable
+from lookalike.jobs.work_folder import release
+from lookalike.shown import counted
+from lookalike.signatures import hamming
+from lookalike.signatures.minhash import VALUE_BYTES
+
+__all__ = [
+    "CHANCE",
+    "LARGEST_GROUP",
+    "LARGEST_SAMPLED_GROUP",
+    "MISSED",
+    "Candidates",
+    "NearbyRows",
+    "band_warnings",
+    "check_pair_count",
+    "crowd_warnings",
+    "distances_of_rows",
+    "least_found",
+    "may_be_drawn",
+    "most_pairs",
+    "of_crowds",
+    "promising",
+    "propose_pairs",
+    "row_distances",
+    "sample_size",
+]
+
+LARGEST_GROUP = 200
+"""Rows that share a band and are still all paired with each other."""
+
+_GOOD_CHANCE = 0.99
+"""Of proposing a pair at the threshold; a lower one is a warning."""
+
+_REMEDY = "; --exact (in Python exact=True) finds every pair"
+
+_AT_A_TIME = 1 << 16
+_KEYS_AT_A_TIME = 1 << 14
+"""Keys of bands that are read before progress is reported and memory is released."""
+
+_STANDARD_ERRORS = 5
+"""How far an estimate may be below the threshold for a pair to be compared."""
+
+
+@dataclass
+class Candidates:
+    """Counts of the candidates, which are pairs of rows of `Signed` in files."""
+
+    count: int = 0
+    proposed: int = 0
+    """Including those whose estimates are far below the threshold."""
+    warnings: list[str] = field(default_factory=list)
+
+
+Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+
+
+def propose_pairs(
+    job: DedupJob, documents: DocumentTable, signed: Signed, rank: NDArray[np.int64]
+) -> Candidates:
+    """Write the candidates to the files `left`, `right` and `distance`.
+
+    More than there is memory for are an error. `rank` is the order in which rows are kept. Where a
+    group is too large to pair all rows with each other, they are paired with the best of it.
+    """
+    found = Candidates()
+    work, check = job.work, check_pair_count(job, len(signed.too_short))
+    work.begin("pairs")
+    if job.settings.measure == "containment":
+        batches = sampled_pairs(job, documents, signed, found)
+    elif job.settings.by_bands:
+        batches = _by_bands(job, signed, rank, found)
+    else:
+        batches = _by_radius(job, signed, rank, found)
+    with (
+        work.writer("left") as left_file,
+        work.writer("right") as right_file,
+        work.writer("distance") as distance_file,
+    ):
+        for left, right, distances in batches:
+            left_file.write(left.data)
+            right_file.write(right.data)
+            distance_file.write(distances.data)
+            found.count += len(left)
+            check(found.count)
+    return found
+
+
+def check_pair_count(job: DedupJob, documents: int) -> Callable[[int], None]:
+    """Return a function that refuses more pairs than fit into memory beside the documents."""
+    most = job.most_pairs(documents)
+
+    def check(count: int) -> None:
+        if most is not None and count > most:
+            raise ResultTooLargeError(
+                f"more than {most:,} pairs of documents look alike, for which ",
+                Said("memory_limit"),
+                " leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                "de-duplicate parts one after the other, each against those before",
+            )
+
+    return check
+
+
+def distances_of_rows(
+    job: DedupJob, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Return in how many values, or bits, the signatures of pairs of rows differ."""
+    found = row_distances(job.settings, signed.signatures, left, right, job.threads)
+    release(signed.signatures)
+    return found
+
+
+def row_distances(
+    settings: DedupSettings,
+    signatures: NDArray[np.uint8],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+) -> NDArray[np.int32]:
+    """Return in how many values, or bits, signatures differ."""
+    found = np.empty(len(left), np.int32)
+    if settings.by_bands:
+        _native.equal_values_at(signatures, VALUE_BYTES, left, right, threads, found)
+        np.subtract(settings.permutations, found, out=found)
+    else:
+        for begin in range(0, len(left), _AT_A_TIME):
+            part = slice(begin, begin + _AT_A_TIME)
+            found[part] = hamming(signatures[left[part]], signatures[right[part]])
+    return found
+
+
+def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[np.bool_]:
+    """Return which distances of signatures make a pair worth comparing."""
+    if not settings.by_signatures:
+        return np.ones(len(distances), bool)
+    if not settings.by_bands:
+        return distances <= (settings.radius or 0)
+    error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
+    least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)
+    return settings.permutations - distances >= least
+
+
+def _by_bands(
+    job: DedupJob, signed: Signed, rank: NDArray[np.int64], found: Candidates
+) -> Iterator[Batch]:
+    """Yield pairs of MinHash signatures that share a band and are not clearly far apart."""
+    settings, work, progress = job.settings, job.work, job.progress
+    layout = choose_bands(settings.permutations, settings.threshold)
+    count = len(signed.positions)
+    keys = work.scratch("keys", np.uint32, (layout.bands, count))
+    pairs = BandedPairs(
+        signed.signatures,
+        VALUE_BYTES,
+        layout,
+        keys,
+        most=LARGEST_GROUP,
+        first_new=signed.first_new,
+        rank=rank,
+        threads=job.threads,
+    )
+
+    def told(share: float) -> None:
+        progress.step("propose", share / 2)
+        release(signed.signatures)
+        release(keys)
+
+    pairs.fill_keys(told)
+    bands_at_a_time = 1 + _KEYS_AT_A_TIME // max(1, count)
+    for band in range(layout.bands):
+        for left, right in pairs.of_band(band):
+            found.proposed += len(left)
+            distances = distances_of_rows(job, signed, left, right)
+            near = promising(distances, settings)
+            yield left[near], right[near], distances[near]
+        if not (band + 1) % bands_at_a_time:
+            release(keys)
+            progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
+    work.remove("keys")
+    found.warnings += band_warnings(
+        settings, layout, pairs.large_groups, pairs.rows_in_large_groups
+    )
+
+
+def band_warnings(
+    settings: DedupSettings, layout: BandLayout, large_groups: int, rows_in_large_groups: int
+) -> list[str]:
+    """Return the warnings about pairs that were proposed by bands."""
+    warnings = []
+    chance = float(layout.chance(settings.threshold))
+    if chance < _GOOD_CHANCE:
+        warnings.append(
+            f"with {settings.permutations} permutations a pair at the threshold is proposed with a "
+            f"chance of {chance:.0%} only; more permutations find more"
+        )
+    if large_groups:
+        warnings.append(
+            f"{counted(large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
+            f"{'shares' if large_groups == 1 else 'share'} a band "
+            f"of their signatures ({rows_in_large_groups:,} documents, some in several "
+            f"groups); in these each document was compared with some others, not with all{_REMEDY}"
+        )
+    return warnings
+
+
+def _by_radius(
+    job: DedupJob, signed: Signed, rank: NDArray[np.int64], found: Candidates
+) -> Iterator[Batch]:
+    """Yield pairs within the radius; see `NearbyRows`."""
+    radius = job.settings.radius or 0
+    rows = NearbyRows(
+        signed.signatures,
+        rank,
+        radius,
+        most=LARGEST_GROUP,
+        limit=job.most_pairs(len(signed.too_short)),
+        threads=job.threads,
+        device=job.device,
+    )
+    for better, worse, distances in rows.pairs(partial(job.progress.step, "propose")):
+        found.proposed += len(better)
+        left, right = np.minimum(better, worse), np.maximum(better, worse)
+        new = right >= signed.first_new
+        yield left[new], right[new], distances[new]
+    found.warnings += crowd_warnings(radius, rows.crowded)
+    if rows.drawn:
+        found.warnings.append(
+            f"{counted(len(signed.positions), 'signature')} are too many to compare each with "
+            f"each: those within {radius} bits were proposed with a chance of {CHANCE:.0%} or "
+            f"more each, the nearer the surer{_REMEDY}"
+        )
+
+
+def crowd_warnings(radius: int, crowded: int) -> list[str]:
+    """Return the warnings about pairs that were proposed by a radius."""
+    if not crowded:
+        return []
+    return [
+        f"the signatures of {crowded:,} documents are within {radius} bits of those of "
+        f"more than {LARGEST_GROUP:,} others; each of these was compared with some of them, "
+        f"not with all{_REMEDY}"
+    ]
+
+
+CHANCE, PATIENCE = 0.99, 10.0
+"""The least chance to find a pair where not all can be compared within so many seconds."""
+
+LEADERS, NEAREST = 16, 32
+"""Partners of a signature that has too many: the best by rank, and the nearest."""
+
+_ROWS_AT_A_TIME = 256
+_MATCHES_AT_A_TIME = 1 << 23
+
+
+def most_pairs(signatures: int, most: int) -> int:
+    """Return the limit of pairs above which those of crowds are left out."""
+    return min(DEFAULT_LIMIT, most * signatures)
+
+
+def may_be_drawn(signatures: int, width: int) -> bool:
+    """Return whether so many signatures of `width` bytes are compared by random bits."""
+    return seconds_for_all(signatures, width) > PATIENCE
+
+
+class NearbyRows:
+    """Pairs of signatures that differ in at most `radius` bits, with their distances.
+
+    Equal signatures are paired with the best of them by rank. If there are more than `most` pairs
+    per signature on average, or more than `limit` in all, a signature with more than `most` better
+    ones within the radius is paired with the `LEADERS` best and the `NEAREST` nearest of these.
+    So the number of pairs does not grow with the square. `crowded` counts such signatures.
+
+    If comparing all pairs would take more than about `PATIENCE` seconds of one thread, only
+    signatures that agree in some random bits are compared: each pair within the radius is found
+    with a chance of `CHANCE` at least. `drawn` says whether that was done.
+    """
+
+    def __init__(
+        self,
+        signatures: NDArray[np.uint8],
+        rank: NDArray[np.int64],
+        radius: int,
+        *,
+        most: int,
+        limit: int | None,
+        threads: int,
+        device: str = "cpu",
+    ) -> None:
+        self._signatures = signatures
+        self._rank = rank
+        self._radius = radius
+        self._most = most
+        self._limit = min(most_pairs(len(signatures), most), limit or DEFAULT_LIMIT)
+        self._threads = threads
+        self._device = device
+        self.crowded = 0
+        self.drawn = False
+
+    def pairs(self, progress: Callable[[float], None]) -> Iterator[Batch]:
+        """Yield pairs of rows, the better first; `progress` is called with the share done."""
+        by_rank = np.argsort(self._rank, kind="stable")
+        places = np.empty(len(by_rank), np.int64)
+        places[by_rank] = np.arange(len(by_rank))
+        try:
+            found = self._found(places)
+        except ResultTooLargeError:
+            for left, right, distances in self._some_pairs(by_rank, progress):
+                yield by_rank[left], by_rank[right], distances
+        else:
+            self.drawn = not found.exact
+            yield by_rank[found.left], by_rank[found.right], found.distances
+
+    def _found(self, ids: NDArray[np.int64]) -> Pairs:
+        """Return pairs of these ids: by the GPU, or by the quickest method."""
+        if self._device == "gpu":
+            from lookalike.gpu import GpuIndex
+
+            index = GpuIndex(self._signatures, ids)
+            return index.pairs(self._radius, limit=self._limit, collapse=True)
+        return pairs_of_rows(
+            self._signatures,
+            ids,
+            self._radius,
+            self._limit,
+            True,
+            self._threads,
+            recall=CHANCE if may_be_drawn(*self._signatures.shape) else None,
+        )
+
+    def _some_pairs(
+        self, by_rank: NDArray[np.int64], progress: Callable[[float], None]
+    ) -> Iterator[Batch]:
+        """Yield pairs of places in the order of ranks, left before right."""
+        rows = self._signatures[by_rank]
+        release(self._signatures)
+        equal, offsets = _native.equal_rows(rows)
+        groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        best = np.minimum.reduceat(equal, offsets[:-1]) if len(equal) else equal
+        others = equal != best[groups]
+        yield best[groups][others], equal[others], np.zeros(int(others.sum()), np.int32)
+        alone = np.ones(len(rows), bool)
+        alone[equal[others]] = False
+        kept = np.flatnonzero(alone)
+        rows = rows[kept]
+        begin, count = 0, _ROWS_AT_A_TIME
+        while begin < len(rows):
+            end = min(len(rows), begin + count)
+            limit = max(_MATCHES_AT_A_TIME, end)  # one row is never too many
+            try:
+                matches = _native.scan_within(
+                    rows[:end], None, True, rows[begin:end], self._radius, limit, self._threads
+                )
+            except _native.TooManyResults:
+                count //= 2
+                continue
+            left, right, distances = self._chosen(begin, *matches)
+            yield kept[left], kept[right], distances
+            begin, count = end, min(_ROWS_AT_A_TIME, 2 * count)
+            progress(begin / len(rows))
+
+    def _chosen(
+        self,
+        begin: int,
+        offsets: NDArray[np.int64],
+        ids: NDArray[np.int64],
+        distances: NDArray[np.int32],
+    ) -> Batch:
+        """Return the matches of rows from `begin` on that become pairs: by (distance, id)."""
+        rows = begin + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        better = as_int64(ids) < rows
+        left, right, distances = as_int64(ids)[better], rows[better], distances[better]
+        counts = np.bincount(right - begin, minlength=len(offsets) - 1)
+        wanted, crowded = of_crowds(left, right - begin, counts, counts, self._most)
+        self.crowded += crowded
+        return left[wanted], right[wanted], distances[wanted]
+
+
+def of_crowds(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    known: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    most: int,
+) -> tuple[NDArray[np.bool_], int]:
+    """Return which matches become pairs, and the number of rows that have too many.
+
+    Row r of `right`, which ascends, has `known[r]` matches here, by (distance, left), and
+    `counts[r]` in all; of more than `most`, the `LEADERS` least `left` and the `NEAREST` nearest
+    become pairs.
+    """
+    crowded = counts > most
+    by_distance = np.arange(len(left)) - np.repeat(np.cumsum(known) - known, known)
+    by_rank = np.empty(len(left), np.int64)
+    by_rank[np.lexsort((left, right))] = by_distance
+    wanted = ~crowded[right] | (by_rank < LEADERS) | (by_distance < NEAREST)
+    return wanted, int(crowded.sum())
+
+
+SAMPLE, LARGEST_SAMPLE = 64, 512
+"""Minimum and maximum number of features that are drawn of a document."""
+
+ALL_SAMPLES = 1 << 22
+"""Features that are drawn of all documents together, where the minimum allows it. Larger samples
+propose fewer pairs in vain; the smallest ones miss no more.
+"""
+
+MISSED = 0.001
+"""The largest chance of not proposing a pair at the threshold."""
+
+LARGEST_SAMPLED_GROUP = 1000
+SAMPLED_LEADERS = 64
+"""A feature of more samples than the first number is looked up only for the largest documents that
+have it; the second number says how many.
+"""
+
+_SAMPLES_AT_A_TIME = 1 << 13
+
+
+def sample_size(documents: int) -> int:
+    """Return the number of features that are drawn of each document."""
+    return max(SAMPLE, min(LARGEST_SAMPLE, ALL_SAMPLES // max(1, documents)))
+
+
+def least_found(size: int, threshold: float) -> int:
+    """Return how many features of a sample must be in the larger document.
+
+    A pair at the threshold has fewer with a chance of at most 0.1%, by the bound of Chernoff and
+    Hoeffding, which also holds for draws without replacement.
+    """
+    least = math.floor(size * threshold)
+    while least > 1 and _bound(least - 1, size, threshold) > MISSED:
+        least -= 1
+    return max(1, least)
+
+
+def _bound(found: int, size: int, threshold: float) -> float:
+    """Return an upper bound of the chance of `found` or fewer features at the threshold."""
+    if threshold >= 1:
+        return 0.0
+    share = found / size
+    divergence = (1 - share) * math.log((1 - share) / (1 - threshold))
+    if found:
+        divergence += share * math.log(share / threshold)
+    return math.exp(-size * divergence)
+
+
+def sampled_pairs(
+    job: DedupJob, documents: DocumentTable, signed: Signed, found: Candidates
+) -> Iterator[Batch]:
+    """Yield pairs of which the smaller document seems to be contained in the larger one.
+
+    Some features of each document are drawn and looked up in all larger ones; see
+    `native/pairs/samples.hpp`. Two signatures of one size say little about a short document inside
+    a long one. A sample does: each of its features is in the long document with a chance that is
+    the containment. Reads the documents twice. Memory holds about 2 KB per document, or 150 MB.
+    """
+    count = len(signed.positions)
+    size = sample_size(count)
+    samples = _native.Samples(size, LARGEST_SAMPLED_GROUP, SAMPLED_LEADERS)
+    for number, read in enumerate((samples.observe, samples.look_up)):
+        for source, share in feature_sources(job, documents, signed):
+            read(source, job.threads)
+            documents.texts.release()
+            job.progress.step("propose", (number + share) / 3)
+    needed = _needed(size, job.settings.threshold)
+    for begin in range(0, count, _SAMPLES_AT_A_TIME):
+        end = min(count, begin + _SAMPLES_AT_A_TIME)
+        some = samples.pairs(begin, end, needed, signed.first_new, job.threads)
+        left, right = np.minimum(*some), np.maximum(*some)
+        found.proposed += len(left)
+        yield left, right, distances_of_rows(job, signed, left, right)
+        job.progress.step("propose", (2 + end / count) / 3)
+    if samples.in_large_groups:
+        found.warnings.append(
+            f"{samples.in_large_groups:,} documents have features in common with more than "
+            f"{LARGEST_SAMPLED_GROUP:,} others, and were compared with the {SAMPLED_LEADERS} "
+            "largest that have them, not with all"
+        )
+
+
+def _needed(size: int, threshold: float) -> NDArray[np.uint64]:
+    """Return how many features of a sample must be found, by its size.
+
+    A smaller sample than the others is the whole document: its share is the containment itself.
+    """
+    needed: NDArray[np.uint64] = np.ceil(np.arange(size + 1) * threshold * (1 - 1e-9)).astype(
+        np.uint64
+    )
+    needed[size] = least_found(size, threshold)
+    needed[0] = 1  # a document without features is contained in none
+    return needed

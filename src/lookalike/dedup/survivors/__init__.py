@@ -1,1 +1,0 @@
-"""Who stays: clusters of pairs, and of each cluster the ones that the others go for."""

@@ -1,0 +1,350 @@
+"""Step 5, verify: the exact similarity of the documents decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.dedup.pairs import (
+    COLUMNS,
+    VerifiedPairs,
+    differing,
+    distinct,
+    in_order,
+    most_similar,
+    numbered,
+)
+from lookalike.dedup.propose import Candidates, promising, row_distances
+from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.sign import DedupJob, Signed
+from lookalike.features import similarity_pairs, unrounded
+from lookalike.jobs.documents import DocumentTable
+from lookalike.jobs.work_folder import WorkFolder, digest, release
+
+__all__ = [
+    "Comparer",
+    "Verdict",
+    "complete_pairs",
+    "earlier_verdict",
+    "exact_similarities",
+    "verify_pairs",
+]
+
+_PAIRS_AT_A_TIME = 1 << 20
+_BYTES_AT_A_TIME = 96 << 20
+"""Of text whose features are held, which take some four times as much."""
+
+_SORTED_AT_A_TIME = 1 << 22
+_COUNTED_AT_A_TIME = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The result of verification."""
+
+    accepted: VerifiedPairs
+    rejected: VerifiedPairs
+    """The most similar pairs below the threshold, at most 200."""
+    proposed: int
+    compared: int
+    warnings: list[str]
+
+
+def earlier_verdict(job: DedupJob, signed: Signed) -> Verdict | None:
+    """Return the verdict of an earlier run, if there was one."""
+    facts = job.work.facts("pairs", _key(job, signed))
+    if facts is None:
+        return None
+    job.progress.reuse("propose", "verify")
+    return _verdict(job, facts)
+
+
+def verify_pairs(
+    job: DedupJob, signed: Signed, candidates: Candidates, compare: Comparer
+) -> Verdict:
+    """Compare the documents of the candidates."""
+    compared = _compare(job, signed, compare)
+    return _complete(job, signed, candidates.proposed, compared, candidates.warnings)
+
+
+def complete_pairs(
+    job: DedupJob,
+    signed: Signed,
+    columns: Mapping[str, NDArray[Any]],
+    order: NDArray[np.int64],
+    proposed: int,
+    compared: int,
+) -> Verdict:
+    """Accept all these pairs in this order; none was rejected."""
+    for column in COLUMNS:
+        with job.work.writer(f"accepted.{column}") as file:
+            file.write(np.ascontiguousarray(columns[column][order]).data)
+    nothing = [np.empty(0, kind) for kind in COLUMNS.values()]
+    _save(job.work, "rejected", VerifiedPairs(*nothing))
+    return _complete(job, signed, proposed, compared, [])
+
+
+def _complete(
+    job: DedupJob, signed: Signed, proposed: int, compared: int, warnings: list[str]
+) -> Verdict:
+    facts = {"compared": compared, "proposed": proposed, "warnings": warnings}
+    files = [f"{name}.{column}" for name in ("accepted", "rejected") for column in COLUMNS]
+    job.work.complete("pairs", _key(job, signed), facts, files)
+    return _verdict(job, facts)
+
+
+def _key(job: DedupJob, signed: Signed) -> str:
+    settings = job.settings
+    chosen = (
+        settings.threshold,
+        settings.radius,
+        settings.verify,
+        settings.keep_rule,
+        settings.exact,
+        settings.measure,
+    )
+    return digest("pairs", signed.key, *chosen)
+
+
+def _verdict(job: DedupJob, facts: dict[str, Any]) -> Verdict:
+    accepted, rejected = (_load(job.work, name) for name in ("accepted", "rejected"))
+    return Verdict(accepted, rejected, facts["proposed"], facts["compared"], facts["warnings"])
+
+
+@dataclass(frozen=True, eq=False)
+class Comparer:
+    """Compares documents: by their signatures, then by their texts. See `decide.Compare`."""
+
+    settings: DedupSettings
+    signatures: NDArray[np.uint8]
+    positions: NDArray[np.int64]
+    """The document of each signature, ascending."""
+    documents: _native.Documents
+    lengths: NDArray[np.int64]
+    """The bytes of all documents."""
+    without_text: int = 0
+    """The number of documents without text, the first ones: their similarities are estimated."""
+    threads: int = 1
+    release: Callable[[], None] = lambda: None
+    """Called after some texts were read."""
+
+    @classmethod
+    def of(cls, job: DedupJob, documents: DocumentTable, signed: Signed) -> Comparer:
+        """Return what compares the documents of a job."""
+        texts = documents.texts
+        return cls(
+            job.settings,
+            signed.signatures,
+            signed.positions,
+            texts.documents,
+            texts.lengths,
+            documents.signatures_only,
+            job.threads,
+            texts.release,
+        )
+
+    def __call__(
+        self, left: NDArray[np.int64], right: NDArray[np.int64], *, screen: bool
+    ) -> VerifiedPairs:
+        """Return pairs with similarities; with `screen`, only those with promising signatures."""
+        distances = self.distances(left, right)
+        if screen:
+            near = promising(distances, self.settings)
+            left, right, distances = left[near], right[near], distances[near]
+        return self.similarities(left, right, distances)
+
+    def distances(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return in how many values, or bits, the signatures of pairs of documents differ."""
+        one, two = (np.searchsorted(self.positions, side) for side in (left, right))
+        found = row_distances(self.settings, self.signatures, one, two, self.threads)
+        release(self.signatures)
+        return found
+
+    def sizes(self, pairs: VerifiedPairs) -> NDArray[np.int64]:
+        """Return the number of different features of each document that has pairs, 0 for others."""
+        sizes = np.zeros(len(self.lengths), np.int64)
+        features = self.settings.feature_kind()
+        paired = distinct(np.concatenate([pairs.left, pairs.right]))
+        for begin in range(0, len(paired), _COUNTED_AT_A_TIME):
+            some = paired[begin : begin + _COUNTED_AT_A_TIME]
+            texts = self.documents.take(some)
+            sizes[some] = features.counts(texts, distinct=True, threads=self.threads)
+            self.release()
+        return sizes
+
+    def estimated(self, left: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for which pairs the similarity is estimated from signatures, by their left ones.
+
+        For all without `verify`, else for those of a document without text.
+        """
+        return left < (self.without_text if self.settings.verify else np.iinfo(np.int64).max)
+
+    def similarities(
+        self,
+        left: NDArray[np.int64],
+        right: NDArray[np.int64],
+        distance: NDArray[np.int32],
+        tell: Callable[[float], None] = lambda share: None,
+    ) -> VerifiedPairs:
+        """Return pairs with the exact similarity of their documents, or an estimate from the
+        distance of their signatures.
+        """
+        estimated = self.estimated(left)
+        exact = ~estimated
+        similarity = np.empty(len(left))
+        if estimated.any():
+            estimates = self.settings.estimate(distance[estimated])
+            similarity[estimated] = unrounded(estimates, self.settings.threshold)
+
+        def told(share: float) -> None:
+            self.release()
+            tell(share)
+
+        similarity[exact] = exact_similarities(
+            self.settings,
+            self.documents.take,
+            self.lengths,
+            left[exact],
+            right[exact],
+            threads=self.threads,
+            tell=told,
+        )
+        return VerifiedPairs(left, right, similarity, distance)
+
+
+def exact_similarities(
+    settings: DedupSettings,
+    take: Callable[[NDArray[np.int64]], _native.Documents],
+    lengths: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    *,
+    threads: int,
+    tell: Callable[[float], None] = lambda share: None,
+) -> NDArray[np.float64]:
+    """Return the exact similarities of documents, some at a time, so that memory is bounded.
+
+    `take` returns the documents at some positions, `lengths` are the bytes of all. A similarity
+    that equals the threshold, or 1, up to rounding is returned as that.
+    """
+    features = settings.feature_kind()
+    order = _reading_order(lengths, left, right)
+    left, right = left[order], right[order]
+    found = np.empty(len(left))
+    for part in _parts(lengths, left, right):
+        both = np.concatenate([left[part], right[part]])
+        positions, places = numbered(both, len(lengths))
+        half = len(places) // 2
+        found[order[part]] = similarity_pairs(
+            settings.measure,
+            take(positions),
+            places[:half],
+            places[half:],
+            features,
+            threads=threads,
+        )
+        tell(part.stop / len(left))
+    return unrounded(found, settings.threshold)
+
+
+def _compare(job: DedupJob, signed: Signed, compare: Comparer) -> int:
+    """Write the accepted pairs and the best of the others; return the number of comparisons."""
+    work = job.work
+    rows = [work.array(name, np.int64) for name in ("left", "right")]
+    distances = work.array("distance", np.int32)
+    accepted, rejected = [], []
+    for begin in range(0, max(1, len(distances)), _SORTED_AT_A_TIME):
+        part = slice(begin, begin + _SORTED_AT_A_TIME)
+        order = np.lexsort((rows[1][part], rows[0][part]))
+        order = order[differing(*(row[part][order] for row in rows))]
+        left, right = (signed.positions[row[part][order]] for row in rows)
+        distance = np.array(distances[part][order])
+        tell = partial(_tell, job, begin, len(left), len(distances))
+        some = compare.similarities(left, right, distance, tell)
+        near = some.similarity >= job.settings.threshold
+        accepted.append(some[near])
+        rejected.append(most_similar(some[~near]))
+    _save(work, "accepted", in_order(accepted))
+    _save(work, "rejected", most_similar(in_order(rejected)))
+    for name in ("left", "right", "distance"):
+        work.remove(name)
+    return len(distances)
+
+
+def _tell(job: DedupJob, begin: int, count: int, total: int, share: float) -> None:
+    job.progress.step("verify", (begin + count * share) / total)
+
+
+def _reading_order(
+    lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the order of pairs in which fewer bytes are read.
+
+    That is the given one, by left document, unless most documents are paired with many and do not
+    fit into one run. Then it is block by block: all pairs of two blocks that fit into a run.
+    """
+    as_they_come = np.arange(len(left))
+    positions, places = numbered(np.concatenate([left, right]), len(lengths))
+    ends = np.cumsum(lengths[positions])
+    if not len(left) or ends[-1] <= _BYTES_AT_A_TIME:
+        return as_they_come
+    blocks = (ends // (_BYTES_AT_A_TIME // 2))[places].reshape(2, -1)
+    by_block = np.lexsort((right, left, blocks[1], blocks[0]))
+    return min(
+        as_they_come,
+        by_block,
+        key=lambda order: _bytes_read(lengths, left[order], right[order]),
+    )
+
+
+def _bytes_read(
+    lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
+) -> int:
+    """Return the bytes of text that `_parts` reads for pairs in this order."""
+    return sum(
+        int(lengths[distinct(np.concatenate([left[part], right[part]]))].sum())
+        for part in _parts(lengths, left, right)
+    )
+
+
+def _parts(
+    lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
+) -> Iterator[slice]:
+    """Cut pairs into runs with a bounded number of pairs and bytes of text.
+
+    A document is read once per run, and counts where it comes first.
+    """
+    begin = 0
+    while begin < len(left):
+        end = min(len(left), begin + _PAIRS_AT_A_TIME)
+        both = np.stack([left[begin:end], right[begin:end]], axis=1).reshape(-1)
+        positions, places = numbered(both, len(lengths))
+        if int(lengths[positions].sum()) > _BYTES_AT_A_TIME:
+            firsts = np.empty(len(positions), np.int64)
+            firsts[places[::-1]] = np.arange(len(both))[::-1]
+            sizes = np.zeros(len(both), np.int64)
+            sizes[firsts] = lengths[positions]
+            bytes_read = np.cumsum(sizes)[1::2]
+            end = begin + max(1, int(np.searchsorted(bytes_read, _BYTES_AT_A_TIME)))
+            end = min(end, len(left))
+        yield slice(begin, end)
+        begin = end
+
+
+def _save(work: WorkFolder, name: str, pairs: VerifiedPairs) -> None:
+    for column, dtype in COLUMNS.items():
+        with work.writer(f"{name}.{column}") as file:
+            file.write(np.ascontiguousarray(getattr(pairs, column), dtype).data)
+
+
+def _load(work: WorkFolder, name: str) -> VerifiedPairs:
+    """Return saved pairs in memory: a temporary folder may go before the result does."""
+    return VerifiedPairs(
+        *(np.array(work.array(f"{name}.{column}", kind)) for column, kind in COLUMNS.items())
+    )

@@ -1,0 +1,140 @@
+"""What every step of a job is given: limits, threads, progress and the work folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar, SupportsIndex
+
+from lookalike.checks import whole_number
+from lookalike.corpora.base import MAX_DOCUMENT
+from lookalike.errors import ArgumentError, Said
+from lookalike.jobs.work_folder import WorkFolder
+
+__all__ = ["JobContext", "JobProgress", "longest_document", "memory_bytes"]
+
+_BYTES_A_DOCUMENT = 150
+_BYTES_A_PAIR = 100
+_BYTES_AT_LEAST = 600 << 20
+_BYTES_A_BYTE = 40
+"""Memory per byte of the longest document: it is copied, and its features are larger.
+
+Measured: 14 (words, MinHash) to 26 (characters, SimHash or `exact`), beside some 150 MB.
+"""
+
+
+class JobProgress:
+    """Reports the progress of each step, and adds up its seconds.
+
+    The listener gets the name of a step and the share of it that is done.
+    """
+
+    def __init__(self, listener: Callable[[str, float], None] | None = None) -> None:
+        self._listener = listener
+        self.seconds: dict[str, float] = {}
+        self.reused: list[str] = []
+        self.overlapped: list[str] = []
+
+    def step(self, name: str, share: float) -> None:
+        """Report that this share of a step is done."""
+        if self._listener is not None:
+            self._listener(name, share)
+
+    def reuse(self, *names: str) -> None:
+        """Report that an earlier run has done these steps, or a part of them."""
+        for name in names:
+            self.reused.append(name)
+            self.seconds.setdefault(name, 0.0)
+
+    def overlap(self, name: str) -> None:
+        """Report that a part of a step was done while documents were read."""
+        if name not in self.overlapped:
+            self.overlapped.append(name)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Time a step, and report its beginning and end."""
+        self.step(name, 0.0)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            passed = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + passed
+        self.step(name, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobContext:
+    """The means of a job. A job with settings of its own adds them in a subclass."""
+
+    skip_bad: bool
+    memory_limit: int | None
+    threads: int
+    progress: JobProgress
+    work: WorkFolder
+
+    smaller_job: ClassVar[str] = "or process fewer documents"
+    """What to do if the documents do not fit into memory, beside raising the limit."""
+
+    @property
+    def limits(self) -> tuple[int | None, int]:
+        """Bytes of memory and threads for reading and writing."""
+        return None if self.memory_limit is None else self.memory_limit // 2, self.threads
+
+    def check_memory(self, documents: int, expected: int = 0) -> None:
+        """Refuse more documents than fit into memory; `expected` is the estimated final count."""
+        if self.memory_limit is None or _needed(documents) <= self.memory_limit:
+            return
+        needed = _needed(max(documents, expected))
+        count = f"{documents:,} documents"
+        if expected > documents:
+            count = f"about {expected:,} documents, {documents:,} of them read,"
+        raise ArgumentError(
+            Said("memory_limit"),
+            f" is {self.memory_limit:,} bytes; {count} need about {needed:,}: raise it to that, "
+            f"{self.smaller_job}",
+        )
+
+    def most_pairs(self, documents: int) -> int | None:
+        """Return the number of pairs that fit into memory beside the documents; None: no limit."""
+        if self.memory_limit is None:
+            return None
+        return (self.memory_limit - _needed(documents)) // _BYTES_A_PAIR
+
+
+def memory_bytes(memory_limit: SupportsIndex | None) -> int | None:
+    """Return a memory limit in bytes, or raise if no job fits into it."""
+    if memory_limit is None:
+        return None
+    limit = whole_number("memory_limit", memory_limit, at_least=1)
+    if limit < _BYTES_AT_LEAST:
+        raise ArgumentError(
+            Said("memory_limit"),
+            f" is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least",
+        )
+    return limit
+
+
+def longest_document(given: SupportsIndex | None, limit: int | None) -> int | None:
+    """Return the maximum bytes of a document, so that it can be processed within the limit."""
+    if given is not None:
+        given = whole_number("max_document", given, at_least=1)
+    if limit is None:
+        return given
+    most = limit // _BYTES_A_BYTE
+    if given is not None and given > most:
+        raise ArgumentError(
+            Said("max_document"),
+            f" is {given:,} bytes; within ",
+            Said("memory_limit"),
+            f" of {limit:,}, a document may have {most:,}: raise the limit to "
+            f"{given * _BYTES_A_BYTE:,}, or allow shorter documents only",
+        )
+    return min(most, MAX_DOCUMENT) if given is None else given
+
+
+def _needed(documents: int) -> int:
+    return _BYTES_AT_LEAST + documents * _BYTES_A_DOCUMENT

@@ -1,0 +1,406 @@
+"""Read the documents of a corpus: texts and ids on disk, and signatures on an idle core."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.corpora import Corpus, Problems
+from lookalike.corpora.base import compute, pa
+from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
+from lookalike.errors import ArgumentError, CorruptIndexError, DocumentError
+from lookalike.jobs.context import JobContext
+from lookalike.jobs.work_folder import WorkFolder, digest, naming, release
+from lookalike.pages.marks import without_marks
+from lookalike.signatures.signer import DocumentSigner
+from lookalike.storage.strings import StringWriter
+
+__all__ = [
+    "DocumentTable",
+    "EarlySignatures",
+    "OldSignatures",
+    "Source",
+    "StringsOnDisk",
+    "TextWriter",
+    "early_signatures",
+    "read_documents",
+]
+
+_EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
+"""Maximum ratio of a corpus to its compressed files, and the size that is always accepted."""
+
+_MOST_BYTES, _SHARE = 64 << 20, 128
+"""Limit of early signatures, and of texts that wait for them; its share of a memory limit."""
+
+
+class TextWriter(StringWriter):
+    """Appends Arrow strings to two files of a work folder."""
+
+    @classmethod
+    @contextmanager
+    def open(cls, work: WorkFolder, name: str) -> Iterator[TextWriter]:
+        """Create the two files of this name."""
+        with ExitStack() as files:
+            data = files.enter_context(work.writer(f"{name}.bytes"))
+            ends = files.enter_context(work.writer(f"{name}.ends"))
+            yield cls(data, ends)
+
+
+class StringsOnDisk:
+    """Memory-mapped strings that `TextWriter` wrote: all bytes in one file, all ends in another."""
+
+    def __init__(self, work: WorkFolder, name: str) -> None:
+        self._data: NDArray[np.uint8] = work.array(f"{name}.bytes", np.uint8)
+        ends: NDArray[np.int64] = work.array(f"{name}.ends", np.int64)
+        self.offsets = np.concatenate([np.zeros(1, np.int64), ends])
+        if (np.diff(self.offsets) < 0).any() or self.offsets[-1] != len(self._data):
+            raise CorruptIndexError(
+                f"{work.path(name)}.ends does not fit {work.path(name)}.bytes; one of them is "
+                "damaged: remove them"
+            )
+        self._documents: _native.Documents | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, position: int) -> str:
+        return self._data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+
+    def size(self, position: int) -> int:
+        """Return the length of one string in bytes."""
+        return int(self.offsets[position + 1] - self.offsets[position])
+
+    def equal(self, one: int, two: int) -> bool:
+        """Return whether two strings are equal byte for byte."""
+        a, b = (self._data[self.offsets[at] : self.offsets[at + 1]] for at in (one, two))
+        return np.array_equal(a, b)
+
+    def beginning(self, position: int, most: int) -> str:
+        """Return at most `most` bytes of one string, without a cut character or link marks."""
+        begin, end = self.offsets[position], self.offsets[position + 1]
+        data = self._data[begin : min(end, begin + most)].tobytes()
+        return without_marks(data.decode(errors="ignore"))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each string in bytes."""
+        return np.diff(self.offsets)
+
+    @property
+    def documents(self) -> _native.Documents:
+        """All strings, in the form that the core reads."""
+        if self._documents is None:
+            buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
+            strings = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+            stream = pa.chunked_array([strings]).__arrow_c_stream__()
+            self._documents = _native.Documents.from_arrow(stream)
+        return self._documents
+
+    def release(self) -> None:
+        """Drop the text from memory; reading it again loads it."""
+        release(self._data)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus to read."""
+
+    corpus: Corpus
+    columns: Columns
+    identity: list[Any] | None
+    """Its state when the job began; see `Corpus.identity`."""
+
+
+@dataclass(frozen=True)
+class OldSignatures:
+    """Documents of an old corpus that are known only by their signatures."""
+
+    signatures: NDArray[np.uint8]
+    ids: Sequence[str] | None
+    identity: list[Any]
+    """Changes when the file of the signatures does."""
+
+    def __len__(self) -> int:
+        return len(self.signatures)
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentTable:
+    """The documents that were read. The first `old` ones are those of an old corpus."""
+
+    texts: StringsOnDisk
+    ids: StringsOnDisk | None
+    old_ids: Sequence[str] | StringsOnDisk | None
+    old: int
+    order: NDArray[np.int64] | None
+    """Dense ranks of all documents by a column, from 1; -1 without a value."""
+    key: str
+    signatures_only: int
+    """The number of documents without text: the first ones."""
+    bad: int
+    binary: int
+    examples: list[str]
+    left_out: dict[str, int]
+    """Counts of filtered documents and unreadable pages, by kind."""
+    files_left_out: list[str]
+    """Files of a folder that were left out, each with the reason."""
+    notices: list[str]
+    """Warnings about how files were read."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def id_of(self, position: int) -> str | int:
+        """Return the id of a document, or its row in its own corpus if it has none."""
+        ids, row = (
+            (self.old_ids, position) if position < self.old else (self.ids, position - self.old)
+        )
+        return row if ids is None else ids[row]
+
+
+class EarlySignatures:
+    """Signatures of the first documents, made while later ones are read."""
+
+    def __init__(
+        self,
+        signer: DocumentSigner,
+        row_bytes: int,
+        threads: int,
+        room: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self._signer = signer
+        self._row_bytes = row_bytes
+        self._threads = threads
+        self._room = room
+        self._pool = pool
+        self._made: deque[Future[NDArray[np.uint8]]] = deque()
+        self._waiting = self._bytes = 0
+
+    def add(self, texts: Any) -> None:
+        """Sign an Arrow array of texts in the background; none once they are too many."""
+        self._waiting += texts.nbytes
+        self._bytes += len(texts) * self._row_bytes
+        if self._waiting > self._room or self._bytes > self._room:
+            self._room = 0
+        else:
+            self._made.append(self._pool.submit(self._sign, texts))
+
+    def taken(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the signatures in the order of the documents, each once."""
+        while self._made:
+            yield self._made.popleft().result()
+
+    def _sign(self, texts: Any) -> NDArray[np.uint8]:
+        filled = texts.fill_null("") if texts.null_count else texts
+        stream = pa.chunked_array([filled]).__arrow_c_stream__()
+        documents = _native.Documents.from_arrow(stream)
+        signatures = self._signer.sign(documents, threads=self._threads)
+        self._waiting -= texts.nbytes
+        return signatures
+
+
+@contextmanager
+def early_signatures(
+    job: JobContext, signer: DocumentSigner, row_bytes: int
+) -> Iterator[EarlySignatures | None]:
+    """Yield what signs documents while others are read; None if no core is idle.
+
+    `row_bytes` is the size of a signature. The signer must work without Python: else it would slow
+    down the reading.
+    """
+    if job.threads < 2:
+        yield None
+        return
+    room = _MOST_BYTES
+    if job.memory_limit is not None:
+        room = min(room, job.memory_limit // _SHARE)
+    pool = ThreadPoolExecutor(1)
+    try:
+        yield EarlySignatures(signer, row_bytes, job.threads, room, pool)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def read_documents(
+    job: JobContext,
+    source: Source,
+    old: Source | OldSignatures | None,
+    early: EarlySignatures | None,
+) -> DocumentTable:
+    """Read an old corpus, if there is one, and the corpus of the job.
+
+    Documents known only by their signatures come first, with empty texts. Too many documents for
+    the memory limit are refused as soon as that is known. `early` gets all texts.
+    """
+    work = job.work
+    signatures = old if isinstance(old, OldSignatures) else None
+    without_text = 0 if signatures is None else len(signatures)
+    sources = [*([old] if isinstance(old, Source) else []), source]
+    described = [
+        [
+            *(one.identity, one.corpus.format, vars(one.columns), one.corpus.max_document),
+            *([] if one.corpus.described is None else [one.corpus.described]),
+        ]
+        for one in sources
+    ]
+    repeatable = all(one.identity is not None for one in sources)
+    known = None if signatures is None else signatures.identity
+    key = digest("read", described, known, job.skip_bad)
+    facts = work.facts("read", key) if repeatable else None
+    if facts is not None:
+        job.progress.reuse("read")
+    else:
+        work.begin("read")
+        facts = _read_all(job, sources, without_text, early)
+        names = ["texts", *(f"ids{at}" for at, one in enumerate(sources) if one.columns.id)]
+        made = [f"{name}.{part}" for name in names for part in ("bytes", "ends")]
+        ordered = ["order.arrow"] if source.columns.order and facts["counts"][-1] else []
+        work.complete("read", key, facts, [*made, *ordered])
+    job.check_memory(sum(facts["counts"]) + without_text)
+    last = len(sources) - 1
+    count = sum(facts["counts"][:last]) if signatures is None else len(signatures)
+    old_ids: Sequence[str] | StringsOnDisk | None = None
+    if signatures is not None:
+        old_ids = signatures.ids
+    elif last and sources[0].columns.id:
+        old_ids = StringsOnDisk(work, "ids0")
+    return DocumentTable(
+        texts=StringsOnDisk(work, "texts"),
+        ids=StringsOnDisk(work, f"ids{last}") if source.columns.id else None,
+        old_ids=old_ids,
+        old=count,
+        order=_ranks(work, count, facts["counts"][last]) if source.columns.order else None,
+        key=key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
+        signatures_only=without_text,
+        bad=facts["bad"],
+        binary=facts["binary"],
+        examples=facts["examples"],
+        left_out=facts.get("left_out", {}),
+        files_left_out=facts.get("files", []),
+        notices=facts.get("notices", []),
+    )
+
+
+def _read_all(
+    job: JobContext, sources: Sequence[Source], without_text: int, early: EarlySignatures | None
+) -> dict[str, Any]:
+    """Write `without_text` empty texts, then all texts and ids; return facts about them."""
+    problems = Problems(job.skip_bad)
+    counts = []
+    with ExitStack() as files:
+        texts = files.enter_context(TextWriter.open(job.work, "texts"))
+        texts.append_empty(without_text)
+        for number, source in enumerate(sources):
+            begin = texts.count
+            ids = None
+            if source.columns.id:
+                ids = files.enter_context(TextWriter.open(job.work, f"ids{number}"))
+            _read(job, source, texts, ids, early, problems)
+            source.corpus.check_identity(source.identity)
+            counts.append(texts.count - begin)
+    pa.default_memory_pool().release_unused()  # batches are gone: later steps get their memory
+    return {
+        "counts": counts,
+        "bad": problems.bad,
+        "binary": problems.binary,
+        "examples": problems.examples,
+        "left_out": problems.left_out,
+        "files": problems.files,
+        "notices": problems.notices(),
+    }
+
+
+def _read(
+    job: JobContext,
+    source: Source,
+    texts: TextWriter,
+    ids: TextWriter | None,
+    early: EarlySignatures | None,
+    problems: Problems,
+) -> None:
+    """Append the documents of one corpus."""
+    corpus, columns = source.corpus, source.columns
+    row = 0
+    order: list[Any] = []
+    for batch in corpus.read(columns.names, problems):
+        # Here `done` is that of the batches before.
+        job.check_memory(texts.count, texts.count - row + round(row / (corpus.done or 1.0)))
+        strings = text_strings(batch.column(0), columns.text, corpus)
+        if early is not None:
+            early.add(strings)
+        texts.append(strings)
+        if ids is not None:
+            ids.append(id_strings(batch.column(1), row))
+        if columns.order:
+            order.append(_comparable(batch.column(len(columns.names) - 1)))
+        row += len(batch)
+        _check_expansion(corpus, texts.size)
+        job.progress.step("read", corpus.done)
+    if columns.order and order:
+        table = pa.table({"order": pa.chunked_array(order)})
+        with (
+            job.work.writer("order.arrow") as file,
+            pa.ipc.new_file(file, table.schema) as writer,
+        ):
+            writer.write_table(table)
+
+
+def _check_expansion(corpus: Corpus, size: int) -> None:
+    """Refuse compressed files that were made to fill the disk."""
+    packed = sum(file.stat().st_size for file in corpus.files) if size > _EXPANDED_BYTES else size
+    if corpus.files and size > _EXPANSION * packed:
+        raise DocumentError(
+            f"{corpus.name} has {packed:,} bytes and expands to more than {size:,}; expected no "
+            f"more than {_EXPANSION:,} times as many, above {_EXPANDED_BYTES:,}. If it is "
+            "meant, write it anew without compression"
+        )
+
+
+def _comparable(column: Any) -> Any:
+    """Return a column in a type that Arrow can rank."""
+    column = undictionaried(column)
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_floating(column.type):  # NaN is not a value
+        return compute.if_else(compute.is_nan(column), None, column)
+    return column
+
+
+def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
+    """Return the dense ranks of a column, from 1; -1 for old documents and missing values.
+
+    Text is ranked as numbers if every value is one.
+    """
+    ranks = np.full(old + count, -1, np.int64)
+    if count == 0:
+        return ranks
+    path = work.path("order.arrow")
+    with naming(path, "read"), pa.memory_map(str(path)) as file:
+        values = pa.ipc.open_file(file).read_all()["order"]
+        if values.null_count == count:  # of any type, or of none
+            return ranks
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            for kind in (pa.int64(), pa.float64()):
+                try:
+                    values = values.cast(kind)
+                    break
+                except pa.ArrowInvalid:
+                    pass
+        try:
+            dense = compute.rank(values, tiebreaker="dense")
+        except pa.ArrowNotImplementedError as error:
+            raise ArgumentError(
+                f"the column to keep by is of type {values.type}, which has no order"
+            ) from error
+        ranks[old:] = dense.to_numpy()
+        ranks[old:][values.is_null().to_numpy()] = -1
+    return ranks

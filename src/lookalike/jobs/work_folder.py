@@ -1,0 +1,352 @@
+"""The work folder of a job: the files of finished steps, so that no step runs twice.
+
+A step writes its files and syncs them, then it writes a stamp, `STEP.json`. The stamp holds the key
+of the step, facts about the files, their lengths and checksums, and a checksum of itself. A step is
+skipped if its stamp has the same key and its files match. A key contains the keys of the steps
+before it. Everything else in the folder, such as leftovers of an interrupted run, is written anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.errors import CorruptIndexError, FileError, LookalikeError
+from lookalike.storage import checksums, whole_file
+from lookalike.storage.files import temporary_folder
+
+__all__ = [
+    "GrowingFiles",
+    "WorkFolder",
+    "digest",
+    "growing_files",
+    "naming",
+    "release",
+    "sealed_stamp",
+]
+
+_STAMP_VERSION = 2
+_ZEROS = 1 << 20
+_SECONDS = 5.0
+"""Work that a kill or a power failure may lose; syncing more often costs time."""
+
+_AT_A_TIME = 1 << 24
+_PREFIX = "lookalike-job-"
+_TEMPORARY = "lookalike-"
+"""Prefix of all temporary folders, such as the one for standard input."""
+
+
+class WorkFolder:
+    """A folder of arrays and stamps, temporary if `folder` is None. One job at a time locks it."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.temporary = folder is None
+        """Whether it is removed when the job ends, so that no later run can use it."""
+        self._left = ExitStack()
+        try:
+            if folder is None:
+                folder = self._left.enter_context(temporary_folder(_PREFIX))
+            folder.mkdir(parents=True, exist_ok=True)
+            if not self.temporary:
+                _refuse_other_files(folder)
+            self._lock = open(folder / "lock", "ab")  # noqa: SIM115  # held until closed
+        except OSError as error:
+            raise FileError(f"{folder}: cannot work here: {error.strerror}") from error
+        self.folder = folder
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise FileError(
+                f"{folder}: another job is working here; wait for it, or give another folder"
+            ) from None
+
+    def close(self) -> None:
+        """Unlock the folder; remove it if it is temporary."""
+        self._lock.close()
+        self._left.close()
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file."""
+        return self.folder / name
+
+    def facts(self, step: str, key: str) -> dict[str, Any] | None:
+        """Return the facts of a completed step with this key, or None if it has to run."""
+        stamp = self.read_stamp(step, key)
+        if stamp is None:
+            return None
+        try:
+            for name, fingerprint in stamp["files"].items():
+                if self._fingerprint(name) != fingerprint:
+                    return None
+        except OSError:
+            return None
+        facts: dict[str, Any] = stamp["facts"]
+        return facts
+
+    def begin(self, step: str) -> None:
+        """Remove the stamp of a step."""
+        self.remove(f"{step}.json")
+
+    def complete(
+        self, step: str, key: str, facts: dict[str, Any], files: Sequence[str] = ()
+    ) -> None:
+        """Sync the files of a finished step and write its stamp."""
+        if self.temporary:  # no later run reads the stamp
+            return
+        fingerprints = {}
+        for name in files:
+            with naming(self.path(name), "written"):
+                self._sync(name)
+                fingerprints[name] = self._fingerprint(name)
+        self.stamp(step, key, facts, fingerprints)
+
+    def stamp(
+        self, step: str, key: str, facts: dict[str, Any], files: dict[str, list[int]]
+    ) -> None:
+        """Write a stamp with the length and checksum of each file."""
+        stamp = {"version": _STAMP_VERSION, "key": key, "facts": facts, "files": files}
+        with whole_file(self.path(f"{step}.json")) as temporary:
+            temporary.write_text(json.dumps({"stamp": stamp, "checksum": digest(stamp)}))
+
+    def read_stamp(self, step: str, key: str) -> dict[str, Any] | None:
+        """Return an intact stamp with this key; its files are not checked."""
+        stamp = sealed_stamp(self.path(f"{step}.json"))
+        if not isinstance(stamp, dict) or stamp.get("version") != _STAMP_VERSION:
+            return None
+        return stamp if stamp.get("key") == key else None
+
+    def _fingerprint(self, name: str) -> list[int]:
+        """Return the length and checksum of a file."""
+        with open(self.path(name), "rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            if not length:
+                return [0, _native.Xxh64().value()]
+            with mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ) as mapping:
+                return [length, *checksums(mapping, [(0, length)])]
+
+    def _sync(self, name: str) -> None:
+        with open(self.path(name), "rb") as file:
+            os.fsync(file.fileno())
+
+    @contextmanager
+    def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:
+        """Open a file to append to, cut to its first `keep_bytes`; a full disk is a `FileError`.
+
+        With `keep_bytes=0` the file is replaced: results may still have the old one mapped.
+        """
+        path = self.path(name)
+        try:
+            if not keep_bytes:
+                path.unlink(missing_ok=True)
+            with open(path, "ab") as file:
+                file.truncate(keep_bytes)
+                file.seek(0, os.SEEK_END)
+                yield file
+        except OSError as error:
+            raise FileError(
+                f"{path} cannot be written: {error.strerror}; free some space or work in another "
+                "folder: what has been done stays, and the job goes on from there"
+            ) from error
+
+    def array(self, name: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
+        """Return a file as a memory-mapped array, of rows of `columns` values if given."""
+        path = self.path(name)
+        with naming(path, "read"):
+            length = path.stat().st_size
+        row = np.dtype(dtype).itemsize * (columns or 1)
+        if length % row:
+            raise CorruptIndexError(
+                f"{path} has {length} bytes, no multiple of {row}; it is damaged: remove it"
+            )
+        shape = (length // row,) if columns is None else (length // row, columns)
+        if length == 0:
+            return np.empty(shape, dtype)
+        with naming(path, "read"):
+            return np.memmap(path, dtype, "r", shape=shape)
+
+    def scratch(self, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return a writable array on disk."""
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        with naming(self.path(name), "written"):
+            with open(self.path(name), "wb") as file:
+                # Allocated now: running out of disk later would be a crash, not an error.
+                _allocate(file, int(np.prod(shape)) * np.dtype(dtype).itemsize)
+            return np.memmap(self.path(name), dtype, "r+", shape=shape)
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it exists."""
+        with naming(self.path(name), "removed"):
+            self.path(name).unlink(missing_ok=True)
+
+
+class GrowingFiles:
+    """Files that are appended to together, and the lengths up to which they are consistent."""
+
+    def __init__(self, work: WorkFolder, step: str, key: str, facts: dict[str, Any] | None) -> None:
+        self.facts = facts
+        """The facts marked last before an interruption; None if the files are new."""
+        self._work, self._step, self._key = work, step, key
+        self._files: dict[str, BinaryIO] = {}
+        self._lengths: dict[str, int] = {}
+        self._checksums: dict[str, _native.Xxh64] = {}
+        self._marked: tuple[dict[str, Any], dict[str, list[int]]] | None = None
+        self._stamped = time.monotonic()
+
+    def use(self, name: str, file: BinaryIO, length: int, checksum: _native.Xxh64) -> None:
+        """Add an open file with its current length and checksum."""
+        self._files[name], self._lengths[name], self._checksums[name] = file, length, checksum
+
+    def write(self, name: str, array: NDArray[Any]) -> None:
+        """Append an array to a file."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._files[name].write(data.data)
+        self._checksums[name].add(data)
+        self._lengths[name] += len(data)
+
+    def mark(self, facts: dict[str, Any]) -> None:
+        """Mark the files as consistent: an interrupted step continues from here."""
+        for file in self._files.values():
+            file.flush()
+        fingerprints = {
+            name: [length, self._checksums[name].value()] for name, length in self._lengths.items()
+        }
+        self._marked = facts, fingerprints
+        if time.monotonic() - self._stamped > _SECONDS:
+            self.stamp()
+
+    def stamp(self) -> None:
+        """Sync the files, then write the stamp of the last mark."""
+        if self._marked is not None and not self._work.temporary:
+            for file in self._files.values():
+                os.fsync(file.fileno())
+            self._work.stamp(self._step, self._key, *self._marked)
+        self._stamped = time.monotonic()
+
+
+@contextmanager
+def growing_files(
+    work: WorkFolder, step: str, key: str, names: Sequence[str]
+) -> Iterator[GrowingFiles]:
+    """Open files to append to: continued up to a stamp with this key, or new ones.
+
+    Marks are written to the stamp every few seconds, and when an error interrupts the step.
+    """
+    kept: dict[str, tuple[int, _native.Xxh64]] = {}
+    facts = None
+    stamp = work.read_stamp(step, key)
+    if stamp is not None and set(stamp["files"]) == set(names):
+        for name, (length, checksum) in stamp["files"].items():
+            found = _checksum_of_beginning(work, name, length)
+            if found is None or found.value() != checksum:
+                break
+            kept[name] = length, found
+        else:
+            facts = stamp["facts"]
+    if facts is None:
+        kept.clear()
+        work.begin(step)
+    growing = GrowingFiles(work, step, key, facts)
+    with ExitStack() as files:
+        for name in names:
+            length, checksum = kept.get(name, (0, _native.Xxh64()))
+            file = files.enter_context(work.writer(name, keep_bytes=length))
+            growing.use(name, file, length, checksum)
+        try:
+            yield growing
+        except BaseException:
+            with contextlib.suppress(OSError, LookalikeError):  # the disk may be what failed
+                growing.stamp()
+            raise
+
+
+def _checksum_of_beginning(work: WorkFolder, name: str, length: int) -> _native.Xxh64 | None:
+    """Return the running checksum of the first `length` bytes; None if the file is shorter."""
+    found = _native.Xxh64()
+    try:
+        with open(work.path(name), "rb") as file:
+            while length:
+                data = file.read(min(length, _AT_A_TIME))
+                if not data:
+                    return None
+                found.add(np.frombuffer(data, np.uint8))
+                length -= len(data)
+    except OSError:
+        return None
+    return found
+
+
+def _allocate(file: BinaryIO, size: int) -> None:
+    """Reserve disk space for a new file; where the system call is missing, write zeros."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    zeros = bytes(min(size, _ZEROS))
+    for begin in range(0, size, _ZEROS):
+        file.write(zeros[: size - begin])
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Raise if a folder has files but no job has worked in it: a job might overwrite them."""
+    names = {one.name for one in folder.iterdir() if not one.name.startswith(_TEMPORARY)}
+    if not names:
+        return
+    lock = folder / "lock"
+    if lock.is_file() and not lock.is_symlink() and not lock.stat().st_size:
+        return
+    for name in names:
+        if name.endswith(".json") and sealed_stamp(folder / name) is not None:
+            return
+    raise FileError(
+        f"{folder} has files that no job has made, such as {min(names)!r}; a job would replace "
+        "some of them: give a new or an empty folder"
+    )
+
+
+def sealed_stamp(path: Path) -> dict[str, Any] | None:
+    """Return the stamp in a file, or None if it is missing or damaged."""
+    try:
+        sealed = json.loads(path.read_text())
+        stamp: dict[str, Any] = sealed["stamp"]
+        return stamp if sealed["checksum"] == digest(stamp) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+@contextmanager
+def naming(path: Path, what: str) -> Iterator[None]:
+    """Turn an `OSError` into a `FileError` that names the file and the failed operation."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{path} cannot be {what}: {error.strerror or error}") from error
+
+
+def release(array: NDArray[Any]) -> None:
+    """Drop the pages of a mapped array from memory; reading it again loads them."""
+    while array is not None:
+        mapping = getattr(array, "_mmap", None)
+        if isinstance(mapping, mmap.mmap):
+            with contextlib.suppress(ValueError, OSError):
+                mapping.madvise(mmap.MADV_DONTNEED)
+            return
+        array = getattr(array, "base", None)  # type: ignore[assignment]
+
+
+def digest(*parts: Any) -> str:
+    """Return a hash of plain values, for keys of steps."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

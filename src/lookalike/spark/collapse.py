@@ -1,0 +1,329 @@
+"""Step 2, collapse, on Spark: which texts have come before, and what are they copies of?
+
+Fingerprints meet by a shuffle. A partition sends one of several equal ones, so that a text that
+half of the corpus has is no more work than another. Its other documents are sent elsewhere, with
+the first of the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora.base import pa
+from lookalike.spark.packed import (
+    PACKED,
+    Batches,
+    as_columns,
+    fixed_binary,
+    gathered,
+    map_arrow,
+    packed,
+    packed_row,
+    shuffled,
+)
+from lookalike.spark.positions import PositionSet, packed_positions, told_rows
+from lookalike.spark.signing import FINGERPRINT, Chunk, chunks
+from lookalike.spark.work import SparkWork
+
+__all__ = [
+    "COPIES",
+    "EQUALS",
+    "FACTS",
+    "Collapsed",
+    "collapse",
+    "equal_rows",
+    "every_pair",
+    "meet_equals",
+    "merged_entries",
+    "send_fingerprints",
+    "told_equals",
+]
+
+EQUALS = np.dtype(
+    [
+        ("high", "<u8"),
+        ("low", "<u8"),
+        ("first", "<i8"),
+        ("second", "<i8"),
+        ("value", "<i8"),
+        ("best", "<i8"),
+        ("best_value", "<i8"),
+        ("count", "<i8"),
+    ]
+)
+"""Of equal texts: the first two positions (-1: no second), the one that stays before others, and
+how many there are.
+"""
+
+COPIES = np.dtype([("position", "<i8"), ("first", "<i8")])
+
+FACTS = np.dtype([("texts", "<i8"), ("copies", "<i8"), ("largest", "<i8"), ("moved", "<i8")])
+"""Texts that there are copies of, copies, the most documents that have one text, and how many
+firsts of partitions are copies themselves.
+"""
+
+ENTRY, COPY, COPY_HERE, FACT, COPY_SET, FIRST_SET = range(6)
+"""Rows: entries; copies; copies within a partition, with its first; how many there are of each, and
+their positions.
+"""
+
+_EQUALS = ", ".join(f"{name} long" for name in EQUALS.names or ())
+_DOCUMENTS_A_TASK = 2_000_000
+_COPIES = "position long, first long"
+
+
+@dataclass(frozen=True, eq=False)
+class Collapsed:
+    """Texts that several documents have, and these documents."""
+
+    work: SparkWork
+    met: Any
+    texts: int
+    count: int
+    """Of copies: all documents with one of these texts but its first."""
+    largest: int
+    """The most documents that have one text."""
+    moved: int
+    """Copies that are the first in their partition."""
+    copies: PositionSet
+    firsts: PositionSet
+
+    @classmethod
+    def of(
+        cls, work: SparkWork, met: Any, told: dict[int, list[bytes]], documents: int
+    ) -> Collapsed:
+        """Return packed rows, of which some have told this."""
+        facts = np.frombuffer(b"".join(told.get(FACT, [])), FACTS)
+        sums = {name: int(facts[name].sum()) for name in ("texts", "copies", "moved")}
+        copies, firsts = (
+            PositionSet.of(told.get(kind, []), documents) for kind in (COPY_SET, FIRST_SET)
+        )
+        largest = int(facts["largest"].max(initial=0))
+        return cls(work, met, sums["texts"], sums["copies"], largest, sums["moved"], copies, firsts)
+
+    @cached_property
+    def originals(self) -> Any:
+        """The texts, as rows; see `EQUALS`."""
+        return map_arrow(self.met.where(f"kind = {ENTRY}"), as_columns(EQUALS, ENTRY), _EQUALS)
+
+    @cached_property
+    def copy_rows(self) -> Any:
+        """The copies, as rows: `position` and `first`, the first with the same text."""
+        from pyspark.sql import functions as sql
+
+        here, there = (
+            map_arrow(self.met.where(f"kind = {kind}"), as_columns(COPIES, kind), _COPIES)
+            for kind in (COPY_HERE, COPY)
+        )
+        if not self.moved:
+            return here
+        if self.moved == self.count:
+            return there
+        again = there.select(sql.col("position").alias("known"), sql.col("first").alias("least"))
+        resolved = here.join(again, here["first"] == again["known"], "left").select(
+            "position", sql.coalesce("least", "first").alias("first")
+        )
+        return self.work.keep(resolved.union(there))
+
+    @property
+    def members(self) -> Any:
+        """All documents of texts that have copies: `first`, and `position`."""
+        from pyspark.sql import functions as sql
+
+        firsts = self.originals.select("first", sql.col("first").alias("position"))
+        return firsts.union(self.copy_rows.select("first", "position"))
+
+    def entries(self, needed: Any) -> Any:
+        """Return `position, data`: what there is to know of those of the needed documents that
+        have copies.
+        """
+        rows = self.met.where(f"kind = {ENTRY}")
+        return map_arrow(rows, equal_rows(needed), "position long, data binary")
+
+
+def every_pair(pairs: Any, members: Any) -> Any:
+    """Return pairs of texts as pairs of documents: each copy of the one with each of the other, and
+    the copies of each text, `members`, with each other.
+    """
+    from pyspark.sql import functions as sql
+
+    spread = pairs
+    for side in ("left", "right"):
+        copies = members.select(sql.col("first").alias(side), sql.col("position").alias("copy"))
+        spread = spread.join(copies, side, "left")
+        spread = spread.withColumn(side, sql.coalesce("copy", side)).drop("copy")
+    spread = spread.select(
+        sql.least("left", "right").alias("left"),
+        sql.greatest("left", "right").alias("right"),
+        "similarity",
+        "distance",
+    )
+    one = members.select("first", sql.col("position").alias("left"))
+    two = members.select("first", sql.col("position").alias("right"))
+    same = one.join(two, "first").where("left < right")
+    return spread.union(
+        same.select(
+            "left",
+            "right",
+            sql.lit(1.0).alias("similarity"),
+            sql.lit(0).alias("distance"),
+        )
+    )
+
+
+def count_every_pair(pairs: Any, members: Any, old: int) -> int:
+    """Return how many pairs `every_pair` returns that are not of two old documents.
+
+    It counts by the sizes of groups: a million copies are 5 * 10**11 pairs, and one row here.
+    """
+    from pyspark.sql import functions as sql
+
+    sizes = members.groupBy("first").agg(
+        sql.count("*").alias("all"),
+        sql.sum(sql.when(sql.col("position") < old, 1).otherwise(0)).alias("olds"),
+    )
+    inside = sizes.selectExpr("sum(all * (all - 1) div 2 - olds * (olds - 1) div 2) as pairs")
+    met = pairs.select("left", "right")
+    for side in ("left", "right"):
+        named = sizes.toDF(side, f"{side}_all", f"{side}_olds")
+        met = met.join(named, side, "left").withColumns(
+            {
+                f"{side}_all": sql.coalesce(f"{side}_all", sql.lit(1)),
+                f"{side}_olds": sql.coalesce(
+                    f"{side}_olds", sql.when(sql.col(side) < old, 1).otherwise(0)
+                ),
+            }
+        )
+    between = met.selectExpr("sum(left_all * right_all - left_olds * right_olds) as pairs")
+    return sum(int(row["pairs"] or 0) for row in inside.union(between).collect())
+
+
+def collapse(work: SparkWork, table: Any, numbering: Any, rule: str, documents: int) -> Collapsed:
+    """Return equal texts of a table of signatures; those too short to be compared are not told."""
+    buckets = max(work.cores, -(-documents // _DOCUMENTS_A_TASK))
+    names = ("file", "start", "partition", "row", "count", "fingerprints", "values", "enough")
+    sent = map_arrow(table.select(*names), send_fingerprints(numbering, rule, buckets), PACKED)
+    met = work.keep(map_arrow(shuffled(sent, buckets), meet_equals, PACKED))
+    told = told_rows(met.where(f"kind in ({FACT}, {COPY_SET}, {FIRST_SET})"), documents)
+    return Collapsed.of(work, met, told, documents)
+
+
+def send_fingerprints(
+    numbering: Any, rule: str, buckets: int
+) -> Callable[[Batches], Iterator[Any]]:
+    """Return what sends fingerprints to where equal ones meet; those of documents that are too
+    short to be compared stay where they are.
+
+    Copies within the partition are told of at once, with the first of the partition.
+    """
+
+    def send(batches: Batches) -> Iterator[Any]:
+        entries, copies = merged_entries(chunks(batches, numbering.value, rule))
+        yield from packed(copies, copies["first"] % buckets, COPY_HERE)
+        yield from packed(entries, (entries["high"] % buckets).astype(np.int64), ENTRY)
+
+    return send
+
+
+def merged_entries(documents: Iterable[Chunk]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return an entry for each different text, and the copies, of all that are long enough."""
+    parts = [np.empty(0, EQUALS)]
+    for chunk in documents:
+        entries = np.empty(len(chunk.positions), EQUALS)
+        prints = chunk.array("fingerprints", FINGERPRINT)
+        entries["high"], entries["low"] = prints["high"], prints["low"]
+        entries["first"] = entries["best"] = chunk.positions
+        entries["second"], entries["count"] = -1, 1
+        entries["value"] = entries["best_value"] = chunk.values
+        parts.append(entries[chunk.compared(None)])
+    return _merged(np.concatenate(parts))
+
+
+def meet_equals(batches: Batches) -> Iterator[Any]:
+    """Yield copies, for each text that there are copies of what there is to know of them, and how
+    many there are.
+    """
+    kinds = {ENTRY: EQUALS, COPY_HERE: COPIES}
+    found = {kind: np.empty(0, dtype) for kind, dtype in kinds.items()} | gathered(batches, kinds)
+    entries, copies = _merged(found[ENTRY])
+    yield from told_equals(entries, copies, found[COPY_HERE])
+
+
+def told_equals(entries: NDArray[Any], copies: NDArray[Any], here: NDArray[Any]) -> Iterator[Any]:
+    """Yield rows of all kinds, of merged entries, and copies that were told of before."""
+    several = entries[entries["second"] >= 0]
+    facts = np.zeros(1, FACTS)
+    facts["texts"], facts["copies"], facts["moved"] = (
+        len(several),
+        len(copies) + len(here),
+        len(copies),
+    )
+    facts["largest"] = several["count"].max(initial=0)
+    of_copies = np.concatenate([copies["position"], here["position"]])
+    for kind, records in ((COPY, copies), (COPY_HERE, here), (ENTRY, several), (FACT, facts)):
+        yield from packed(records, np.zeros(len(records), np.int64), kind)
+    for kind, positions in ((COPY_SET, of_copies), (FIRST_SET, several["first"])):
+        if len(positions):
+            yield packed_row(kind, packed_positions(positions))
+
+
+def _merged(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return an entry for each fingerprint, and the copies: whoever was first and no longer is."""
+    order = np.argsort(entries["high"])
+    high = entries["high"][order]
+    same = np.append(high[1:] == high[:-1], False)[: len(high)]
+    same[1:] |= same[:-1].copy()  # few: only these are looked at
+    alone, entries = entries[order[~same]], entries[order[same]]
+    merged, copies = _merged_few(entries)
+    return np.concatenate([alone, merged]) if len(merged) else alone, copies
+
+
+def _merged_few(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    entries = entries[np.lexsort((entries["first"], entries["low"], entries["high"]))]
+    same = (np.diff(entries["high"]) == 0) & (np.diff(entries["low"]) == 0)
+    if not same.any():
+        return entries, np.empty(0, COPIES)
+    begins = np.flatnonzero(np.concatenate([[True], ~same]))
+    group = np.cumsum(np.concatenate([[True], ~same])) - 1
+    merged = entries[begins]
+    # The second of all is the second of the first entry, or the first of another.
+    huge = np.iinfo(np.int64).max
+    others = np.where(np.concatenate([[False], same]), entries["first"], huge)
+    seconds = np.where(entries["second"] < 0, huge, entries["second"])
+    second = np.minimum.reduceat(np.minimum(others, seconds), begins)
+    merged["second"] = np.where(second == huge, -1, second)
+    merged["count"] = np.add.reduceat(entries["count"], begins)
+    by_value = np.lexsort((entries["best"], entries["best_value"], group))
+    best = entries[by_value[begins]]
+    merged["best"], merged["best_value"] = best["best"], best["best_value"]
+    copies = np.empty(int(same.sum()), COPIES)
+    later = np.flatnonzero(np.concatenate([[False], same]))
+    copies["position"] = entries["first"][later]
+    copies["first"] = merged["first"][group[later]]
+    return merged, copies
+
+
+def equal_rows(needed: Any) -> Callable[[Batches], Iterator[Any]]:
+    """Return what yields `position, data`: entries of those of the needed documents that there are
+    copies of.
+    """
+
+    def select(batches: Batches) -> Iterator[Any]:
+        wanted: PositionSet = needed.value
+        for batch in batches:
+            entries = gathered(iter([batch]), EQUALS)[ENTRY]
+            entries = entries[wanted.has(entries["first"])]
+            yield pa.record_batch(
+                {
+                    "position": pa.array(entries["first"]),
+                    "data": fixed_binary(entries),
+                }
+            )
+
+    return select

@@ -1,0 +1,292 @@
+"""Positions of rows: a DataFrame has no order, a corpus has. They are those of the local job.
+
+Rows are in the order of the files that they are read from, by path, and in each file as they stand
+there; rows that come from no file are in the order of partitions. Spark reads pieces of files in
+any order, and tells of each row the file and the byte at which its piece begins. So each piece is
+counted once, and the number of rows before it is known afterwards. Nothing is shuffled for that.
+
+Where there is an old corpus, its rows come before all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.dedup.pairs import distinct
+from lookalike.errors import DocumentError
+from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row
+
+__all__ = [
+    "FILE",
+    "KEY",
+    "ORDER_COLUMNS",
+    "ROW",
+    "ROW_BITS",
+    "START",
+    "Numbering",
+    "Piece",
+    "PositionSet",
+    "collect_positions",
+    "is_old",
+    "numbered_columns",
+    "packed_positions",
+    "piece_bounds",
+    "pieces_of",
+    "row_keys",
+    "told_rows",
+]
+
+Piece = tuple[str, int, int]
+"""File, first byte, partition."""
+
+FILE, START, KEY, ROW = "lookalike_file", "lookalike_start", "lookalike_key", "lookalike_row"
+ROW_BITS = 33
+"""Of Spark's numbers of rows; those above are the partition's. Of the frame, that is: a task may
+have another number, if it works on several frames.
+"""
+
+
+ORDER_COLUMNS = (FILE, START, KEY, ROW)
+"""What a frame has that was numbered before; the last, the number of a row in its piece, only if
+pieces may be read in parts.
+"""
+
+_OLD = 1 << 62
+"""What is added to Spark's numbers of the rows of an old corpus."""
+
+
+def is_old(piece: Piece) -> bool:
+    """Return whether a piece is of an old corpus."""
+    return piece[2] >= _OLD >> ROW_BITS
+
+
+def numbered_columns(frame: Any, columns: list[Any], *, old: bool = False) -> Any:
+    """Return columns of a frame, with what tells where each row comes from at their end: that which
+    the frame has, if it was numbered before. `old`: it is an old corpus.
+    """
+    from pyspark.sql import functions
+
+    key = (row_keys(frame) + _OLD if old else row_keys(frame)).alias(KEY)
+    if KEY in frame.columns:
+        return frame.select(*columns, FILE, START, key, *({ROW} & {*frame.columns}))
+    return frame.select(
+        *columns,
+        functions.input_file_name().alias(FILE),
+        functions.input_file_block_start().alias(START),
+        key,
+    )
+
+
+def row_keys(frame: Any) -> Any:
+    """Return Spark's numbers of the rows of a frame, as a column."""
+    from pyspark.sql import functions
+
+    return functions.col(KEY) if KEY in frame.columns else functions.monotonically_increasing_id()
+
+
+def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
+    """Yield batches of `numbered_columns`, cut so that each has rows of one piece, with the piece,
+    the number of the first row in it, and Spark's number of that row.
+    """
+    piece, row = None, 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        files, starts = batch.column(FILE), batch.column(START)
+        rows = None
+        if ROW in batch.schema.names and not batch.column(ROW).null_count:
+            rows = batch.column(ROW).to_numpy()
+        bounds = piece_bounds(batch, rows)
+        content = batch.drop_columns([name for name in ORDER_COLUMNS if name in batch.schema.names])
+        keys = batch.column(KEY)
+        for begin, end in pairwise(bounds):
+            key = keys[begin].as_py()
+            here = (files[begin].as_py() or "", starts[begin].as_py(), key >> ROW_BITS)
+            if rows is not None:
+                row = int(rows[begin])
+            elif here != piece:
+                row = 0
+            piece = here
+            yield here, row, content.slice(begin, end - begin), key
+            row += end - begin
+
+
+def piece_bounds(batch: Any, rows: NDArray[np.int64] | None = None) -> list[int]:
+    """Return where rows of other pieces begin, or other rows than the next ones, and the end."""
+    files, starts = batch.column(FILE), batch.column(START)
+    last = len(batch) - 1
+    if rows is None and files[0] == files[last] and starts[0] == starts[last]:
+        return [0, len(batch)]
+    changes = (np.diff(files.dictionary_encode().indices.to_numpy()) != 0) | (
+        np.diff(starts.to_numpy()) != 0
+    )
+    if rows is not None:
+        changes |= (np.diff(rows) != 1) | (np.diff(batch.column(KEY).to_numpy()) != 1)
+    return [0, *(np.flatnonzero(changes) + 1).tolist(), len(batch)]
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The number of the first row of each piece, and how many rows there are in it."""
+
+    firsts: dict[Piece, int]
+    """In ascending order."""
+    counts: dict[Piece, int]
+    keys: dict[Piece, int]
+    """Spark's numbers of the first rows."""
+    old: int = 0
+    """Rows of an old corpus: the first ones."""
+
+    @classmethod
+    def of(cls, counts: dict[Piece, int], keys: dict[Piece, int]) -> Numbering:
+        """Return the numbering of pieces that have so many rows."""
+        firsts, total = {}, 0
+        order = sorted(counts, key=lambda piece: (not is_old(piece), unquote(piece[0]), *piece))
+        for piece in order:
+            firsts[piece] = total
+            total += counts[piece]
+        old = sum(count for piece, count in counts.items() if is_old(piece))
+        return cls(firsts, counts, keys, old)
+
+    def keys_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return Spark's numbers of rows."""
+        firsts = np.array(list(self.firsts.values()), np.int64)
+        keys = np.array([self.keys[piece] for piece in self.firsts], np.int64)
+        at = np.searchsorted(firsts, positions, side="right") - 1
+        return keys[at] + positions - firsts[at]
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def first(self, piece: Piece, row: int, count: int) -> int:
+        """Return the number of a row of a piece, of which there are `count` from there on.
+
+        Rows that were not there when they were counted are an error: whoever reads the corpus again
+        has to find the same.
+        """
+        if row + count > self.counts.get(piece, 0):
+            raise DocumentError(
+                f"{piece[0] or 'the DataFrame'} has other rows than when it was read first; "
+                "expected the same rows in the same order each time: say order=COLUMN, or write "
+                "it to files and read these"
+            )
+        return self.firsts[piece] + row
+
+
+_BLOCK_BITS = 16
+_BLOCK = 1 << _BLOCK_BITS
+
+_MANY = 50_000_000
+"""Documents of which what is told of all partitions is too much for the driver at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class PositionSet:
+    """Positions from 0 to a bound, as bits."""
+
+    bits: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, parts: Iterable[bytes], bound: int) -> PositionSet:
+        """Return all that `packed_positions` has packed."""
+        found = np.zeros(-(-max(1, bound) // _BLOCK) * _BLOCK // 8, np.uint8)
+        for part in parts:
+            at = 0
+            while at < len(part):
+                block, count = np.frombuffer(part, np.int64, 2, at).tolist()
+                at += 16
+                begin = block * (_BLOCK // 8)
+                if count < 0:
+                    found[begin : begin + _BLOCK // 8] |= np.frombuffer(
+                        part, np.uint8, _BLOCK // 8, at
+                    )
+                    at += _BLOCK // 8
+                else:
+                    offsets = np.frombuffer(part, np.uint16, count, at).astype(np.int64)
+                    at += 2 * count
+                    bits = (1 << (offsets & 7)).astype(np.uint8)
+                    np.bitwise_or.at(found, begin + (offsets >> 3), bits)
+        return cls(found)
+
+    def __or__(self, other: PositionSet) -> PositionSet:
+        return PositionSet(self.bits | other.bits)
+
+    def __len__(self) -> int:
+        return int(np.bitwise_count(self.bits).sum())
+
+    def __sub__(self, other: PositionSet) -> PositionSet:
+        return PositionSet(self.bits & ~other.bits)
+
+    def count_from(self, position: int) -> int:
+        """Return how many there are from a position on."""
+        bits = self.bits[position >> 3 :].copy()
+        bits[:1] >>= np.uint8(position & 7)
+        return int(np.bitwise_count(bits).sum())
+
+    def positions(self) -> NDArray[np.int64]:
+        """Return all of them, ascending."""
+        return np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))
+
+    def has(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of the positions are there."""
+        found: NDArray[np.bool_] = (self.bits[positions >> 3] >> (positions & 7) & 1).astype(bool)
+        return found
+
+
+def collect_positions(frame: Any, columns: list[str], bound: int) -> PositionSet:
+    """Return the positions, below `bound`, that these columns have.
+
+    They come to the driver as bits, or as two bytes each where a block has few, and leave it as
+    bits.
+    """
+    parts = map_arrow(frame.select(*columns), _parts, PACKED)
+    return PositionSet.of(told_rows(parts, bound).get(0, []), bound)
+
+
+def told_rows(packed: Any, bound: int) -> dict[int, list[bytes]]:
+    """Return packed rows that are for the driver, by kind.
+
+    By one job of Spark, or of a large corpus one partition after the other.
+    """
+    told: dict[int, list[bytes]] = {}
+    rows = packed.select("kind", "data")
+    if bound > _MANY:
+        for row in rows.toLocalIterator(prefetchPartitions=True):
+            told.setdefault(row[0], []).append(bytes(row[1]))
+    else:
+        table = rows.toArrow()
+        for kind, data in zip(table[0].to_pylist(), table[1].to_pylist(), strict=True):
+            told.setdefault(kind, []).append(data)
+    return told
+
+
+def _parts(batches: Batches) -> Iterator[Any]:
+    parts = [column.to_numpy() for batch in batches for column in batch.columns]
+    if parts:
+        yield packed_row(0, packed_positions(np.concatenate(parts)))
+
+
+def packed_positions(positions: NDArray[np.int64]) -> bytes:
+    """Return positions, each once, block by block: which it is, and how many two bytes follow, or
+    -1 for all of its bits.
+    """
+    positions = distinct(positions)
+    blocks = positions >> _BLOCK_BITS
+    bounds = np.flatnonzero(np.diff(blocks, prepend=-1, append=-1))
+    parts = []
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        offsets = (positions[begin:end] & (_BLOCK - 1)).astype(np.uint16)
+        count, content = len(offsets), offsets.tobytes()
+        if len(content) > _BLOCK // 8:
+            whole = np.zeros(_BLOCK, np.uint8)
+            whole[offsets] = 1
+            count, content = -1, np.packbits(whole, bitorder="little").tobytes()
+        parts += [np.array([blocks[begin], count], np.int64).tobytes(), content]
+    return b"".join(parts)

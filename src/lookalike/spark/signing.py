@@ -1,0 +1,271 @@
+"""Signatures on Spark: the table of a job, signatures as a column, and fitted weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import instance
+from lookalike.corpora import Corpus
+from lookalike.corpora.base import pa
+from lookalike.corpora.columns import text_strings
+from lookalike.dedup.settings import DedupSettings
+from lookalike.errors import ArgumentError, Said
+from lookalike.features import Vocabulary, Weights
+from lookalike.shown import shown
+from lookalike.signatures.signer import DocumentSigner, WeightedSigner
+from lookalike.spark.packed import Batches, binary, map_arrow
+from lookalike.spark.positions import Numbering, PositionSet, is_old, pieces_of
+from lookalike.spark.sources import find_columns, frame_of
+
+__all__ = [
+    "BEFORE_NEW",
+    "FINGERPRINT",
+    "SIGNED",
+    "Chunk",
+    "chunks",
+    "documents_of",
+    "fit",
+    "sign",
+    "sign_rows",
+]
+
+SIGNED = (
+    "file string, start long, partition int, row long, key long, count int, bytes long, "
+    "short int, "
+    "fingerprints binary, values binary, enough binary, signatures binary"
+)
+
+FINGERPRINT = np.dtype([("high", "<u8"), ("low", "<u8")])
+"""BLAKE2b of a text, 128 bits: texts of the same are taken to be the same."""
+
+BEFORE_NEW = 1 << 62
+"""By how much what decides is less for old documents: they stay before all others."""
+
+_DOCUMENTS_A_ROW = 1024
+"""Of which the signatures are a quarter of a megabyte: larger values have a region of Java's memory
+for themselves each, and make it collect garbage again and again.
+"""
+_LEAST = int(np.iinfo(np.int64).min)
+
+
+def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
+    """Return a column of text as the core reads it, and the bytes of each; a null has none."""
+    texts, ends = _texts_of(column)
+    return _documents(texts), np.diff(ends)
+
+
+def _texts_of(column: Any) -> tuple[Any, NDArray[np.int64]]:
+    """Return a column as texts, of which none is null, and where their bytes begin and end."""
+    texts = text_strings(column, "text", cast(Corpus, _Unnamed()))
+    if texts.null_count:
+        texts = texts.fill_null("")
+    _, offsets, _ = texts.buffers()
+    return texts, np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def _documents(texts: Any) -> _native.Documents:
+    return _native.Documents.from_arrow(pa.chunked_array([texts]).__arrow_c_stream__())
+
+
+class _Unnamed:
+    """What a column of the wrong type is said to be in."""
+
+    name = "the DataFrame"
+
+
+def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
+    """Return what signs the rows of a partition: of `numbered_columns`, text and deciding value."""
+
+    def sign(batches: Batches) -> Iterator[Any]:
+        signer = settings.signer()
+        for (file, start, partition), row, batch, key in pieces_of(batches):
+            for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
+                some = batch.slice(begin, _DOCUMENTS_A_ROW)
+                texts, ends = _texts_of(some.column(0))
+                documents, lengths = _documents(texts), np.diff(ends)
+                signatures = signer.sign(documents, threads=1)
+                enough = signer.with_features(
+                    documents, signatures, least=settings.min_features, threads=1
+                )
+                yield pa.record_batch(
+                    {
+                        "file": pa.array([file]),
+                        "start": pa.array([start], pa.int64()),
+                        "partition": pa.array([partition], pa.int32()),
+                        "row": pa.array([row + begin], pa.int64()),
+                        "key": pa.array([key + begin], pa.int64()),
+                        "count": pa.array([len(some)], pa.int32()),
+                        "bytes": pa.array([int(lengths.sum())], pa.int64()),
+                        "short": pa.array([int((~enough).sum())], pa.int32()),
+                        "fingerprints": binary(_fingerprints(texts, ends)),
+                        "values": binary(_values(settings, some, lengths)),
+                        "enough": binary(enough.astype(np.uint8)),
+                        "signatures": binary(signatures),
+                    }
+                )
+
+    return sign
+
+
+def _fingerprints(texts: Any, ends: NDArray[np.int64]) -> NDArray[Any]:
+    data = texts.buffers()[2]
+    view, hashed = memoryview(data if data is not None else b""), hashlib.blake2b
+    found = b"".join(
+        hashed(view[begin:end], digest_size=16).digest() for begin, end in pairwise(ends.tolist())
+    )
+    return np.frombuffer(found, FINGERPRINT)
+
+
+def _values(settings: DedupSettings, batch: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what decides who stays, before the position does: the less, the better."""
+    rule = settings.keep_rule.partition(":")[0]
+    if rule == "first":
+        return np.empty(0, np.int64)
+    if rule == "last":
+        return np.empty(0, np.int64)
+    if rule in ("longest", "shortest"):
+        return -lengths if rule == "longest" else lengths
+    column = batch.column(1)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(column.type):
+        numbers = column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64)
+        missing |= np.isnan(numbers)
+        bits = (numbers + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+        values = bits ^ (bits >> 63 & np.int64(np.iinfo(np.int64).max))  # in the order of numbers
+    else:
+        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if rule == "max":
+        values = ~values
+    # The least number is that of old documents, which have no such column.
+    return np.where(missing, np.iinfo(np.int64).max, np.maximum(values, _LEAST + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """A row of the table: documents that follow each other."""
+
+    positions: NDArray[np.int64]
+    batch: Any
+    row: int
+    rule: str
+    old: bool
+
+    def array(self, name: str, dtype: Any) -> NDArray[Any]:
+        """Return what the row has of each document."""
+        found = np.frombuffer(self.batch.column(name)[self.row].as_buffer(), dtype)
+        return found.reshape(len(self.positions), -1) if name == "signatures" else found
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """What decides who stays, of each document."""
+        if self.rule == "first":
+            return np.zeros(len(self.positions), np.int64)
+        if self.old and self.rule in ("min", "max"):
+            return np.full(len(self.positions), _LEAST)
+        values = -self.positions if self.rule == "last" else self.array("values", np.int64)
+        return values - BEFORE_NEW if self.old else values
+
+    def compared(self, copies: PositionSet | None) -> NDArray[np.bool_]:
+        """Return which documents have a part in comparisons: with enough features, and the first
+        with their text.
+        """
+        enough = self.array("enough", np.uint8).astype(bool)
+        return enough if copies is None else enough & ~copies.has(self.positions)
+
+
+def chunks(batches: Batches, numbering: Numbering, rule: str) -> Iterator[Chunk]:
+    """Yield the rows of a partition of the table."""
+    for batch in batches:
+        named = batch.select(["file", "start", "partition", "row", "count"]).to_pylist()
+        for at, row in enumerate(named):
+            piece = (row["file"], row["start"], row["partition"])
+            first = numbering.first(piece, row["row"], row["count"])
+            positions = np.arange(first, first + row["count"])
+            yield Chunk(positions, batch, at, rule, is_old(piece))
+
+
+def sign(
+    frame: Any, text: str | None, signer: DocumentSigner, *, signature: str = "signature"
+) -> Any:
+    """Return the DataFrame with one column more: the signature of each text, as bytes.
+
+    They are those of `signer.sign`, the rows of its array one by one. A null text is an empty one.
+    """
+    frame = frame_of("frame", frame)
+    signer = instance("signer", signer, DocumentSigner, "one such as la.SimHash()")
+    column = find_columns(frame, text, None, None).text
+    if signature in frame.columns:
+        raise ArgumentError(
+            Said("signature"),
+            f" is {shown(signature)!r}, a column that the DataFrame has; give another name",
+        )
+    if isinstance(signer, WeightedSigner) and signer.weights.learns:
+        signer.weights.native()  # before workers find out that they have learnt nothing
+    place = frame.columns.index(column)
+
+    def add(batches: Batches) -> Iterator[Any]:
+        for batch in batches:
+            documents, _ = documents_of(batch.column(place))
+            rows = np.ascontiguousarray(signer.sign(documents, threads=1)).view(np.uint8)
+            offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(rows))]
+            signed = pa.Array.from_buffers(pa.binary(), len(rows), buffers)
+            yield pa.record_batch([*batch.columns, signed], [*batch.schema.names, signature])
+
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    schema = StructType([*frame.schema.fields, StructField(signature, BinaryType())])
+    return map_arrow(frame, add, schema)
+
+
+def fit(frame: Any, text: str | None, signer: WeightedSigner) -> WeightedSigner:
+    """Return a signer that has learnt how common the features of a DataFrame are, as `fit` does.
+
+    Each partition counts its own documents, and the driver puts the counts together: they are those
+    of one machine, as long as nothing was forgotten (see `la.Vocabulary`). The signer that was
+    given stays as it is.
+    """
+    frame = frame_of("frame", frame)
+    signer = instance("signer", signer, WeightedSigner, "one with weights, such as la.TopSig()")
+    column = find_columns(frame, text, None, None).text
+    features, kind = signer.features, signer.weights.kind
+
+    def observe(batches: Batches) -> Iterator[Any]:
+        known = None
+        for batch in batches:
+            documents, _ = documents_of(batch.column(0))
+            part = Weights(kind).fit(documents, features, threads=1).vocabulary
+            parts = [one for one in (known, part) if one is not None]
+            known = Vocabulary.merge(parts)
+        if known is not None:
+            features_seen, in_documents, occurrences = known._native.arrays()
+            yield pa.record_batch(
+                {
+                    name: pa.array([np.ascontiguousarray(array).tobytes()], pa.binary())
+                    for name, array in (
+                        ("features", features_seen),
+                        ("documents", in_documents),
+                        ("occurrences", occurrences),
+                        ("totals", np.array(known._native.totals, np.uint64)),
+                    )
+                }
+            )
+
+    schema = "features binary, documents binary, occurrences binary, totals binary"
+    parts = map_arrow(frame.select(f"`{column}`"), observe, schema)
+    merged = Vocabulary()
+    for row in parts.toLocalIterator():
+        arrays = (np.frombuffer(part, np.uint64) for part in row[:3])
+        merged._native.add(*arrays)
+        merged._native.add_totals(*np.frombuffer(row[3], np.uint64).tolist())
+    fitted = type(signer).from_dict(signer.to_dict())
+    fitted.weights.vocabulary = merged
+    return fitted

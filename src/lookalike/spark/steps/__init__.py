@@ -1,1 +1,0 @@
-"""What the workers do, one file for each step of the job."""

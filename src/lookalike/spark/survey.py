@@ -1,0 +1,182 @@
+"""Steps 2 and 4, collapse and propose, of a corpus that is small: its signatures come to one task.
+
+What that yields is what the shuffles of `equals` and `bands` would, and what `resolve` takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora.base import pa
+from lookalike.dedup.pairs import distinct
+from lookalike.dedup.propose import LARGEST_GROUP, band_warnings, promising, row_distances
+from lookalike.dedup.settings import DedupSettings
+from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.signatures.minhash import VALUE_BYTES
+from lookalike.spark import collapse
+from lookalike.spark.bands import NEEDED, pack_pairs
+from lookalike.spark.collapse import Collapsed
+from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow
+from lookalike.spark.positions import packed_positions, told_rows
+from lookalike.spark.propose import Proposed
+from lookalike.spark.resolve import COPIED, EQUAL, GATHERED, PAIRS, SIGNATURE
+from lookalike.spark.signing import chunks
+from lookalike.spark.work import SparkWork
+
+__all__ = ["Survey", "survey", "survey_table"]
+
+_EQUALS, _PROPOSED, _WARNINGS = 100, 200, 300
+"""Where the kinds of rows begin that `equals` and `bands` have; and warnings."""
+
+
+class Survey:
+    """What is known of a small corpus."""
+
+    def __init__(self, work: SparkWork, gathered: Any, documents: int) -> None:
+        from pyspark.sql import functions as sql
+
+        facts = (collapse.FACT, collapse.COPY_SET, collapse.FIRST_SET)
+        kinds = [*(_EQUALS + kind for kind in facts), _PROPOSED + NEEDED, _WARNINGS]
+        told = told_rows(gathered.where(f"kind in ({', '.join(map(str, kinds))})"), documents)
+        met = gathered.where(f"kind >= {_EQUALS} and kind < {_PROPOSED}")
+        met = met.select((sql.col("kind") - _EQUALS).alias("kind"), "data")
+        of_equals = {kind - _EQUALS: parts for kind, parts in told.items() if kind < _PROPOSED}
+        self.collapsed = Collapsed.of(work, met, of_equals, documents)
+        pairs = gathered.where(f"kind = {PAIRS}").select(
+            sql.col("position").alias("left"), sql.col("value").alias("right")
+        )
+        warnings = [one for part in told.get(_WARNINGS, []) for one in json.loads(part)]
+        needed = told.get(_PROPOSED + NEEDED, [])
+        packed = map_arrow(pairs, pack_pairs, PACKED)
+        self.proposed = Proposed.of(packed, needed, documents, warnings)
+        self.gathered = gathered.where(f"kind < {_EQUALS}")
+        """All that `resolve` needs but for the texts."""
+
+
+def survey(
+    work: SparkWork, settings: DedupSettings, table: Any, numbering: Any, rule: str, documents: int
+) -> Survey:
+    """Return what one task makes of a table of signatures."""
+    found = map_arrow(table.coalesce(1), survey_table(settings, numbering, rule), GATHERED)
+    return Survey(work, work.keep(found), documents)
+
+
+def survey_table(
+    settings: DedupSettings, numbering: Any, rule: str
+) -> Callable[[Batches], Iterator[Any]]:
+    """Return what finds equal texts and proposes pairs: those with promising signatures."""
+
+    def surveyed(batches: Batches) -> Iterator[Any]:
+        known = list(chunks(batches, numbering.value, rule))
+        if not known:
+            return
+        entries, copies = collapse.merged_entries(known)
+        for batch in collapse.told_equals(entries, copies, np.empty(0, collapse.COPIES)):
+            yield _told(batch.column("kind").to_numpy() + _EQUALS, batch.column("data"))
+        is_copy = copies["position"]
+        compared = [
+            np.flatnonzero(chunk.compared(None) & ~np.isin(chunk.positions, is_copy))
+            for chunk in known
+        ]
+        position, value, signatures = (
+            np.concatenate(parts)
+            for parts in zip(
+                *(
+                    (
+                        chunk.positions[which],
+                        chunk.values[which],
+                        chunk.array("signatures", np.uint8)[which],
+                    )
+                    for chunk, which in zip(known, compared, strict=True)
+                ),
+                strict=True,
+            )
+        )
+        order = np.argsort(position)
+        position, value, signatures = position[order], value[order], signatures[order]
+        several = entries[entries["second"] >= 0]
+        old = numbering.value.old
+        left, right, warnings = _pairs(settings, position, value, several, signatures, old)
+        needed = distinct(np.concatenate([left, right]))
+        at = np.searchsorted(position, needed)
+        yield _rows(PAIRS, left, right)
+        yield _rows(SIGNATURE, needed, value[at], fixed_binary(signatures[at]))
+        mine = several[np.isin(several["first"], needed)]
+        yield _rows(EQUAL, mine["first"], mine["first"], fixed_binary(mine))
+        yield _rows(COPIED, copies["first"], copies["position"])
+        told = np.int64(len(left)).tobytes() + packed_positions(needed)
+        yield _told(np.array([_PROPOSED + NEEDED]), pa.array([told], pa.binary()))
+        yield _told(np.array([_WARNINGS]), pa.array([json.dumps(warnings).encode()], pa.binary()))
+
+    return surveyed
+
+
+def _pairs(
+    settings: DedupSettings,
+    position: NDArray[np.int64],
+    value: NDArray[np.int64],
+    several: NDArray[Any],
+    signatures: NDArray[np.uint8],
+    old: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+    """Return pairs of positions, left before right, each once; and what people should know. No two
+    of the first `old` are a pair.
+    """
+    best, best_value = position.copy(), value.copy()
+    at = np.searchsorted(position, several["first"])
+    best[at], best_value[at] = several["best"], several["best_value"]
+    rank = np.empty(len(position), np.int64)
+    rank[np.lexsort((best, best_value))] = np.arange(len(position))
+    layout = choose_bands(settings.permutations, settings.threshold)
+    pairs = BandedPairs(
+        signatures,
+        VALUE_BYTES,
+        layout,
+        np.empty((layout.bands, len(position)), np.uint32),
+        most=LARGEST_GROUP,
+        first_new=int(np.searchsorted(position, old)),
+        rank=rank,
+        threads=1,
+    )
+    pairs.fill_keys(lambda share: None)
+    keys = [np.empty(0, np.int64)]
+    for band in range(layout.bands):
+        for left, right in pairs.of_band(band):
+            near = promising(row_distances(settings, signatures, left, right, 1), settings)
+            keys.append(left[near] * len(position) + right[near])
+    left, right = np.divmod(distinct(np.concatenate(keys)), max(1, len(position)))
+    warnings = band_warnings(settings, layout, pairs.large_groups, pairs.rows_in_large_groups)
+    return position[left], position[right], warnings
+
+
+def _rows(
+    kind: int, position: NDArray[np.int64], value: NDArray[np.int64], data: Any = None
+) -> Any:
+    count = len(position)
+    return _batch(np.full(count, kind), pa.array(position), pa.array(value), data)
+
+
+def _told(kinds: NDArray[np.integer[Any]], data: Any) -> Any:
+    nothing = pa.nulls(len(kinds), pa.int64())
+    return _batch(kinds, nothing, nothing, data)
+
+
+def _batch(kinds: NDArray[np.integer[Any]], position: Any, value: Any, data: Any) -> Any:
+    count = len(kinds)
+    return pa.record_batch(
+        {
+            "place": pa.array(np.zeros(count, np.int32)),
+            "kind": pa.array(kinds.astype(np.int32)),
+            "position": position,
+            "value": value,
+            "data": pa.nulls(count, pa.binary()) if data is None else data,
+            "text": pa.nulls(count, pa.string()),
+            "name": pa.nulls(count, pa.string()),
+            "similarity": pa.nulls(count, pa.float64()),
+        }
+    )
