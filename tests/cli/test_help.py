@@ -128,7 +128,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         if longest_document(None, 40_000) == 1_000
         else ""
     ),
-    ("dedup", "--max-pairs"): lambda: default_of(la.DedupResult.write_pairs, "limit"),
+    ("dedup", "--max-pairs"): lambda: default_of(la.TextResult.write_pairs, "limit"),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
     **{
         ("serve", f"--{one.name.replace('_', '-')}"): partial(serve_default, one.name)

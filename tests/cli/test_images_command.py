@@ -49,7 +49,7 @@ def test_a_folder_of_images(photos: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "near-duplicates               1  at most 56 of 256 bits" in printed.out
     assert "without features              1" in printed.out
     assert "files that could go: gone.txt" in printed.out
-    assert "photos has mostly images; --kind documents" in printed.err
+    assert "photos has mostly images; --kind text" in printed.err
     assert "left out: photos/broken\\x1b[31m.jpg: is no image in a format" in printed.err
     assert "\x1b" not in printed.err
     assert Path("gone.txt").read_text() == "photos/<script>alert(1)<script>.png\n"
@@ -71,7 +71,9 @@ def test_the_page(photos: Path) -> None:
         for meta in page.all("meta")
         if meta.attributes.get("http-equiv") == "Content-Security-Policy"
     )
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert policy == (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'none'; img-src data:"
+    )
     pictures = page.all("img")
     assert len(pictures) == 2
     for picture in pictures:
@@ -89,7 +91,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
     told = json.loads(capsys.readouterr().out)
     assert told["settings"] == {"bits": 64, "hash": "dct", "radius": 5, "rotated": True}
     assert told["kind"] == "images" and told["counts"]["kept"] == 4
-    assert main(["dedup", "photos", "--kind", "documents", "--json"]) == 0
+    assert main(["dedup", "photos", "--kind", "text", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"]["documents"] == 1
 
 
@@ -105,7 +107,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--kind", "images", "--engine", "spark"], "--engine does nothing for images"),
         (["--bits", "100"], "--bits is 100; expected 64 or 256"),
         (["--annotate"], "--annotate needs a file"),
-        (["-o", "-"], "--output is -; expected the name of a file"),
+        (["-o", "-"], "--output is -; expected a file, or a new folder"),
         (["-o", "photos/kept"], "lies in photos"),
         (["--dropped", "list.zip"], "tells no format for a list"),
         (["--report", "a", "--pairs", "a"], "no format|same name"),
@@ -144,8 +146,8 @@ def test_options_of_images_do_nothing_for_documents(
     photos: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for option in (["--rotated"], ["--hash", "dct"], ["--dropped", "x.csv"]):
-        said = refused(["dedup", "photos", "--kind", "documents", *option], capsys)
-        assert said.endswith("goes with --kind images; leave it out")
+        said = refused(["dedup", "photos", "--kind", "text", *option], capsys)
+        assert said.startswith(f"{option[0]} does nothing for text; leave it out (it goes with ")
 
 
 def test_sign_index_and_search(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -312,7 +312,9 @@ def test_from_python(address: tuple[str, type[Proxy]], tmp_path: Path) -> None:
     with pytest.raises(la.ArgumentError, match="no format that can be written"):
         result.write(f"s3://corpus/page.html{query}")
     assert fetched(proxy.port, "corpus/a.jsonl") == LINES.encode()
-    vectors = la.dedup_vectors(pa.table({"vector": [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]}), "vector")
+    vectors = la.dedup(
+        pa.table({"vector": [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]}), kind="vectors", vectors="vector"
+    )
     assert vectors.write(f"s3://corpus/vectors.parquet{query}") == 2
     written = fetched(proxy.port, "corpus/vectors.parquet")
     assert pq.read_table(pa.BufferReader(written)).num_rows == 2

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import lookalike as la
-from lookalike.dedup.media.recordings import Copy, best_first
 from lookalike.recordings.decode import Sound
+from lookalike.recordings.medium import Copy, best_first
 
 RATE = 44100
 SECONDS = 5
@@ -62,7 +62,7 @@ class Folder:
         return self.write(name, samples, rate, **settings)
 
     def kept(self) -> list[str]:
-        result = la.dedup_media(self.path, kind="recordings", threads=2)
+        result = la.dedup(self.path, kind="recordings", threads=2)
         assert result.counts.clusters == 1 and not result.problems
         return [path.name for path in result.survivors()]
 
@@ -87,7 +87,7 @@ def test_bandwidth_counts_more_than_age_and_bytes(folder: Folder) -> None:
     original = folder.write("b.ogg", wide(), compression_level=0.5)
     os.utime(narrow, (1, 1))
     assert original.stat().st_size < 2 * narrow.stat().st_size
-    found = la.dedup_media(folder.path, kind="recordings")
+    found = la.dedup(folder.path, kind="recordings")
     ends = dict(zip(found.names, found.facts["bandwidth"], strict=True))
     assert ends["a.mp3"] < 18_000 < ends["b.ogg"]
     assert folder.kept() == ["b.ogg"]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.dedup import dedup_vectors
 from support.vector_oracle import cosines
 
 
@@ -49,8 +48,14 @@ def test_what_goes_is_like_what_stays(
     rows = some_rows(seed, count, dtype)
     scores = np.random.default_rng(seed).integers(0, 5, count)
     table = table_of(rows, score=pa.array(scores, mask=scores == 0))
-    result = dedup_vectors(
-        table, "vector", threshold=threshold, keep=keep, threads=threads, exact=exact
+    result = la.dedup(
+        table,
+        kind="vectors",
+        vectors="vector",
+        threshold=threshold,
+        keep=keep,
+        threads=threads,
+        exact=exact,
     )
     held = rows.astype("f2" if dtype == "f2" else "f4")
     truth = cosines(held, held)
@@ -88,46 +93,50 @@ def test_pairs_and_components_and_none() -> None:
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype("f4")
     table = table_of(rows, id=pa.array(list("abcde")))
     least = float(np.cos(0.25))
-    star = dedup_vectors(table, "vector", threshold=least, exact=True)
+    star = la.dedup(table, kind="vectors", vectors="vector", threshold=least, exact=True)
     assert star.keep.tolist() == [True, False, True, True, False]
     assert (star.counts.near_duplicates, star.counts.exact_duplicates) == (1, 1)
     assert [star.id(row) for row in (0, 4)] == ["a", "e"]
     assert star.pairs.left.tolist() == [0, 1]
-    chain = dedup_vectors(table, "vector", threshold=least, exact=True, cluster="components")
+    chain = la.dedup(
+        table, kind="vectors", vectors="vector", threshold=least, exact=True, cluster="components"
+    )
     assert chain.keep.tolist() == [True, False, False, True, False]
     assert chain.counts.below_threshold == 1
     assert chain.similarity[2] == pytest.approx(np.cos(0.4), abs=1e-6)
-    none = dedup_vectors(table, "vector", threshold=least, exact=True, keep="none")
+    none = la.dedup(
+        table, kind="vectors", vectors="vector", threshold=least, exact=True, keep="none"
+    )
     assert not none.keep.any()
 
 
 def test_rows_without_a_vector_stay_and_bad_ones_are_named() -> None:
     vectors = [[1.0, 0.0], None, [1.0, 0.0], None, [0.0, 0.0], [0.0, 0.0]]
-    result = dedup_vectors(pa.table({"embedding": vectors}))  # the column is a guess
+    result = la.dedup(pa.table({"embedding": vectors}), kind="vectors")  # the column is a guess
     assert result.keep.tolist() == [True, True, False, True, True, True]
-    assert result.counts.without_vector == 2
+    assert result.counts.without_features == 2
     assert result.column == "embedding"
     with pytest.raises(la.DocumentError, match="vector 3 has a value that is infinite or not"):
-        dedup_vectors(pa.table({"v": [[1.0], None, [2.0], [float("nan")]]}), "v")
+        la.dedup(pa.table({"v": [[1.0], None, [2.0], [float("nan")]]}), kind="vectors", vectors="v")
     with pytest.raises(la.DocumentError, match="vector 2 has 2 dimensions, and vector 1 has 1"):
-        dedup_vectors(pa.table({"v": [None, [2.0], [1.0, 2.0]]}), "v")
+        la.dedup(pa.table({"v": [None, [2.0], [1.0, 2.0]]}), kind="vectors", vectors="v")
     with pytest.raises(la.DocumentError, match="the column 'v' is of type bool; expected lists"):
-        dedup_vectors(pa.table({"v": [True]}), "v")
+        la.dedup(pa.table({"v": [True]}), kind="vectors", vectors="v")
     with pytest.raises(la.DocumentError, match="row 1: the vector is 'a'; expected a list of numb"):
-        dedup_vectors(pa.table({"v": [None, "a"]}), "v")
-    with pytest.raises(la.ArgumentError, match=r"say which one has the vectors with column="):
-        dedup_vectors(pa.table({"v": [[1.0]]}))
+        la.dedup(pa.table({"v": [None, "a"]}), kind="vectors", vectors="v")
+    with pytest.raises(la.ArgumentError, match=r"say which one has the vectors with vectors="):
+        la.dedup(pa.table({"v": [[1.0]]}), kind="vectors")
     with pytest.raises(la.ArgumentError, match="has no column 'w' for the vectors"):
-        dedup_vectors(pa.table({"v": [[1.0]]}), "w")
-    with pytest.raises(la.ArgumentError, match="keep is 'longest', which goes by texts"):
-        dedup_vectors(pa.table({"v": [[1.0]]}), "v", keep="longest")
+        la.dedup(pa.table({"v": [[1.0]]}), kind="vectors", vectors="w")
+    with pytest.raises(la.ArgumentError, match="keep is 'longest', which needs texts"):
+        la.dedup(pa.table({"v": [[1.0]]}), kind="vectors", vectors="v", keep="longest")
 
 
 def test_widths_that_differ_between_batches(tmp_path: Path) -> None:
     for name, row in (("a", [1.0, 2.0]), ("b", [1.0])):
         pq.write_table(pa.table({"v": [row]}), tmp_path / f"{name}.parquet")
     with pytest.raises(la.DocumentError, match="vector 1 has 1 dimensions, and the first has 2"):
-        dedup_vectors(tmp_path / "*.parquet", "v")
+        la.dedup(tmp_path / "*.parquet", kind="vectors", vectors="v")
 
 
 @pytest.fixture
@@ -152,7 +161,7 @@ def test_the_command_writes_rows_as_they_were(
     assert status == 0
     said = json.loads(capsys.readouterr().out)
     whole, left = pq.read_table(parquet), pq.read_table(out)
-    result = la.dedup_vectors(parquet, "embedding", threshold=0.9, exact=True)
+    result = la.dedup(parquet, kind="vectors", vectors="embedding", threshold=0.9, exact=True)
     assert left.schema.equals(whole.schema)
     assert left.equals(whole.filter(pa.array(result.keep)))
     assert 0 < said["counts"]["kept"] == len(left) < 60
@@ -177,14 +186,17 @@ def test_the_command_writes_rows_as_they_were(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--ngram", "2"], "--ngram does nothing with --vectors; leave it out"),
-        (["--method", "simhash"], "--method does nothing with --vectors; leave it out"),
-        (["--no-verify"], "--no-verify does nothing with --vectors"),
-        (["--text", "name"], "--text does nothing with --vectors: it is for texts"),
-        (["--report", "x.html"], "--report does nothing with --vectors: it shows texts"),
-        (["--min-words", "3"], "--min-words does nothing with --vectors"),
-        (["--engine", "spark"], "--vectors goes with the local job alone"),
-        (["--keep", "longest"], "--keep is 'longest', which goes by texts"),
+        (["--ngram", "2"], "--ngram does nothing for vectors; leave it out"),
+        (["--method", "simhash"], "--method does nothing for vectors; leave it out"),
+        (["--no-verify"], "--no-verify does nothing for vectors"),
+        (["--text", "name"], "--text does nothing for vectors: texts are not compared"),
+        (["--report", "x.html"], "--report does nothing for vectors: it shows texts"),
+        (["--min-words", "3"], "--min-words does nothing for vectors"),
+        (
+            ["--engine", "spark"],
+            "--engine does nothing for vectors: they are compared by",
+        ),
+        (["--keep", "longest"], "--keep is 'longest', which needs texts"),
         (["--threshold", "2"], "--threshold is 2.0; expected a number above 0 and at most 1"),
         (["--annotate"], "--annotate needs a file to write to"),
     ],

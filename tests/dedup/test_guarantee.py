@@ -165,7 +165,8 @@ class Truth:
     """What is true of a case, computed from its texts alone."""
 
     def __init__(self, case: Case, result: DedupResult) -> None:
-        self.case, self.settings = case, result.settings
+        self.case = case
+        self.settings: la.DedupSettings = result.settings
         how = dedup_oracle.MEASURES[self.settings.measure]
         self.measure = partial(how, ngram=self.settings.ngram or 0)
         self.texts = [*case.old, *case.texts]

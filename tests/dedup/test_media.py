@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import lookalike as la
-from lookalike.dedup.media.job import run_media_job
-from lookalike.dedup.media.kinds import kind_of
-from lookalike.dedup.media.medium import Medium, Problem, Read, Tell
-from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.dedup.media import run_media_job
+from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, medium_of_files
+from lookalike.signatures import Signer
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +51,12 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def groups(result: la.MediaResult) -> set[frozenset[str]]:
+def groups(result: la.DedupResult) -> set[frozenset[str]]:
     return {frozenset(result.names[row] for row in group) for group in result.groups()}
 
 
 def test_copies_are_found_and_the_largest_stays(photos: Path) -> None:
-    result = la.dedup_media(photos)
+    result = la.dedup(photos)
     assert groups(result) == {
         frozenset({"0.png", "more/0 large.png"}),
         frozenset({"1.png", "1 small.png", "more/1.jpg"}),
@@ -73,7 +72,7 @@ def test_copies_are_found_and_the_largest_stays(photos: Path) -> None:
     assert set(result.survivors()) | set(result.dropped()) == set(result.files)
     assert result.kind == "images"
     counts = result.counts
-    assert (counts.files, counts.kept, counts.clusters) == (15, 9, 5)
+    assert (counts.documents, counts.kept, counts.clusters) == (15, 9, 5)
     assert (counts.exact_duplicates, counts.near_duplicates) == (3, 3)
     assert (counts.other_files, counts.left_out) == (1, 8)
     assert counts.bytes_saved == sum(path.stat().st_size for path in result.dropped())
@@ -83,41 +82,41 @@ def test_copies_are_found_and_the_largest_stays(photos: Path) -> None:
 
 
 def test_what_is_left_out_is_named(photos: Path) -> None:
-    reasons = {problem.path.name: problem.reason for problem in la.dedup_media(photos).problems}
+    reasons = {problem.path.name: problem.reason for problem in la.dedup(photos).problems}
     assert set(reasons) == {
         *("broken.png", "broken again.png", "empty.jpg", "page.jpg", "pipe.jpg", "link.png"),
         *("round", "nowhere.png"),
     }
     assert "truncated" in reasons["broken.png"] and reasons["empty.jpg"] == "is empty"
     assert reasons["broken again.png"] == reasons["broken.png"]
-    assert reasons["pipe.jpg"] == "is no plain file"
+    assert reasons["pipe.jpg"] == "is not a plain file"
     assert "link" in reasons["link.png"] and "link" in reasons["round"]
-    told = la.dedup_media(photos).to_dict()
+    told = la.dedup(photos).to_dict()
     json.dumps(told)
     assert len(told["left_out"]) == 8 and told["settings"]["radius"] == 56
 
 
 def test_turned_copies_if_wanted(photos: Path) -> None:
-    found = groups(la.dedup_media(photos, rotated=True))
-    assert found - groups(la.dedup_media(photos)) == {frozenset({"3.png", "3 turned.png"})}
+    found = groups(la.dedup(photos, rotated=True))
+    assert found - groups(la.dedup(photos)) == {frozenset({"3.png", "3 turned.png"})}
 
 
 def test_the_same_for_any_number_of_threads_and_any_hash(photos: Path) -> None:
-    one = la.dedup_media(photos, kind="images", threads=1)
-    many = la.dedup_media(photos, kind="images", threads=5)
+    one = la.dedup(photos, kind="images", threads=1)
+    many = la.dedup(photos, kind="images", threads=5)
     assert np.array_equal(one.duplicate_of, many.duplicate_of)
     assert one.to_dict()["counts"] == many.to_dict()["counts"]
     for bits in (64, 256):
         for hash in ("dct", "gradient"):
-            assert groups(la.dedup_media(photos, bits=bits, hash=hash)) == groups(one)
-    nothing = la.dedup_media(photos, radius=0)
+            assert groups(la.dedup(photos, bits=bits, hash=hash)) == groups(one)
+    nothing = la.dedup(photos, radius=0)
     assert frozenset({"2.png", "more/2 again.png"}) in groups(nothing)
-    everything = la.dedup_media(photos, radius=256)
+    everything = la.dedup(photos, radius=256)
     assert max(map(len, groups(everything))) == 12  # white ones are alike to equal files alone
 
 
 def test_lists_and_copies(photos: Path, tmp_path: Path) -> None:
-    result = la.dedup_media(photos)
+    result = la.dedup(photos)
     assert result.write(tmp_path / "kept") == 9
     copied = {path for path in (tmp_path / "kept").rglob("*") if path.is_file()}
     assert {path.relative_to(tmp_path / "kept") for path in copied} == {
@@ -147,7 +146,7 @@ def test_lists_and_copies(photos: Path, tmp_path: Path) -> None:
     with pytest.raises(la.FileError, match="there already"):
         result.write(tmp_path / "kept")
     # Nothing was touched.
-    assert la.dedup_media(photos).counts == result.counts
+    assert la.dedup(photos).counts == result.counts
 
 
 def test_names_that_could_mislead(tmp_path: Path) -> None:
@@ -158,7 +157,7 @@ def test_names_that_could_mislead(tmp_path: Path) -> None:
     scene(0, 200).resize((100, 75)).save(odd)
     latin = os.fsdecode(os.fsencode(tmp_path / "photos") + b"/\xff.png")
     scene(0, 200).resize((150, 110)).save(latin)
-    result = la.dedup_media(tmp_path / "photos")
+    result = la.dedup(tmp_path / "photos")
     assert result.counts.kept == 1
     with pytest.raises(la.DocumentError, match="line break"):
         result.write_dropped(tmp_path / "dropped.txt")
@@ -166,7 +165,7 @@ def test_names_that_could_mislead(tmp_path: Path) -> None:
     assert result.write_dropped(tmp_path / "dropped.jsonl") == 2
     result.report(tmp_path / "report.html")
     odd.unlink()
-    result = la.dedup_media(tmp_path / "photos")
+    result = la.dedup(tmp_path / "photos")
     result.write_dropped(tmp_path / "dropped.txt")
     assert (tmp_path / "dropped.txt").read_bytes() == os.fsencode(latin) + b"\n"
     # Nor must bytes that are no text become the name of another file.
@@ -184,48 +183,51 @@ def test_no_file_is_a_duplicate_of_itself(
     (tmp_path / "link").symlink_to(photos)
     (tmp_path / "0.png").symlink_to(photos / "0.png")
     monkeypatch.chdir(photos)
-    once = la.dedup_media(".", kind="images")
+    once = la.dedup(".", kind="images")
     ways = [".", photos, tmp_path / "link", photos / "more" / "..", "more", "0.png", "./0.png"]
-    again = la.dedup_media([*ways, tmp_path / "0.png"], kind="images")
+    again = la.dedup([*ways, tmp_path / "0.png"], kind="images")
     assert again.files == once.files and again.counts == once.counts
 
 
 def test_lists_of_files_and_empty_folders(photos: Path, tmp_path: Path) -> None:
     some = [photos / "1.png", str(photos / "1 small.png"), photos / "1.png", photos / "notes.txt"]
-    result = la.dedup_media(some, kind="images")
-    assert result.counts.files == 2 and result.counts.kept == 1
+    result = la.dedup(some, kind="images")
+    assert result.counts.documents == 2 and result.counts.kept == 1
     assert [problem.path.name for problem in result.problems] == ["notes.txt"]
     (tmp_path / "empty").mkdir()
-    result = la.dedup_media(tmp_path / "empty", kind="images")
-    assert result.counts.files == 0 and result.survivors() == []
+    result = la.dedup(tmp_path / "empty", kind="images")
+    assert result.counts.documents == 0 and result.survivors() == []
     assert result.write_annotated(tmp_path / "all.csv") == 0
     assert "images" in result.summary()
     result.report(tmp_path / "report.html")
 
 
 def test_a_folder_is_what_most_of_its_files_are(photos: Path, tmp_path: Path) -> None:
-    assert kind_of([photos]) == "images"
+    assert medium_of_files([photos]) == "images"
     for name in ("a.txt", "b.png", "c.jpg"):
         (tmp_path / name).write_text("words that are no picture")
     shutil.copy(photos / "0.png", tmp_path / "d.txt")
     shutil.copy(photos / "1.png", tmp_path / "e")
-    assert kind_of([tmp_path]) == "documents"
+    assert medium_of_files([tmp_path]) is None
     shutil.copy(photos / "2.png", tmp_path / "f")
-    assert kind_of([tmp_path]) == "documents"  # half is not most
+    assert medium_of_files([tmp_path]) is None  # half is not most
     shutil.copy(photos / "3.png", tmp_path / "g")
-    assert kind_of([tmp_path]) == "images"
-    assert kind_of([tmp_path / "d.txt"]) == "images"
-    with pytest.raises(la.ArgumentError, match=r"texts are for la\.dedup"):
-        la.dedup_media(tmp_path / "a.txt")
+    assert medium_of_files([tmp_path]) == "images"
+    assert medium_of_files([tmp_path / "d.txt"]) == "images"
+    assert la.dedup(tmp_path / "a.txt").kind == "text"
+    assert la.dedup(tmp_path / "f").kind == la.dedup([tmp_path / "f"]).kind == "images"
+    assert la.dedup(tmp_path, kind="text").kind == "text"
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "documents"}, "kind is 'documents'; expected one of: images"),
+        ({"kind": "sounds"}, "kind is 'sounds'; expected one of images, recordings"),
+        ({"threshold": 0.9}, "threshold does nothing for images; leave it out"),
+        ({"keep": "last"}, "keep does nothing for images; leave it out"),
+        ({"signer": la.AudioHash()}, r"signer does nothing for images.*it goes with recordings"),
         ({"bits": 100}, "bits is 100; expected 64 or 256"),
         ({"radius": 257}, "radius is 257"),
-        ({"bit": 64}, "bit is no setting of images.*did you mean 'bits'"),
         ({"hash": "wavelet"}, "wavelet"),
         ({"rotated": 3}, "rotated"),
         ({"threads": 0}, "threads"),
@@ -234,9 +236,9 @@ def test_a_folder_is_what_most_of_its_files_are(photos: Path, tmp_path: Path) ->
 )
 def test_bad_settings(photos: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(la.ArgumentError, match=message):
-        la.dedup_media(photos, **given)
+        la.dedup(photos, **given)
     with pytest.raises(la.FileError, match="no such file or folder"):
-        la.dedup_media(photos / "elsewhere")
+        la.dedup(photos / "elsewhere")
 
 
 class Numbers(Medium[list[int]]):
@@ -246,9 +248,10 @@ class Numbers(Medium[list[int]]):
     noun: ClassVar[str] = "number"
     suffixes: ClassVar[frozenset[str]] = frozenset({".number"})
     facts: ClassVar[dict[str, str]] = {"value": "int64"}
+    signer_class: ClassVar[type[Signer]] = la.ImageHash  # not used here
 
     @classmethod
-    def recognises(cls, head: bytes) -> bool:
+    def recognizes(cls, head: bytes) -> bool:
         return head[:1].isdigit()
 
     def settings(self) -> dict[str, Any]:
@@ -257,7 +260,9 @@ class Numbers(Medium[list[int]]):
     def criterion(self) -> str:
         return "differ by one at most"
 
-    def read(self, files: Sequence[Path], *, threads: int, tell: Tell) -> Read[list[int]]:
+    def read(
+        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+    ) -> Read[list[int]]:
         known = {file: int(file.read_text()) for file in files}
         good = [file for file in files if known[file] != 13]
         values = [known[file] for file in good]
@@ -265,7 +270,7 @@ class Numbers(Medium[list[int]]):
         merit = np.array(values, np.int64) % 10
         return Read(good, merit, {"value": values}, list(map(str, values)), values, broken)
 
-    def pairs(self, read: Read[list[int]], *, threads: int, tell: Tell) -> VerifiedPairs:
+    def pairs(self, read: Read[list[int]], *, threads: int, tell: Tell) -> SimilarPairs:
         found = [
             (one, two)
             for one in range(len(read.files))
@@ -276,12 +281,12 @@ class Numbers(Medium[list[int]]):
         far = np.abs(
             np.array(read.content, np.int32)[left] - np.array(read.content, np.int32)[right]
         )
-        return VerifiedPairs(left, right, 1 - far / 2, far.astype(np.int32))
+        return SimilarPairs(left, right, 1 - far / 2, far.astype(np.int32))
 
     def likeness(self, similarity: float, distance: int) -> str:
         return f"{distance} apart"
 
-    def shown(self, file: Path, most: int) -> str | None:
+    def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
         return None
 
 
@@ -315,5 +320,5 @@ def test_what_any_medium_can_rely_on(
     firsts = [found.index(value) for value in found]
     assert result.first_equal.tolist() == firsts
     counts = result.counts
-    assert counts.kept + counts.exact_duplicates + counts.near_duplicates >= counts.files
+    assert counts.kept + counts.exact_duplicates + counts.near_duplicates >= counts.documents
     assert counts.kept == len(stay)

@@ -11,10 +11,9 @@ import soundfile
 from benchmarks.recordings.sounds import music, with_noise
 
 import lookalike as la
-from lookalike.dedup.media.kinds import kind_of
-from lookalike.dedup.media.recordings import RecordingMedium
-from lookalike.dedup.media.result import MediaResult
-from lookalike.recordings.alike import alike_pairs, same_share
+from lookalike.dedup import MediaResult
+from lookalike.media import medium_of_files
+from lookalike.recordings.medium import RecordingMedium, alike_pairs, same_share
 
 RATE = 16000
 
@@ -44,7 +43,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def result(folder: Path) -> MediaResult:
-    return la.dedup_media(folder, threads=2)
+    found = la.dedup(folder, threads=2)
+    assert isinstance(found, MediaResult)
+    return found
 
 
 def test_the_same_recording_stays_once(result: MediaResult) -> None:
@@ -67,20 +68,20 @@ def test_the_same_recording_stays_once(result: MediaResult) -> None:
 def test_what_cannot_be_read_is_named(result: MediaResult) -> None:
     assert [(one.path.name, one.reason) for one in result.problems] == [
         ("empty.mp3", "is empty"),
-        ("no sound.wav", "is no recording: its beginning is not that of one"),
+        ("no sound.wav", "is not a recording: it does not begin like one"),
     ]
     assert result.counts.other_files == 1
     assert result.notices[0][:2] == ("silent", 2)
 
 
 def test_threads_do_not_show(folder: Path, result: MediaResult) -> None:
-    again = la.dedup_media(folder, threads=1)
+    again = la.dedup(folder, threads=1)
     np.testing.assert_array_equal(again.duplicate_of, result.duplicate_of)
     np.testing.assert_array_equal(again.similarity, result.similarity)
 
 
 def test_a_lower_threshold_takes_halves(folder: Path) -> None:
-    result = la.dedup_media(folder, kind="recordings", threshold=0.4, threads=2)
+    result = la.dedup(folder, kind="recordings", threshold=0.4, threads=2)
     pairs = result.different_pairs
     halves = [
         {result.names[left], result.names[right]}
@@ -91,9 +92,9 @@ def test_a_lower_threshold_takes_halves(folder: Path) -> None:
 
 
 def test_folders_of_recordings_are_recognised(folder: Path, tmp_path: Path) -> None:
-    assert kind_of([folder]) == "recordings"
+    assert medium_of_files([folder]) == "recordings"
     (tmp_path / "a.txt").write_text("text")
-    assert kind_of([tmp_path]) == "documents"
+    assert medium_of_files([tmp_path]) is None
 
 
 def test_the_page_plays_them(result: MediaResult, tmp_path: Path) -> None:

@@ -14,11 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup.report import samples
-from lookalike.dedup.report.all_clusters import SCRIPT
-from lookalike.dedup.report.chance import chance_of_bits, proposal_chance, similarity_of_chance
-from lookalike.dedup.report.charts import similarity_bins
-from lookalike.dedup.report.samples import largest_clusters, least_similar, most_similar_rejected
+from lookalike.dedup.report import clusters as samples
+from lookalike.dedup.report.clusters import (
+    SCRIPT,
+    largest_clusters,
+    least_similar,
+    most_similar_rejected,
+)
+from lookalike.dedup.report.figures import (
+    chance_of_bits,
+    proposal_chance,
+    similarity_bins,
+    similarity_of_chance,
+)
 from lookalike.errors import FileError
 from lookalike.report.markup import compact, shown
 from support.page_reader import Element
@@ -47,7 +55,7 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         "near-duplicates": f"{counts.near_duplicates:,}",
         "lowest similarity": f"{int(10_000 * np.nanmin(result.similarity)) / 10_000:.4f}",
         "clusters": f"{counts.clusters:,}",
-        "saved": f"{counts.bytes_saved / counts.bytes:.1%}",
+        "saved": f"{(counts.bytes_saved or 0) / counts.bytes:.1%}",
     }
     assert f"Of {counts.documents:,} documents, {counts.kept:,} stay" in page.text
     assert "Every dropped document was compared with one that stays, and is at least" in page.text
@@ -138,6 +146,7 @@ def test_marks_are_the_changed_words_of_the_pairs(tmp_path: Path) -> None:
 
 def test_pairs_are_those_nearest_to_the_threshold(tmp_path: Path) -> None:
     result = la.dedup(corpus(2), threshold=0.6, permutations=256)
+    assert isinstance(result, la.TextResult)
     accepted, rejected = least_similar(result, 1000), most_similar_rejected(result, 1000)
     assert [p.similarity for p in accepted] == sorted(p.similarity for p in accepted)
     assert [p.similarity for p in rejected] == sorted(p.similarity for p in rejected)[::-1]
@@ -159,6 +168,7 @@ def test_the_choice_of_pairs_does_not_depend_on_how_many_are_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     result = la.dedup(corpus(3, originals=200), threshold=0.6)
+    assert isinstance(result, la.TextResult)
     expected = least_similar(result, 5)
     monkeypatch.setattr(samples, "_CONSIDERED", 20)
     assert least_similar(result, 5) == expected
@@ -166,6 +176,7 @@ def test_the_choice_of_pairs_does_not_depend_on_how_many_are_looked_at(
 
 def test_largest_clusters_show_who_stays_and_the_spread_of_the_others(tmp_path: Path) -> None:
     result = la.dedup(corpus(4), threshold=0.6, keep="last")
+    assert isinstance(result, la.TextResult)
     clusters = largest_clusters(result)
     sizes = np.bincount(result.clusters)
     assert [cluster.size for cluster in clusters] == sorted(sizes[sizes > 1].tolist())[::-1][:12]

@@ -165,10 +165,10 @@ def photos() -> None:
 )
 def test_calls_of_images_give_the_same_report(folder: Path, settings: dict[str, Any]) -> None:
     photos()
-    la.dedup_media("photos", **settings).report("report.html")
+    la.dedup("photos", **settings).report("report.html")
     run_again()
     several = ["photos/0.png", "photos/0 copy.png"]
-    la.dedup_media(several).report("report.html")
+    la.dedup(several).report("report.html")
     run_again(source=several)
 
 
@@ -177,7 +177,7 @@ def test_calls_of_recordings_give_the_same_report(folder: Path) -> None:
     sound = np.random.default_rng(0).normal(0, 0.1, 3 * 8000)
     soundfile.write("music/one.wav", sound, 8000)
     soundfile.write("music/two.flac", sound, 8000)
-    la.dedup_media("music", threshold=0.7).report("report.html")
+    la.dedup("music", threshold=0.7).report("report.html")
     assert "signer=la.AudioHash(" in typed()
     run_again()
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup.report import all_clusters, samples
-from lookalike.dedup.report.bands import dropped_bands
+from lookalike.dedup.report import clusters
+from lookalike.dedup.report.figures import dropped_bands
 from support.page_reader import Element, read_page
 from support.report_pages import corpus, page_of
 
@@ -52,11 +52,12 @@ def test_of_many_clusters_the_smallest_are_left_out_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = la.dedup(corpus(5), threshold=0.7)
-    monkeypatch.setattr(all_clusters, "MOST_BYTES", 4000)
+    assert isinstance(result, la.TextResult)
+    monkeypatch.setattr(clusters, "MOST_BYTES", 4000)
     page = page_of(result, tmp_path)
     found = every_cluster(page)
     assert 2 <= len(found) < result.counts.clusters
-    sizes = sorted(samples.cluster_sizes(result).tolist(), reverse=True)
+    sizes = sorted(clusters.cluster_sizes(result).tolist(), reverse=True)
     assert [int(cells[0]) for cells in found] == sizes[: len(found)]
     assert f"The largest {len(found)} of {result.counts.clusters}" in page.text
     assert "The others are left out" in page.text
@@ -66,9 +67,7 @@ def test_of_a_large_cluster_some_ids_are_listed_and_the_others_counted(tmp_path:
     result = la.dedup([{"id": f"doc-{row}", "text": "the same text"} for row in range(1500)])
     (cells,) = every_cluster(page_of(result, tmp_path))
     assert cells[0] == "1,500" and cells[2] == "doc-0"
-    assert cells[3].endswith(
-        f"doc-{all_clusters.MOST_IDS} and {1499 - all_clusters.MOST_IDS:,} more"
-    )
+    assert cells[3].endswith(f"doc-{clusters.MOST_IDS} and {1499 - clusters.MOST_IDS:,} more")
 
 
 @settings(max_examples=40, deadline=None)
@@ -78,6 +77,7 @@ def test_of_a_large_cluster_some_ids_are_listed_and_the_others_counted(tmp_path:
 )
 def test_every_dropped_document_is_in_one_band(values: list[float], threshold: float) -> None:
     result = la.dedup(["one text"] * (len(values) + 1), threshold=threshold)
+    assert isinstance(result, la.TextResult)
     result = replace(result, similarity=np.array([float("nan"), *values]))
     bands = dropped_bands(result)
     assert sum(band.count for band in bands) == len(values)
@@ -108,6 +108,7 @@ def test_the_page_says_when_by_what_and_how_it_is_made_again(tmp_path: Path) -> 
 
 def test_cards_show_the_bands(tmp_path: Path) -> None:
     result = la.dedup(corpus(), threshold=0.7)
+    assert isinstance(result, la.TextResult)
     page = page_of(result, tmp_path)
     (card,) = page.all("dl", "bands")
     names, counts = card.all("dt"), card.all("dd")

@@ -259,8 +259,14 @@ def test_exact_duplicates_of_vectors_do_not_depend_on_the_threshold(
     classes = Counter(row.tobytes() for row in rows)
     expected = sum(n if keep == "none" else n - 1 for n in classes.values() if n > 1)
     for threshold in (0.3, 0.7, 0.9, 0.99, 1.0):
-        result = la.dedup_vectors(
-            table, "v", threshold=threshold, keep=keep, cluster=cluster, exact=True
+        result = la.dedup(
+            table,
+            kind="vectors",
+            vectors="v",
+            threshold=threshold,
+            keep=keep,
+            cluster=cluster,
+            exact=True,
         )
         counts, keeps = result.counts, result.keep
         assert counts.exact_duplicates == expected, threshold
@@ -293,7 +299,7 @@ def test_figures_of_images(tmp_path: Path) -> None:
             image.save(folder / f"{at} copy {copy}.png")
     (folder / "note.txt").write_text("no image")
     (folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
-    result = la.dedup_media(folder)
+    result = la.dedup(folder)
     page = page_of(result, tmp_path)
     files = [path for path in sorted(folder.iterdir()) if path.suffix == ".png"]
     files.remove(folder / "broken.png")

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import dedup_vectors
-from lookalike.dedup.embeddings import written
-from lookalike.dedup.embeddings.written import written_vectors
+from lookalike.dedup import vectors as written
+from lookalike.dedup.vectors import written_vectors
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.floats(-2, 2, width=32))
 
@@ -53,10 +52,10 @@ def test_json_lines_are_as_good_as_parquet(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     lines = [json.dumps({"id": f"r{n}", "embedding": one}) for n, one in enumerate(lists)]
     path.write_text("\n\n".join(lines))
-    expected = dedup_vectors(pa.table({"embedding": lists}), exact=True)
-    found = dedup_vectors(path, exact=True)
+    expected = la.dedup(pa.table({"embedding": lists}), kind="vectors", exact=True)
+    found = la.dedup(path, kind="vectors", exact=True)
     assert found.duplicate_of.tolist() == expected.duplicate_of.tolist()
-    assert found.id(3) == "r3" and found.counts.without_vector == 1
+    assert found.id(3) == "r3" and found.counts.without_features == 1
     assert found.counts.near_duplicates + found.counts.exact_duplicates == 19
     found.write(tmp_path / "kept.jsonl")
     assert (tmp_path / "kept.jsonl").read_text().splitlines() == [
@@ -81,11 +80,11 @@ def test_what_is_no_vector_is_named_by_file_and_line(value: str, said: str, tmp_
     (tmp_path / "a.jsonl").write_text('{"v": [1, 2, 3]}\n\n{"v": null}\n')
     (tmp_path / "b.jsonl").write_text(f'\n{{"w": 1}}\n\n{{"v": {value}}}\n{{"v": [1]}}\n')
     with pytest.raises(la.DocumentError, match=rf"b\.jsonl, line 4: {said}"):
-        dedup_vectors([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "v")
+        la.dedup([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], kind="vectors", vectors="v")
 
 
 def test_a_list_of_nothing_at_first(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"v": []}\n')
     with pytest.raises(la.DocumentError, match="line 1: .* 0 dimensions; expected one at least"):
-        dedup_vectors(path, "v")
+        la.dedup(path, kind="vectors", vectors="v")

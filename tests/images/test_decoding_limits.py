@@ -124,7 +124,7 @@ def test_webp_bombs_cost_nothing(tmp_path: Path) -> None:
     files, left_out, own, workers_ = done.stdout.split()
     assert (files, left_out) == ("1", "4")
     assert int(own) < 200 << 10 and int(workers_) < 150 << 10  # KiB
-    (problem, *_) = la.dedup_media(folder).problems
+    (problem, *_) = la.dedup(folder).problems
     assert problem.path.name == "bomb 0.webp"
     assert problem.reason.startswith("needs up to 3,078 MiB of memory to be decoded (13,000 × 13,")
     assert problem.reason.endswith("raise the memory limit to read it")
@@ -139,8 +139,8 @@ def peak(process):
     with open(f"/proc/{process}/status") as file:
         return int(file.read().split("VmHWM:")[1].split()[0])
 
-found = la.dedup_media(sys.argv[1], threads=4)
-print(found.counts.files, found.counts.left_out, peak(os.getpid()))
+found = la.dedup(sys.argv[1], threads=4)
+print(found.counts.documents, found.counts.left_out, peak(os.getpid()))
 print(max(peak(worker.process.pid) for worker in processes._IDLE))
 """
 
@@ -187,7 +187,7 @@ def test_bombs_of_every_format_are_left_out_and_the_job_goes_on(tmp_path: Path) 
         (folder / name).write_bytes(data)
     scene(1, 200).save(folder / "good.png")
     scene(1, 100).save(folder / "good.jpg")
-    result = la.dedup_media(folder, kind="images", memory_limit=600 * MIB, threads=2)
+    result = la.dedup(folder, kind="images", memory_limit=600 * MIB, threads=2)
     reasons = {one.path.name: one.reason for one in result.problems}
     assert set(reasons) == set(expected)
     for name, (_, reason) in expected.items():

@@ -14,7 +14,7 @@ from benchmarks.images.scenes import scene
 from PIL import Image
 
 import lookalike as la
-from lookalike.images.formats import FORMATS, SUFFIXES, is_image
+from lookalike.images.decode import FORMATS, SUFFIXES, is_image
 from lookalike.storage.files import open_plain
 
 WRITTEN = ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "AVIF", "JPEG2000", "ICO", "PPM")

@@ -59,7 +59,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         image = Image.fromarray(noise).resize((240, 180))
         image.save(folder / f"{at} with a rather long name of a photograph.png")
         image.resize((60, 45)).save(folder / f"{at}.jpg")
-    la.dedup_media(folder, kind="images", rotated=True).report(found[2])
+    la.dedup(folder, kind="images", rotated=True).report(found[2])
     return found
 
 

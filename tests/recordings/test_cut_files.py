@@ -13,7 +13,7 @@ import soundfile
 from benchmarks.recordings.sounds import music
 
 import lookalike as la
-from lookalike.recordings.ogg_opus import _checksum, with_counted_positions
+from lookalike.recordings.decode import _checksum, with_counted_positions
 from lookalike.recordings.workers import excerpt_of
 
 RATE = 16000

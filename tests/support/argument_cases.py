@@ -28,8 +28,8 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 OTHERS = {
     *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
-    *("DedupResult", "DedupSettings", "MediaResult", "dedup"),
-    *("VectorDedupResult", "dedup_vectors"),
+    *("DedupResult", "DedupSettings", "MediaResult", "TextResult"),
+    *("VectorResult", "dedup"),
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
     *("RemoteCollection", "connect"),
 }
@@ -246,7 +246,6 @@ def calls(folder: Path) -> dict[str, Call]:
             la.ImageHash().sign_with_quality,
             {"images": [folder / "image.png"]},
         ),
-        "dedup_media": (la.dedup_media, {"source": folder / "image.png"}),
         "load_hex": (la.load_hex, {"path": folder / "hashes.csv", "column": "hash", "id": "path"}),
         "signatures_from_hex": (la.signatures_from_hex, {"hashes": ["00ff00ff00ff00ff"]}),
         "signatures_to_hex": (la.signatures_to_hex, {"signatures": rows}),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.topics.report import page
-from lookalike.topics.report.plane import apart, plane
+from lookalike.topics.report.charts import apart, plane
 from support import topic_oracle as oracle
 from support.page_reader import read_page
 

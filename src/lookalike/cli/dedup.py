@@ -1,29 +1,21 @@
-"""`lookalike dedup`: a corpus in; survivors, clusters and a report out."""
+"""`lookalike dedup`: a corpus or a folder in; kept items, groups and a report out."""
 
 from __future__ import annotations
 
 import argparse
 import io
+import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from lookalike.checks import byte_count, whole_number
-from lookalike.cli.dedup_media import (
-    add_dropped,
-    add_kind,
-    add_media_options,
-    media_kind,
-    refuse_media_options,
-    run_on_media,
-)
-from lookalike.cli.dedup_spark import engine_of, run_on_spark
-from lookalike.cli.dedup_vectors import run_on_vectors
 from lookalike.cli.options import (
     add_corpus_options,
     add_filters,
@@ -37,8 +29,16 @@ from lookalike.cli.options import (
     filters_of,
     output_name,
     publish,
+    settings_fields,
     settings_of,
     uploads_of,
+)
+from lookalike.cli.options.kinds import (
+    add_hash,
+    add_kind,
+    input_kind,
+    typed_options,
+    warn_problems,
 )
 from lookalike.cli.parser import add_switch
 from lookalike.cli.terminal import (
@@ -52,10 +52,12 @@ from lookalike.cli.terminal import (
     warn_left_out,
 )
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
-from lookalike.corpora.opening import with_old_pages
+from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder
-from lookalike.dedup import DEVICES, DedupResult, dedup
-from lookalike.errors import ArgumentError, Said
+from lookalike.dedup import DEVICES, DedupResult, DedupSettings, MediaResult, TextResult, dedup
+from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, refuse, support_lines, supports
+from lookalike.dedup.write import check_file_list, check_kept_files
+from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import shown
 from lookalike.signatures.methods import Method
@@ -92,11 +94,15 @@ output (-o):
   place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
 images and recordings:
-  a folder of which more than half of the files are images is compared by what they show: two are
-  near-duplicates if at most --radius of the --bits of their hashes differ (default 56 of 256).
-  The one of most pixels stays, then that of most bytes. Nothing is deleted: -o lists the files
-  that stay (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others,
-  --report shows them side by side. What cannot be read is left out and named (docs/images.md).
+  a folder in which more than half of the files are images is compared by what they show: two are
+  near-duplicates if at most --radius of the --bits of their hashes differ (default: 56 of 256).
+  The one with most pixels is kept, then the one with most bytes. Nothing is deleted: -o lists the
+  kept files (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others,
+  --report shows them side by side. Files that cannot be read are left out and named
+  (docs/images.md, docs/recordings.md).
+
+options by kind, and with --engine spark; others are refused (docs/deduplicating.md has a table):
+{support_lines()}
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
@@ -145,7 +151,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     _add_input_options(parser)
     group = parser.add_argument_group("what counts as a near-duplicate")
     add_settings(group)
-    add_media_options(group)
+    group.add_argument(
+        "--recall",
+        type=float,
+        metavar="R",
+        help="chance that a pair of vectors at the threshold is found (default: 0.999)",
+    )
+    add_hash(group)
+    add_switch(group, "--rotated", "also find images that were turned or mirrored")
     _add_output_options(parser)
     _add_work_options(parser)
 
@@ -163,8 +176,8 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--vectors",
         metavar="COLUMN",
-        help="compare rows by the cosine of the lists of numbers in this column of Parquet, 0.95 "
-        "or more unless --threshold says otherwise; texts are not looked at",
+        help="column with lists of numbers: rows are compared by their cosine (--threshold, "
+        "default: 0.95), and texts are ignored",
     )
 
 
@@ -193,16 +206,20 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     add_switch(
         group, "--collapse", "with --exact: pair equal texts with their first only in --pairs"
     )
-    group.add_argument(
-        "--report", type=output_name, metavar="FILE", help="an HTML page with pictures"
-    )
+    group.add_argument("--report", type=output_name, metavar="FILE", help="HTML report")
     group.add_argument(
         "--save-signatures",
         type=output_name,
         metavar="FILE",
         help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
     )
-    add_dropped(group)
+    group.add_argument(
+        "--dropped",
+        type=output_name,
+        metavar="FILE",
+        help="list of the dropped images or recordings, with the file that stands for each; "
+        "nothing is deleted",
+    )
     add_switch(group, "--json", "print the summary as JSON")
     add_switch(group, "--quiet", "no progress bars, no summary")
 
@@ -232,7 +249,7 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--engine",
-        type=engine_of,
+        type=_engine,
         default=("local", None),
         metavar="NAME",
         help="local, or spark[=MASTER]: on a cluster of Apache Spark, such as "
@@ -240,71 +257,92 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _engine(text: str) -> tuple[str, str | None]:
+    """Return the engine that an option names, and its master."""
+    name, _, master = text.partition("=")
+    if name not in ("local", SPARK) or (name == "local" and master):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an engine; expected local, spark, or spark=MASTER"
+        )
+    return name, master or None
+
+
 def run(options: argparse.Namespace) -> None:
-    """Run the job, write what was asked for, print the summary."""
+    """Run the job, write the outputs, print the summary."""
     with uploads_of(options):
         _run(options)
 
 
 def _run(options: argparse.Namespace) -> None:
-    kind = media_kind(options)
-    if kind is not None:
-        run_on_media(options, kind)
+    kind, typed = input_kind(options), typed_options(options)
+    refuse(kind, typed)
+    if kind == TEXT:
+        check_settings(options)
+    if options.engine[0] == SPARK:
+        refuse(SPARK, typed)
+        _run_on_spark(options)
         return
-    refuse_media_options(options)
-    if options.vectors is not None:
-        run_on_vectors(options)
-        return
-    check_settings(options)
-    if options.engine[0] == "spark":
-        run_on_spark(options)
-        return
-    check_read_once([*options.input, options.against])
-    old = _old(options)
-    corpus = corpus_of(options.input, options)
-    if options.in_place and options.output is None:
-        options.output = _only_file(corpus)
-    _check_outputs(options, corpus, old)
-    if options.output is not None:
-        corpus.room = min(_HELD_BYTES, (options.memory_limit or sys.maxsize) // _HELD_SHARE)
-    settings = settings_of(options)
+    source: Corpus | list[Path]
+    old = None
+    if kind in (TEXT, VECTORS):
+        check_read_once([*options.input, options.against])
+        old = _old(options)
+        source = corpus_of(options.input, options)
+        if options.in_place and options.output is None:
+            options.output = _only_file(source)
+        _check_row_outputs(options, source, old)
+        if options.output is not None and kind == TEXT:
+            source.room = min(_HELD_BYTES, (options.memory_limit or sys.maxsize) // _HELD_SHARE)
+    else:
+        source = expand_paths(options.input)
+        _check_file_outputs(options, source)
     with progress_bars(options.quiet or options.json) as progress:
-        result = dedup(
-            corpus,
-            text=options.text,
-            id=options.id,
-            format=options.format,
-            against=old,
-            work=options.work,
-            memory_limit=options.memory_limit,
-            max_document=options.max_document,
-            skip_bad=options.skip_bad,
-            threads=options.threads,
-            device=options.device,
-            progress=progress,
-            **vars(filters_of(options)),
-            **settings,
-        )
-        written, seconds = _write(options, result, progress)
-    if written:
-        result = replace(result, seconds={**result.seconds, "write": seconds})
+        arguments = _arguments(options, kind, typed)
+        result = dedup(source, kind=kind, against=old, progress=progress, **arguments)
+        written = _write(options, result, progress)
     # Rows are alone on standard output.
     file = sys.stderr if is_standard(options.output) else sys.stdout
     if options.json:
         say_json({**result.to_dict(), "written": written}, file=file)
     elif not options.quiet:
         say(result.summary(), file=file)
-        if written:
-            say(file=file)
-        for kind, path in sorted(written.items(), key=lambda one: "documents" not in one[0]):
-            say(f"  {kind}: {shown(path)}", file=file)
+        _say_written(written, file)
     if options.json or options.quiet:
         for warning in result.warnings:
             warn(warning)
-    if not result.counts.documents and not options.quiet:
-        warn(f"{shown(result.source.name)} has no documents")
-    left_out = result.counts.bad_rows + result.counts.binary_files + result.counts.left_out
-    warn_left_out(left_out, result.documents.examples)
+    if isinstance(result, MediaResult):
+        warn_problems(result.problems)
+    if isinstance(result, TextResult):
+        if not result.counts.documents and not options.quiet:
+            warn(f"{shown(result.source.name)} has no documents")
+        counts = result.counts
+        left_out = counts.bad_rows + counts.binary_files + counts.left_out
+        warn_left_out(left_out, result.documents.examples)
+
+
+def _say_written(written: dict[str, str], file: Any = None) -> None:
+    """Print which file has what, the kept items first."""
+    if written:
+        say(file=file)
+    for what, path in sorted(written.items(), key=lambda one: one[0] in ("pairs", "report")):
+        say(f"  {what}: {shown(path)}", file=file)
+
+
+def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of `la.dedup` that were typed, but for those that were used already to
+    open the corpus, and for outputs.
+    """
+    settings = settings_of(options)
+    chosen = {one.name: settings[one.name] for one in settings_fields() if one.name in typed}
+    for name in signature(dedup).parameters:
+        value = getattr(options, name, None)
+        if name in _USED or name in settings or value is None or not supports(kind, name):
+            continue
+        chosen[name] = value
+    return chosen
+
+
+_USED = {"kind", "against", "encoding", "html", "page_limits", "save_signatures"}
 
 
 def _old(options: argparse.Namespace) -> Path | Corpus | None:
@@ -322,7 +360,7 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
 
 
 def _only_file(corpus: Corpus) -> Path:
-    """Return the file whose place is to be taken."""
+    """Return the file to replace."""
     if len(corpus.files) != 1 or corpus.format == "files" or corpus.spool is not None:
         raise ArgumentError(
             f"--in-place takes the place of one file, and {corpus.name} is not one; say where to "
@@ -331,38 +369,25 @@ def _only_file(corpus: Corpus) -> Path:
     return corpus.files[0]
 
 
-def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None) -> None:
+def _check_row_outputs(
+    options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None
+) -> None:
     """Refuse what can be seen to fail, before the work is done."""
-    if options.annotate and options.output is None:
-        raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
-    if options.max_pairs is not None:
-        whole_number("max_pairs", options.max_pairs, at_least=0)
-    if options.pairs is None:
-        for name in ("max_pairs", "collapse"):
-            if getattr(options, name) not in (None, False):
-                raise ArgumentError(
-                    Said(name), " does nothing without a file of pairs; add --pairs FILE"
-                )
-    for option in ("pairs", "report", "save_signatures"):
-        if is_standard(getattr(options, option)):
-            raise ArgumentError(
-                Said(option),
-                " is -; expected a file: only the documents that stay go to standard output",
-            )
     if options.in_place and same_file(options.output, corpus.files) is None:
         raise ArgumentError(
             f"--in-place goes with an output that is read; -o is {options.output}, which is not: "
             "leave one of them out"
         )
-    outputs = (options.output, options.pairs, options.report, options.save_signatures)
-    paths = [path for path in outputs if path is not None and not is_standard(path)]
-    for path in paths:
-        check_folder(path)
+    for path in _check_outputs(options, "only the kept documents go to standard output"):
         if path is not options.output:
             check_outside_folder(corpus.root, path)
-    if any(_are_same(*two) for two in combinations(paths, 2)):
-        raise ArgumentError("two outputs have the same name; give each its own")
-    _check_inputs_stay(options, corpus, old)
+    # Only new signatures may replace the old, and kept documents their input, if that was asked.
+    signatures = [old] if isinstance(old, Path) else []
+    others = old.files if isinstance(old, Corpus) else []
+    check_not_read("-o", options.output, [*signatures, *others])
+    check_not_read("--pairs", options.pairs, [*corpus.files, *signatures, *others])
+    check_not_read("--report", options.report, [*corpus.files, *signatures, *others])
+    check_not_read("--save-signatures", options.save_signatures, [*corpus.files, *others])
     if options.output is not None:
         target = io.BytesIO() if is_standard(options.output) else options.output
         check_target(corpus, target, annotated=options.annotate, in_place=options.in_place)
@@ -379,64 +404,201 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
         )
 
 
-def _are_same(one: Path, two: Path) -> bool:
-    """Return whether two names are of one file, be it there or not."""
-    return one.resolve() == two.resolve() or same_file(one, [two]) is not None
+def _check_file_outputs(options: argparse.Namespace, paths: Sequence[Path]) -> None:
+    """Refuse what can be seen to fail, before the work is done."""
+    if is_standard(options.output):
+        raise ArgumentError(Said("output"), " is -; expected a file, or a new folder")
+    checks: dict[str, Callable[[Path], None]] = {
+        "output": check_table_target if options.annotate else check_kept_files,
+        "dropped": check_file_list,
+        "pairs": check_table_target,
+        "report": check_replaceable,
+    }
+    _check_outputs(options, "a list or a folder cannot go to standard output")
+    for name, check in checks.items():
+        path = getattr(options, name)
+        if path is None:
+            continue
+        for folder in paths:
+            check_outside_folder(folder if folder.is_dir() else None, path)
+        check_not_read(f"--{name}", path, [file for file in paths if not file.is_dir()])
+        check(path)
 
 
-def _check_inputs_stay(
-    options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None
-) -> None:
-    """Refuse to write over what is read; only new signatures may take the place of the old, and the
-    documents that stay that of their input, if that was asked for.
-    """
-    inputs = corpus.files
-    signatures = [old] if isinstance(old, Path) else []
-    others = old.files if isinstance(old, Corpus) else []
-    check_not_read("-o", options.output, [*signatures, *others])
-    check_not_read("--pairs", options.pairs, [*inputs, *signatures, *others])
-    check_not_read("--report", options.report, [*inputs, *signatures, *others])
-    check_not_read("--save-signatures", options.save_signatures, [*inputs, *others])
+def _check_outputs(options: argparse.Namespace, reason: str) -> list[Path]:
+    """Return the files to write, after checks that all kinds share."""
+    if options.annotate and options.output is None:
+        raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
+    if options.max_pairs is not None:
+        whole_number("max_pairs", options.max_pairs, at_least=0)
+    if options.pairs is None:
+        for name in ("max_pairs", "collapse"):
+            if getattr(options, name) not in (None, False):
+                raise ArgumentError(
+                    Said(name), " does nothing without a file of pairs; add --pairs FILE"
+                )
+    for name in _OUTPUTS[1:]:
+        if is_standard(getattr(options, name)):
+            raise ArgumentError(Said(name), f" is -; expected a file: {reason}")
+    outputs = [getattr(options, name) for name in _OUTPUTS]
+    paths = [path for path in outputs if path is not None and not is_standard(path)]
+    for path in paths:
+        check_folder(path)
+    for one, two in combinations(paths, 2):
+        if one.resolve() == two.resolve() or same_file(one, [two]) is not None:
+            raise ArgumentError("two outputs have the same name; give each its own")
+    return paths
 
 
-def _write(
-    options: argparse.Namespace, result: DedupResult, progress: Any
-) -> tuple[dict[str, str], float]:
-    """Write the files, timing it as one step; return what is where, and the seconds."""
-    documents, write = (
-        ("annotated documents", result.write_annotated)
-        if options.annotate
-        else ("documents that stay", result.write)
-    )
+_OUTPUTS = ("output", "pairs", "report", "dropped", "save_signatures")
+_ITEMS = {TEXT: "documents", VECTORS: "rows"}
+
+
+def _write(options: argparse.Namespace, result: DedupResult, progress: Any) -> dict[str, str]:
+    """Write the outputs, timed as one step; return which file has what."""
+    items = _ITEMS.get(result.kind, "files")
+    kept, write = f"{items} that stay", result.write
+    if options.annotate:
+        kept, write = f"annotated {items}", result.write_annotated
     jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
         ("pairs", options.pairs, partial(_write_pairs, options, result)),
         ("report", options.report, partial(result.report, command=options.command_line)),
-        # After these: in place it is the end of the input, and nobody could try again.
-        (documents, options.output, partial(_write_documents, write, options.in_place)),
+        # After these: in place, it replaces the input, and the job could not be tried again.
+        (kept, options.output, partial(_write_items, write, options.in_place)),
+        ("files that could go", options.dropped, lambda path: result.write_dropped(path)),
         # Last: documents whose output failed must not be known when the job is tried again.
-        ("signatures", options.save_signatures, result.save_signatures),
+        ("signatures", options.save_signatures, lambda path: result.save_signatures(path)),
     ]
-    wanted = [(kind, path, job) for kind, path, job in jobs if path is not None]
+    wanted = [(what, path, job) for what, path, job in jobs if path is not None]
     written: dict[str, str] = {}
     start = time.perf_counter()
-    for kind, path, job in wanted:
+    for what, path, job in wanted:
         if progress is not None:
             progress("write", len(written) / len(wanted))
         job(path)
-        written[kind] = publish(options, path)
-    if written and progress is not None:
-        progress("write", 1.0)
-    return written, time.perf_counter() - start
+        written[what] = publish(options, path)
+    if written:
+        result.seconds["write"] = time.perf_counter() - start
+        if progress is not None:
+            progress("write", 1.0)
+    return written
 
 
 def _write_pairs(options: argparse.Namespace, result: DedupResult, path: Path) -> None:
+    if result.kind != TEXT:
+        result.write_pairs(path)
+        return
     limit = DEFAULT_LIMIT if options.max_pairs is None else options.max_pairs
     result.write_pairs(path, limit=limit, collapse=options.collapse)
 
 
-def _write_documents(write: Callable[..., int], in_place: bool, path: Path) -> None:
+def _write_items(write: Callable[..., int], in_place: bool, path: Path) -> None:
     if is_standard(path):
         with standard_output() as stream:
             write(stream)
     else:
-        write(path, in_place=in_place)
+        write(path, **({"in_place": True} if in_place else {}))
+
+
+def _run_on_spark(options: argparse.Namespace) -> None:
+    """Run the job on Spark, write the outputs, print the summary."""
+    settings = settings_of(options)
+    DedupSettings(**settings)  # before anything starts
+    _check_spark(options)
+    from lookalike.spark import job
+    from lookalike.spark.files import SparkCorpus, check_new, session_of
+    from lookalike.spark.sources import OldFiles
+
+    start = time.perf_counter()
+    spark = session_of(options.engine[1])
+    started = time.perf_counter() - start
+    for output in (options.output, options.pairs):
+        if output is not None:
+            check_new(spark, _address(str(output)))
+    corpus = SparkCorpus.read(
+        spark,
+        options.input[0],
+        format=options.format,
+        text=options.text,
+        id=options.id,
+        order=DedupSettings(**settings).keep_column,
+        whole=options.annotate,
+        skip_bad=options.skip_bad,
+        html=options.html,
+    )
+    old = None
+    if options.against is not None:
+        old = OldFiles(str(options.against), options.format, options.skip_bad)
+    found = job.dedup(
+        corpus.frame,
+        text=corpus.text,
+        id=corpus.id,
+        against=old,
+        html=options.html,
+        page_limits=options.page_limits,
+        work=None if options.work is None else _address(str(options.work)),
+        **vars(filters_of(options)),
+        **settings,
+    )
+    bad = corpus.bad + (0 if old is None else old.bad)
+    with found:
+        written = {}
+        start = time.perf_counter()
+        if options.pairs is not None:
+            _check_pair_count(found.counts.verified_pairs, options)
+            written["pairs"] = _address(str(options.pairs))
+            corpus.write(found.pairs, written["pairs"])
+        if options.output is not None:
+            kind = "annotated documents" if options.annotate else "documents that stay"
+            written[kind] = _address(str(options.output))
+            corpus.write(found.annotated if options.annotate else found.survivors, written[kind])
+        seconds = {"start": started, **found.seconds}
+        if written:
+            seconds["write"] = time.perf_counter() - start
+    counts = replace(found.counts, bad_rows=bad)
+    found = replace(found, counts=counts, seconds=seconds)
+    if options.json:
+        say_json({**found.to_dict(), "written": written, "bad_rows": bad})
+    elif not options.quiet:
+        say(found.summary())
+        _say_written(written)
+    if options.json or options.quiet:
+        for warning in found.warnings:
+            warn(warning)
+    for kind, count in found.left_out.items():
+        warn(f"{count:,} documents were left out: {kind}")
+    if bad:
+        warn(f"{bad:,} bad lines were left out")
+
+
+def _check_pair_count(count: int, options: argparse.Namespace) -> None:
+    limit = DEFAULT_LIMIT if options.max_pairs is None else options.max_pairs
+    if count > limit:
+        raise ResultTooLargeError(
+            f"there are {count:,} pairs, more than --max-pairs {limit:,}; leave out --exact to "
+            "pair equal texts with their first only, write the group of each document by "
+            "--annotate, or raise --max-pairs"
+        )
+
+
+def _check_spark(options: argparse.Namespace) -> None:
+    """Refuse inputs and outputs that Spark does not have."""
+    from lookalike.spark.sources import check_old
+
+    if len(options.input) != 1 or options.input[0] == "-":
+        raise ArgumentError(
+            "--engine spark reads one input: a file, a folder, or a pattern such as "
+            "'s3a://bucket/{a,b}/*.parquet'"
+        )
+    if options.annotate and options.output is None:
+        raise ArgumentError(Said("--annotate"), " needs a folder to write to: -o FOLDER")
+    for name in ("output", "pairs"):
+        if str(getattr(options, name)) == "-":
+            raise ArgumentError(Said(name), " is -; with --engine spark expected a new folder")
+    if options.against is not None:
+        check_old(str(options.against))
+
+
+def _address(path: str) -> str:
+    """Return an address as it was typed: a path has lost one of its slashes."""
+    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?=[^/])", r"\1://", path)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sysconfig
 from pathlib import Path
+from typing import cast
 
 from lookalike.cli.options import check_not_read
 from lookalike.cli.terminal import progress_bars, say
-from lookalike.dedup import DedupResult, dedup
-from lookalike.dedup.report.samples import largest_clusters
+from lookalike.dedup import TextResult, dedup
+from lookalike.dedup.report.clusters import largest_clusters
 from lookalike.errors import FileError
 from lookalike.shown import shown
 
@@ -70,10 +71,10 @@ def run(options: argparse.Namespace) -> None:
         say(f"  {shown(folder)}")
     say()
     with progress_bars() as progress:
-        result = dedup(files, format="files", progress=progress, skip_bad=True)
+        result = dedup(files, kind="text", format="files", progress=progress, skip_bad=True)
         result.report(options.report, command=options.command_line)
     say(result.summary())
-    _show_clusters(result)
+    _show_clusters(cast(TextResult, result))
     say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
     say("\nNot only whole texts:")
     for command, what in _MORE:
@@ -96,7 +97,7 @@ def _files_in(folders: list[Path]) -> list[Path]:
     )  # fmt: skip
 
 
-def _show_clusters(result: DedupResult) -> None:
+def _show_clusters(result: TextResult) -> None:
     say("\nThe largest clusters:")
     for cluster in largest_clusters(result, _SHOWN):
         say(f"\n  {cluster.size:,} files; the one that stays is")

@@ -12,15 +12,6 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import thread_count
-from lookalike.cli.dedup_media import (
-    add_hash,
-    add_kind,
-    media_kind,
-    refuse_idle_for,
-    refuse_media_options,
-    tell_kind,
-    warn_problems,
-)
 from lookalike.cli.options import (
     add_corpus_options,
     add_filters,
@@ -35,6 +26,7 @@ from lookalike.cli.options import (
     settings_of,
     warn_read,
 )
+from lookalike.cli.options.kinds import add_hash, add_kind, input_kind, typed_options, warn_problems
 from lookalike.cli.parser import add_switch
 from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.corpora.columns import columns_for, filtered, find_columns
@@ -47,11 +39,11 @@ from lookalike.corpora.signing import (
 )
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DedupSettings
-from lookalike.dedup.media.find import find_files
-from lookalike.dedup.media.images import ImageMedium
+from lookalike.dedup.kinds import TEXT, refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
+from lookalike.media import find_files
 from lookalike.shown import shown
 from lookalike.signatures import load_signer, save_signatures
 from lookalike.signatures.methods import METHODS, Method
@@ -147,16 +139,16 @@ def run(options: argparse.Namespace) -> None:
             f" is {options.output}; expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}",
         )
     check_folder(options.output)
-    kind = media_kind(options)
+    kind = input_kind(options)
     if kind == "images":
         sign_images(options)
         return
-    if kind is not None:
+    if kind != TEXT:
         raise ArgumentError(
             Said("input"),
             f" has {kind}, which are not signed here; `lookalike audio index` takes them",
         )
-    refuse_media_options(options)
+    refuse(kind, typed_options(options))
     signer = _signer(options)
     if options.bit_weights:
         check_weighted(signer, options.output)
@@ -258,20 +250,24 @@ def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
             say(f"  {count:,} {what}")
 
 
-_SETTINGS = {"bits", "hash"}
+_OF_TEXT = ("weights", "fit", "bit_weights", "like")
 _BITS = 64
 
 
 def sign_images(options: argparse.Namespace) -> None:
     """Hash the images, write signatures with their paths, and say what was signed."""
-    refuse_idle_for(options, "images", _SETTINGS, ("weights", "fit", "bit_weights", "like"))
+    from lookalike.images.medium import ImageMedium  # not needed for texts
+
+    refuse("images", typed_options(options))
+    for name in _OF_TEXT:
+        if getattr(options, name) not in (None, False):
+            raise ArgumentError(Said(name), " does nothing for images; leave it out")
     paths = expand_paths(options.input)
     for path in paths:
         check_outside_folder(path if path.is_dir() else None, options.output)
     check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
     medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
-    tell_kind(options, "images")
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None

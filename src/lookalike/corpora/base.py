@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lookalike.checks import thread_count
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.lazy import LazyModule
-from lookalike.shown import brief, shown
+from lookalike.shown import brief, counted, shown
 from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -202,11 +202,15 @@ def _append(files: list[str], file: Path) -> None:
 
 
 def _some(files: Sequence[str]) -> str:
-    """Return a file by name, or how many there are and the names of some."""
     if len(files) == 1:
         return f"{shown(files[0], _LONGEST_EXAMPLE)} was"
-    names = ", ".join(shown(Path(file).name) for file in files[:_NAMED])
-    return f"{len(files):,} files ({names}{', ...' if len(files) > _NAMED else ''}) were"
+    return f"{some_files([Path(file) for file in files])} were"
+
+
+def some_files(files: Sequence[Path]) -> str:
+    """Return how many files there are, and the names of some."""
+    names = ", ".join(shown(file.name) for file in files[:_NAMED])
+    return f"{counted(len(files), 'file')} ({names}{', ...' if len(files) > _NAMED else ''})"
 
 
 class Corpus(ABC):
@@ -340,6 +344,8 @@ class KeptRows:
     added: Added | None
     problems: Problems
     identity: list[Any] | None
+    shard: Corpus | None = None
+    """The file of several whose rows are next."""
     _position: int = 0
 
     def __post_init__(self) -> None:
@@ -363,7 +369,12 @@ class KeptRows:
         return chosen, self.added(begin, end) if self.added else {}
 
     def finish(self) -> None:
-        """Check that the corpus is what it was, now that all of it has been read again."""
+        """Check that the corpus is what it was, now that all of it has been read again.
+
+        After one of several shards, there is nothing to check.
+        """
+        if self.shard is not None:
+            return
         if self.keep is not None and self._position != len(self.keep):
             raise DocumentError(
                 f"{self.corpus.name} has {self._position} rows, {len(self.keep)} when it was read "
@@ -374,27 +385,12 @@ class KeptRows:
 
     def tables(self) -> Iterator[Any]:
         """Yield batches with all columns."""
-        for batch in self.corpus.rows(self.problems):
+        for batch in (self.shard or self.corpus).rows(self.problems):
             chosen, added = self.next(len(batch))
             for name, values in added.items():
                 batch = batch.append_column(name, values)
             yield from _only(batch, chosen)
         self.finish()
-
-
-class RowsOfShard(KeptRows):
-    """Those of one file of several, which follow those of the files before it."""
-
-    def __init__(self, shard: Corpus, all_rows: KeptRows) -> None:
-        super().__init__(shard, all_rows.keep, all_rows.added, all_rows.problems, None)
-        self._all = all_rows
-
-    def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Count them among all."""
-        return self._all.next(count)
-
-    def finish(self) -> None:
-        """Leave it to the end of the last."""
 
 
 def _only(batch: Any, chosen: NDArray[np.int64]) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import file_path, is_address, without_secret
-from lookalike.corpora.base import Corpus, Problems
+from lookalike.corpora.base import Corpus, Problems, some_files
 from lookalike.corpora.encodings import Encodings, NotText, check_encoding, is_binary, utf8_of
 from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
@@ -23,7 +23,6 @@ from lookalike.storage import is_folder, is_there
 from lookalike.suggestions import did_you_mean_file
 
 _ANY_FOLDERS = "**"
-_EXAMPLES = 3
 _DONE, _PART = "_SUCCESS", "part-"
 """What Spark calls the file that says that all parts are there, and these."""
 _LONGEST_LINE = 1 << 26
@@ -335,23 +334,18 @@ def _heaviest(files: Sequence[Path]) -> str:
 
 def _as_documents(shards: Sequence[Path]) -> str:
     return (
-        f"took all files for a document each, {_some(shards)} with rows among them, because the "
-        "others have more bytes; for their rows, give them by themselves"
+        f"took all files for a document each, {some_files(shards)} with rows among them, because "
+        "the others have more bytes; for their rows, give them by themselves"
     )
 
 
 def _left(inside: int, named: int, left: Sequence[Path], kind: str) -> str:
-    taken = f"took the rows of {counted(inside + named, f'{kind} file')} and left {_some(left)}"
+    taken = (
+        f"took the rows of {counted(inside + named, f'{kind} file')} and left {some_files(left)}"
+    )
     if not inside:
         return f"{taken}, all that the folder has; for these, give the folder by itself"
     return f'{taken}; for a document a file, say --format files (in Python format="files")'
-
-
-def _some(files: Sequence[Path]) -> str:
-    """Return how many files, and the names of some."""
-    names = ", ".join(shown(file.name) for file in files[:_EXAMPLES])
-    more = ", ..." if len(files) > _EXAMPLES else ""
-    return f"{len(files):,} {'file' if len(files) == 1 else 'files'} ({names}{more})"
 
 
 def read_document(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, is_address
-from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Rows, RowsOfShard, pa
+from lookalike.corpora.base import Added, Corpus, KeptRows, Problems, Rows, pa
 from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.encodings import UTF8, Encodings
 from lookalike.corpora.formats import (
@@ -77,7 +77,9 @@ def write_corpus(
             shard.max_document = corpus.max_document
             target = folder / file.relative_to(corpus.root or "")
             target.parent.mkdir(parents=True, exist_ok=True)
-            written += _write_rows(shard, RowsOfShard(shard, rows), target)
+            rows.shard = shard
+            written += _write_rows(shard, rows, target)
+        rows.shard = None
         rows.finish()
     return written
 

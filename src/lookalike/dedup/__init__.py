@@ -1,6 +1,6 @@
-"""The de-duplication job, one file per step: read, sign, propose, verify, cluster, choose, write.
+"""De-duplication of text, vectors, images and recordings: read, propose, verify, decide, write.
 
-Signatures propose pairs, the documents' exact similarity decides. What the steps need is imported
+Signatures propose pairs, the exact similarity of the items decides. What the steps need is imported
 when the first job begins.
 """
 
@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
-    from lookalike.dedup.embeddings.job import dedup_vectors
-    from lookalike.dedup.embeddings.result import VectorDedupCounts, VectorDedupResult
     from lookalike.dedup.job import STEPS
-    from lookalike.dedup.media.door import dedup_media
-    from lookalike.dedup.media.result import MediaCounts, MediaResult
     from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
     from lookalike.dedup.pairs import VerifiedPairs
-    from lookalike.dedup.result import DedupCounts, DedupResult
+    from lookalike.dedup.result import (
+        DedupCounts,
+        DedupResult,
+        MediaResult,
+        TextResult,
+        VectorResult,
+    )
     from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
+    from lookalike.features.choice import FeatureChoice
+    from lookalike.features.text import Lengths
+    from lookalike.media import Medium
     from lookalike.pages import PageLimits
+    from lookalike.recordings import AudioHash
 
 __all__ = [
     "ALIASES",
@@ -33,26 +39,27 @@ __all__ = [
     "DedupCounts",
     "DedupResult",
     "DedupSettings",
-    "MediaCounts",
     "MediaResult",
     "PairClusters",
-    "VectorDedupCounts",
-    "VectorDedupResult",
+    "TextResult",
+    "VectorResult",
     "VerifiedPairs",
     "cluster_pairs",
     "dedup",
-    "dedup_media",
-    "dedup_vectors",
 ]
 
 __getattr__ = names_from(
     globals(),
     {
         "lookalike.dedup.pair_clusters": ("PairClusters", "cluster_pairs"),
-        "lookalike.dedup.embeddings.job": ("dedup_vectors",),
-        "lookalike.dedup.embeddings.result": ("VectorDedupCounts", "VectorDedupResult"),
         "lookalike.dedup.job": ("STEPS",),
-        "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
+        "lookalike.dedup.result": (
+            "DedupCounts",
+            "DedupResult",
+            "MediaResult",
+            "TextResult",
+            "VectorResult",
+        ),
         "lookalike.dedup.settings": (
             "ALIASES",
             "CLUSTERINGS",
@@ -61,8 +68,6 @@ __getattr__ = names_from(
             "DedupSettings",
         ),
         "lookalike.dedup.pairs": ("VerifiedPairs",),
-        "lookalike.dedup.media.door": ("dedup_media",),
-        "lookalike.dedup.media.result": ("MediaCounts", "MediaResult"),
     },
 )
 
@@ -70,89 +75,137 @@ __getattr__ = names_from(
 def dedup(
     source: Any,
     *,
+    kind: str | Medium[Any] = "auto",
     text: str | None = None,
+    vectors: str | None = None,
     id: str | None = None,
     format: str | None = None,
-    against: Any = None,
-    work: str | os.PathLike[str] | None = None,
-    memory_limit: SupportsIndex | None = None,
-    max_document: SupportsIndex | None = None,
+    encoding: str | None = None,
     skip_bad: bool = False,
-    threads: SupportsIndex | None = None,
-    device: str = "cpu",
-    progress: Callable[[str, float], None] | None = None,
-    save_signatures: str | os.PathLike[str] | None = None,
+    max_document: SupportsIndex | None = None,
     html: str | None = None,
     page_limits: PageLimits | None = None,
-    encoding: str | None = None,
     min_words: int = 0,
     language: str | None = None,
     min_links: int = 0,
     strip_urls: bool = False,
-    **settings: Any,
+    against: Any = None,
+    method: str = "minhash",
+    threshold: SupportsFloat | None = None,
+    ngram: Lengths | None = None,
+    permutations: SupportsIndex = 128,
+    bits: SupportsIndex | None = None,
+    radius: SupportsIndex | None = None,
+    seed: SupportsIndex = 0,
+    verify: bool = True,
+    min_features: SupportsIndex = 1,
+    cluster: str = "star",
+    max_cluster: SupportsIndex = 1000,
+    keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
+    exact: bool = False,
+    features: FeatureChoice = "words",
+    stop_words: Any = None,
+    stem: str | None = None,
+    measure: str | None = None,
+    recall: SupportsFloat | None = None,
+    hash: str = "dct",
+    rotated: bool = False,
+    signer: AudioHash | None = None,
+    work: str | os.PathLike[str] | None = None,
+    memory_limit: SupportsIndex | None = None,
+    threads: SupportsIndex | None = None,
+    device: str = "cpu",
+    progress: Callable[[str, float], None] | None = None,
+    save_signatures: str | os.PathLike[str] | None = None,
+    num_perm: SupportsIndex | None = None,
+    ngram_size: Lengths | None = None,
+    bit_diff: SupportsIndex | None = None,
 ) -> DedupResult:
-    """Find the near-duplicates of a corpus and choose who of them stays.
+    """Find near-duplicates among documents, vectors, images or recordings; choose which to keep.
 
-    `source`: a path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
-    zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a pandas or
-    polars frame, a Hugging Face dataset or several by name, an address such as s3://bucket/folder,
-    which is copied first. `text` and `id` name columns; obvious ones are found.
-    `settings` are those of `DedupSettings`, such as `threshold=0.7`, also by the names that other
-    tools have for them (`ALIASES`).
+    Signatures propose pairs and the exact similarity of the items decides. Every dropped item is
+    equal to a kept one (or to an old one), or at least as similar to it as the threshold; no two
+    kept items are a known pair. This does not hold with `cluster="components"`, `keep="none"`,
+    `verify=False` or an `against` of signatures; `DedupCounts` tells of how many items. The same
+    input gives the same result, for any number of threads. Nothing is deleted or overwritten.
 
-    `against` is a corpus, or a file that `save_signatures` wrote: what is already there goes.
-    `save_signatures` writes a file for that: the signatures of `against` and of what stays. If the
-    result is to be written first, leave it to `DedupResult.save_signatures`.
+    `lookalike dedup --help` has the same options. docs/deduplicating.md has a table of the options
+    that each kind supports; an option that does nothing for a kind is refused.
 
-    Pairs are proposed by signatures and decided by the exact similarity of the documents, so each
-    verified pair is one; a pair at the threshold is proposed with a chance of at least 99.5%
-    (MinHash), and every pair is found with `exact=True`. Every document that is dropped is equal to
-    one that stays (or to an old one), or their exact similarity was computed and is at least
-    `threshold`; no verified pair stays whole.
-    With `cluster="components"`, `verify=False` or an `against` of signatures it is not so, and
-    `DedupCounts` tells of how many. The same input gives the same survivors, for any number of
-    threads. Texts, signatures and pairs lie on disk, in `work` (where an interrupted job goes on,
-    and another threshold needs no new signatures) or in a temporary folder; memory is some 150
-    bytes a document and 600 MB. A document of more than `max_document` bytes (256 MB, or a 40th
-    of `memory_limit`) is bad: it is refused, or with `skip_bad` left out, before it is held or
-    expanded.
-    Of web pages (files called .html, crawls as .warc, .warc.gz and .warc.zst, a column that `html`
-    names) the main text is the document, and title, language and links are columns of what is
-    written. A page of more than 16 MB, or beyond `page_limits`, is left out, counted and named, and
-    so are documents of fewer than `min_words` words, in another language than `language` ("en", or
-    "en,de"), or with fewer than `min_links` links. With `strip_urls`, URLs in texts do not count.
-    These need the extra `html`.
-    `encoding` is that of text files that are read, such as "cp1252" or "utf-16". Without it, files
-    with a byte order mark and valid UTF-8 are read as such, and other encodings are detected, which
-    `DedupResult.warnings` tells. Files of a folder that are not text, or cannot be decoded, are
-    left out; `DedupResult.to_dict()["files_left_out"]` names each.
-    `device="gpu"`: a CUDA card looks for the pairs of SimHash and TopSig, each with each, and the
-    result is the same.
-    `progress` is called with the name of a step and the share of it that is done.
+    Args:
+        source: A path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
+            zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a
+            pandas or polars frame, a Hugging Face dataset, or an address such as
+            s3://bucket/folder. For images and recordings: folders, files or patterns.
+        kind: "text", "vectors", "images", "recordings", a medium of another package, or a `Medium`
+            with its settings. "auto": the medium that more than half of the files are of, told by
+            their first bytes; "vectors" if that option is given; else "text".
+        text: The column with the document text (default: detected).
+        vectors: The column with lists of numbers, which are compared by their cosine.
+        id: The column with ids (default: detected, or the positions of rows).
+        format: The input format (default: from the file extension).
+        encoding: The encoding of text files, such as "cp1252" (default: detected).
+        skip_bad: Leave out and count rows that cannot be read, instead of raising.
+        max_document: The most bytes of a document (default: 256 MB, or a 40th of `memory_limit`).
+        html: The column with web pages, whose main text is compared. Files called .html and crawls
+            (.warc, .warc.gz) are web pages without it. Needs the extra `html`.
+        page_limits: What a web page may have and cost.
+        min_words: Leave out documents with fewer words.
+        language: Leave out documents in other languages than these: "en", or "en,de".
+        min_links: Leave out pages with fewer links.
+        strip_urls: Ignore URLs when comparing texts.
+        against: An old corpus, or a file that `save_signatures` wrote: documents that are already
+            there are dropped.
+        method: The signatures: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or
+            "topsig" (cosine of word n-gram counts).
+        threshold: The least similarity (default: 0.8; vectors 0.95). Of recordings, the share of
+            the longer one that has to be the same.
+        ngram: Words or characters of a feature, or several such lengths. Also `ngram_size`.
+        permutations: Of MinHash: a pair at the threshold is proposed with a chance of at least
+            99.5%. Also `num_perm`.
+        bits: Bits of a signature, of SimHash, TopSig and images (256, or 64).
+        radius: The maximum Hamming distance of a candidate pair (default: derived from the
+            threshold), or of two images (56 of 256 bits). Also `bit_diff`.
+        seed: The random seed for signatures.
+        verify: Compare candidate pairs exactly. Without it, signatures estimate similarities.
+        min_features: Keep documents with fewer features, without comparing them.
+        cluster: "star": drop only near-duplicates of a kept item. "components": keep one of all
+            items that pairs connect.
+        max_cluster: With components: split larger ones into stars.
+        keep: Which item of a group to keep: "first", "last", "longest", "shortest", "max:COLUMN",
+            "min:COLUMN", "none" to drop the whole group, or a function. It is given the rows of a
+            group as a list of dicts, and returns the one to keep, or its position. Of similar
+            images, the one with most pixels is kept; of recordings, the best: docs/recordings.md.
+        exact: Find every pair at or above the threshold, not only those that signatures propose.
+        features: "words", "chars", both ("words,chars"), an object such as `la.Words(...)`, or a
+            function from a text to its features.
+        stop_words: Words to leave out: "english", or a list.
+        stem: Compare the stems of words of this language.
+        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
+        recall: The chance that a pair of vectors at the threshold is found (default: 0.999).
+        hash: The hash of images: "dct" or "gradient".
+        rotated: Also find copies of images that were turned by quarters or mirrored.
+        signer: How recordings are compared (default: `la.AudioHash()`).
+        work: A folder for texts, signatures and pairs: an interrupted job goes on there, and
+            another threshold needs no new signatures (default: a temporary folder).
+        memory_limit: Bytes of memory for the job. Without it, documents take some 150 bytes each
+            and 600 MB; decoders of images at most 1 GiB together, or 176 MiB for each core.
+        threads: The number of threads (default: all cores).
+        device: "gpu": a CUDA GPU looks for the pairs of SimHash and TopSig; the result is the same.
+        progress: Is called with the name of a step and the share of it that is done.
+        save_signatures: Write the signatures of `against` and of the kept documents to this file.
+            To write the result first, use `TextResult.save_signatures`.
+
+    Returns:
+        A `TextResult`, a `VectorResult`, or a `MediaResult` of images or recordings.
+
+    Raises:
+        ArgumentError: An option has a value that is not allowed, or does nothing for this kind.
+        DocumentError: An item cannot be read. Web pages, images and recordings that cannot be read
+            are left out, counted and named instead.
+        FileError: A file cannot be read or written.
     """
-    from lookalike.corpora.columns import Filters
-    from lookalike.dedup.job import run_job
+    options = dict(locals())
+    from lookalike.dedup.kinds import run
 
-    filters = Filters(
-        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
-    )
-    return run_job(
-        source,
-        text=text,
-        id=id,
-        format=format,
-        against=against,
-        work=work,
-        memory_limit=memory_limit,
-        max_document=max_document,
-        skip_bad=skip_bad,
-        threads=threads,
-        device=device,
-        progress=progress,
-        save_signatures=save_signatures,
-        html=html,
-        page_limits=page_limits,
-        encoding=encoding,
-        filters=filters,
-        settings=settings,
-    )
+    return run(options.pop("source"), options.pop("kind"), options)

@@ -28,20 +28,6 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
 from lookalike.shown import brief, counted
 
-__all__ = [
-    "Compare",
-    "Decision",
-    "GroupChoices",
-    "best_of_equals",
-    "by_first",
-    "decide",
-    "rank_by",
-    "rounds_exhausted_warning",
-    "rule_ranks",
-    "split_warnings",
-    "unmet_pairs",
-]
-
 ROUNDS = 30
 """Of comparing kept items. Each finds at least one pair, and most jobs end after two or three."""
 

@@ -29,7 +29,7 @@ from lookalike.dedup.decide import (
 from lookalike.dedup.join import join_documents
 from lookalike.dedup.pairs import count_every_pair, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
-from lookalike.dedup.result import DedupCounts, DedupResult
+from lookalike.dedup.result import DedupCounts, TextResult
 from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, collapse, sign_documents
 from lookalike.dedup.verify import Comparer, Verdict, earlier_verdict, verify_pairs
@@ -46,8 +46,6 @@ from lookalike.jobs.work_folder import WorkFolder, naming
 from lookalike.pages import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
-
-__all__ = ["STEPS", "run_job", "settings_of"]
 
 STEPS = ("read", "collapse", "sign", "propose", "verify", "cluster", "write")
 
@@ -74,7 +72,7 @@ def run_job(
     encoding: str | None,
     filters: Filters,
     settings: dict[str, Any],
-) -> DedupResult:
+) -> TextResult:
     """Run a job; see `lookalike.dedup`."""
     chosen = settings_of(settings)
     skip_bad = flag("skip_bad", skip_bad)
@@ -138,7 +136,7 @@ def _check_device(device: str, settings: DedupSettings) -> None:
     card(0)  # raises before anything is read
 
 
-def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) -> DedupResult:
+def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) -> TextResult:
     """Run the steps, one after the other."""
     settings, timed = job.settings, job.progress.timed
     # Features that Python finds would keep Python from reading meanwhile.
@@ -226,7 +224,7 @@ class _Outcome:
         return estimated
 
 
-def _conclude(job: DedupJob, outcome: _Outcome) -> DedupResult:
+def _conclude(job: DedupJob, outcome: _Outcome) -> TextResult:
     """Return the result: what was found about documents, told of rows of the source."""
     documents, verdict, decision = outcome.documents, outcome.verdict, outcome.decision
     old = documents.old
@@ -238,7 +236,7 @@ def _conclude(job: DedupJob, outcome: _Outcome) -> DedupResult:
     labels = by_first(decision.clusters[new], len(documents))
     rejected = most_similar(in_order([verdict.rejected, decision.rejected]))
     estimated = outcome.estimated()[new]
-    return DedupResult(
+    return TextResult(
         settings=job.settings,
         keep=keep,
         clusters=labels,

@@ -18,8 +18,6 @@ from lookalike.errors import ResultTooLargeError, Said
 from lookalike.features import unrounded
 from lookalike.jobs.documents import DocumentTable
 
-__all__ = ["join_documents"]
-
 _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_A_FEATURE = 4
 """Of text, at least; what is made ready to count them is larger by that."""

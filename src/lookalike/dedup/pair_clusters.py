@@ -20,8 +20,6 @@ from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs, Result
 from lookalike.shown import brief
 
-__all__ = ["KEEP_RULES", "PairClusters", "cluster_pairs"]
-
 KEEP_RULES = ("first", "last", "none", "max", "min")
 
 _SIMILARITIES = ("similarity", "estimate", "jaccard", "cosine", "score")

@@ -11,23 +11,6 @@ from numpy.typing import NDArray
 
 from lookalike.indexes.results import Result
 
-__all__ = [
-    "COLUMNS",
-    "VerifiedPairs",
-    "concatenated",
-    "count_every_pair",
-    "count_with_copies",
-    "differing",
-    "distinct",
-    "every_pair",
-    "in_order",
-    "known_similarities",
-    "merged",
-    "most_similar",
-    "numbered",
-    "with_copies",
-]
-
 COLUMNS: dict[str, type[np.generic]] = {
     "left": np.int64,
     "right": np.int64,

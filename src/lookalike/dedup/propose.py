@@ -29,27 +29,6 @@ from lookalike.shown import counted
 from lookalike.signatures import hamming
 from lookalike.signatures.minhash import VALUE_BYTES
 
-__all__ = [
-    "CHANCE",
-    "LARGEST_GROUP",
-    "LARGEST_SAMPLED_GROUP",
-    "MISSED",
-    "Candidates",
-    "NearbyRows",
-    "band_warnings",
-    "check_pair_count",
-    "crowd_warnings",
-    "distances_of_rows",
-    "least_found",
-    "may_be_drawn",
-    "most_pairs",
-    "of_crowds",
-    "promising",
-    "propose_pairs",
-    "row_distances",
-    "sample_size",
-]
-
 LARGEST_GROUP = 200
 """Rows that share a band and are still all paired with each other."""
 

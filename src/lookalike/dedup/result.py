@@ -1,25 +1,29 @@
-"""What a job has found, and what it can be asked for."""
+"""Results of a job, whatever was compared: which items are kept, which are dropped, and why.
+
+`DedupResult` is what all kinds have in common. `TextResult` and `VectorResult` are of rows of a
+corpus, `MediaResult` is of files such as images or recordings.
+"""
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import flag, whole_number
+from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
+from lookalike.dedup import write
 from lookalike.dedup.pairs import (
     VerifiedPairs,
     concatenated,
@@ -29,110 +33,281 @@ from lookalike.dedup.pairs import (
 )
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.summary import summary_text
-from lookalike.dedup.write import (
-    check_pair_count,
-    survivors_table,
-    write_annotated,
-    write_pairs,
-    write_signatures,
-    write_survivors,
+from lookalike.dedup.summary import (
+    Wording,
+    columns_text,
+    left_out_lines,
+    summary_text,
+    text_wording,
 )
-from lookalike.errors import ArgumentError
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.jobs.documents import DocumentTable
+from lookalike.media import Medium, Problem
 from lookalike.pages.marks import without_marks
 
-__all__ = ["DedupCounts", "DedupResult"]
+__all__ = ["DedupCounts", "DedupResult", "MediaResult", "TextResult", "VectorResult"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DedupCounts:
-    """How many of what."""
+    """How many of what. A count that does not apply to a kind of items is 0."""
 
     documents: int
+    """Items that were compared: documents, rows with vectors, images or recordings."""
     kept: int
     exact_duplicates: int
-    """Documents whose text has come before, byte for byte; one of each such group may stay."""
-    near_duplicates: int
-    """The other dropped ones that were compared with the one that stands for them."""
-    estimated_duplicates: int
-    """Dropped on the word of signatures alone: without `verify`, or because of an old document of
-    which there is only the signature. These are not among exact and near-duplicates.
+    """Items whose text, vector or bytes an earlier item has; one of each such group may be kept.
+    With `keep="none"` that earlier item counts, too.
     """
-    below_threshold: int
-    """Dropped though less similar than the threshold to the one that stands for them, because
+    near_duplicates: int
+    """The other dropped items that were compared with the item that stands for them."""
+    estimated_duplicates: int = 0
+    """Dropped because of signatures alone: without `verify`, or because of an old document of
+    which only the signature is known. These are not among exact and near-duplicates.
+    """
+    below_threshold: int = 0
+    """Dropped though less similar than the threshold to the item that stands for them, because
     others connect the two. None but with `cluster="components"`.
     """
-    lowest_similarity: float | None
-    """Of exact and near-duplicates with those that stand for them; None if there are none."""
-    lowest_estimate: float | None
-    """Of estimated duplicates with those that stand for them; None if there are none."""
-    in_old: int
+    lowest_similarity: float | None = None
+    """Of exact and near-duplicates with the items that stand for them; None if there are none, or
+    if it was not computed (Spark).
+    """
+    lowest_estimate: float | None = None
+    """Of estimated duplicates with the items that stand for them; None if there are none."""
+    in_old: int = 0
     """Dropped because of a document of the old corpus."""
     clusters: int
-    """With two or more documents."""
+    """Groups of two or more items."""
     largest_cluster: int
-    without_features: int
-    """Too short to be compared: kept."""
-    bad_rows: int
-    binary_files: int
-    proposed_pairs: int
-    compared_pairs: int
+    without_features: int = 0
+    """Kept because they cannot be compared: too short, without a vector, of one color, silent."""
+    bad_rows: int = 0
+    binary_files: int = 0
+    other_files: int = 0
+    """Of another kind than images or recordings, and not looked at."""
+    proposed_pairs: int = 0
+    compared_pairs: int = 0
     verified_pairs: int
-    estimated_pairs: int
-    """Of the verified ones, those that only signatures vouch for."""
-    bytes: int
-    bytes_saved: int
-    left_out: int
-    """Not among the documents: not wanted (`min_words`, `language`, `min_links`), or web pages that
-    cannot be read.
+    estimated_pairs: int = 0
+    """Of the verified pairs, those that were accepted by signatures alone."""
+    bytes: int = 0
+    bytes_saved: int | None = None
+    """None where it is not known: of vectors, and on Spark."""
+    left_out: int = 0
+    """Not among the items: not wanted (`min_words`, `language`, `min_links`), or web pages, images
+    or recordings that cannot be read.
     """
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        clusters: NDArray[np.int64],
+        duplicate_of: NDArray[np.int64],
+        first_equal: NDArray[np.int64],
+        similarity: NDArray[np.float64],
+        threshold: float = 0.0,
+        keep: object = "first",
+        **more: Any,
+    ) -> DedupCounts:
+        """Count what a decision says of items; `more` are counts that it does not say."""
+        items = np.arange(len(clusters))
+        sizes = np.bincount(clusters, minlength=1)
+        dropped = duplicate_of >= 0
+        equal = first_equal != items
+        if keep == "none":  # the first of equal items is dropped, too
+            equal = np.bincount(first_equal, minlength=len(items))[first_equal] > 1
+        stands_for = np.where(dropped, duplicate_of, items)
+        differ = first_equal != first_equal[stands_for]
+        return cls(
+            documents=len(items),
+            kept=int((~dropped).sum()),
+            exact_duplicates=int(equal.sum()),
+            near_duplicates=int(dropped.sum()) - int(equal.sum()),
+            below_threshold=int((dropped & differ & (similarity < threshold)).sum()),
+            lowest_similarity=float(similarity[dropped].min()) if dropped.any() else None,
+            clusters=int((sizes > 1).sum()),
+            largest_cluster=int(sizes.max()) if (sizes > 1).any() else 0,
+            **more,
+        )
 
-@dataclass(frozen=True, eq=False)
-class DedupResult:
-    """Who stays, who goes, and why. Arrays have an element per row of the source."""
 
-    settings: DedupSettings
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DedupResult(ABC):
+    """Which items are kept, which are dropped, and why. Arrays have an element for each item.
+
+    `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
+    has. Their further attributes can be read from any result; what a kind does not have raises
+    `AttributeError`.
+    """
+
+    kind: str
+    """What was compared: "text", "vectors", "images", "recordings"."""
     keep: NDArray[np.bool_]
-    """Whether a row survives."""
+    """Whether an item is kept."""
     clusters: NDArray[np.int64]
-    """The first row of each row's cluster; itself where it stands alone."""
+    """The first item of each item's group; itself where it stands alone."""
     duplicate_of: NDArray[np.int64]
-    """The row that stands for a dropped one; -1 for those that stay or are in `matched_old`."""
-    matched_old: NDArray[np.int64]
-    """The row of the old corpus that a dropped row is a duplicate of; -1 for all others."""
+    """The item that stands for a dropped one; -1 for kept items, and for those that are dropped
+    because of an old document.
+    """
     similarity: NDArray[np.float64]
-    """Of a dropped row with the one that stands for it; NaN for those that stay. At least the
+    """Of a dropped item with the one that stands for it; NaN for kept items. At least the
     threshold, unless `cluster` is "components".
     """
-    estimated: NDArray[np.bool_]
-    """Whether that similarity is what signatures say; all others are exact."""
-    text_pairs: VerifiedPairs = field(repr=False)
-    """Verified pairs of different texts, of documents that count from the first old one on."""
-    rejected: VerifiedPairs
-    """The most similar pairs below the threshold, at most 200."""
+    first_equal: NDArray[np.int64] = field(repr=False)
+    """For each item the first equal one: of the same text, vector or bytes."""
     counts: DedupCounts
     seconds: dict[str, float]
-    reused: tuple[str, ...]
-    """Steps of `seconds` that an earlier run in the same `work` had done, or had begun."""
-    overlapped: tuple[str, ...]
-    """Steps of which a part was done while documents were read: `seconds` has only the rest."""
+    """Of each step."""
     warnings: list[str]
+    reused: tuple[str, ...] = ()
+    """Steps of `seconds` that an earlier run in the same `work` had done, or had begun."""
+    overlapped: tuple[str, ...] = ()
+    """Steps of which a part was done while documents were read: `seconds` has only the rest."""
+    made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
+    """When."""
+
+    @cached_property
+    def survivors_rows(self) -> NDArray[np.int64]:
+        """The positions of kept items, ascending."""
+        return np.flatnonzero(self.keep)
+
+    @abstractmethod
+    def survivors(self) -> Any:
+        """Return the kept items."""
+
+    @abstractmethod
+    def id(self, row: int) -> str | int:
+        """Return the id of an item: that of a row, its position, or the path of a file."""
+
+    def groups(self) -> list[NDArray[np.int64]]:
+        """Return the items of each group of two or more; the largest group first.
+
+        In each, the kept item comes first, then the others from the most similar to the least.
+        """
+        similarity = np.where(self.keep, 2.0, self.similarity)
+        order = np.lexsort((np.arange(len(self.keep)), -similarity, self.clusters))
+        parts = np.split(order, np.flatnonzero(np.diff(self.clusters[order])) + 1)
+        return sorted((part for part in parts if len(part) > 1), key=len, reverse=True)
+
+    def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write one self-contained HTML file that shows what was found.
+
+        Args:
+            path: The file to write.
+            command: The command that made the result, word by word. By default, the report says
+                how to make it again in Python.
+        """
+        from lookalike.dedup.kinds import refuse
+
+        refuse(self.kind, ["report"])
+
+    @abstractmethod
+    def wording(self) -> Wording:
+        """Return the words for items of this kind in summaries and reports."""
+
+    def summary(self) -> str:
+        """Return what was found in a few lines."""
+        return summary_text(self)
+
+    @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """Return the settings, in plain values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind, settings, counts, seconds and warnings, in plain values."""
+        return {
+            "kind": self.kind,
+            "settings": self.described(),
+            "counts": dict(vars(self.counts)),
+            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
+            "warnings": list(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return (
+            f"{type(self).__name__}(kind={self.kind!r}, documents={counts.documents}, "
+            f"kept={counts.kept}, exact_duplicates={counts.exact_duplicates}, "
+            f"near_duplicates={counts.near_duplicates}, clusters={counts.clusters})"
+        )
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Tell type checkers that results of a kind have more attributes."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RowsResult(DedupResult):
+    """A result of rows of a corpus, which is read again to write them."""
+
     source: Corpus = field(repr=False)
     source_identity: list[Any] | None = field(repr=False)
     """What the source was when it was read; see `Corpus.identity`."""
-    columns: Columns = field(repr=False)
-    skip_bad: bool = field(repr=False)
-    limits: tuple[int | None, int | None] = field(repr=False)
+    skip_bad: bool = field(default=False, repr=False)
+    limits: tuple[int | None, int | None] = field(default=(None, None), repr=False)
     """Bytes of memory and threads that reading the source again and writing may take."""
+
+    def survivors(self) -> Any:
+        """Return the kept rows, as what came in: a list for a list, a frame for a frame.
+
+        For files, an Arrow table; larger than memory, use `write`.
+        """
+        source = self.source
+        inner = source.inner if isinstance(source, FilteredCorpus) else source
+        if isinstance(inner, TableCorpus) and isinstance(source, TableCorpus | FilteredCorpus):
+            return source.select(self.survivors_rows)
+        return write.survivors_table(self)
+
+    @abstractmethod
+    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
+        """Return ids of rows as Arrow, null where they are missing."""
+
+    def representatives(self, begin: int, end: int) -> Any:
+        """Return the ids of the rows that stand for a range of rows, null for kept ones."""
+        rows = self.duplicate_of[begin:end]
+        return self.ids(rows, rows < 0)
+
+    def write(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
+        """Write the kept rows with all their columns, as they were; return how many.
+
+        Args:
+            path: A file whose name tells the format, an address such as
+                s3://bucket/unique.jsonl, or a stream of bytes, which gets the format of the source.
+            in_place: Whether a file that the source is read from may be replaced.
+        """
+        return write.write_rows(self, path, in_place=flag("in_place", in_place))
+
+    def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
+        """Write every row with `cluster`, `duplicate_of` and `similarity` added.
+
+        `cluster` is the id of the group's first row, null for a row that stands alone;
+        `duplicate_of` the id of the row that stands for a dropped one, and `similarity` its
+        similarity with that; both null for kept rows.
+        """
+        return write.write_rows(self, path, in_place=flag("in_place", in_place), annotated=True)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class TextResult(RowsResult):
+    """A result of documents."""
+
+    kind: str = "text"
+    settings: DedupSettings
+    matched_old: NDArray[np.int64]
+    """The row of the old corpus that a dropped row is a duplicate of; -1 for all others."""
+    estimated: NDArray[np.bool_]
+    """Whether a similarity is estimated by signatures; all others are exact."""
+    text_pairs: VerifiedPairs = field(repr=False)
+    """Verified pairs of different texts, by positions that count from the first old document."""
+    rejected: VerifiedPairs
+    """The most similar pairs below the threshold, at most 200."""
+    columns: Columns = field(repr=False)
     documents: DocumentTable = field(repr=False)
     signed: Signed = field(repr=False)
-    first_equal: NDArray[np.int64] = field(repr=False)
-    """For each document, old ones first, the first with the same text."""
-    made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
-    """When."""
 
     @cached_property
     def pairs(self) -> VerifiedPairs:
@@ -149,7 +324,7 @@ class DedupResult:
 
     @cached_property
     def _all_pairs(self) -> tuple[VerifiedPairs, VerifiedPairs]:
-        check_pair_count(self, DEFAULT_LIMIT, collapse=False)
+        write.check_pair_count(self, DEFAULT_LIMIT, collapse=False)
         parts = list(self.pair_batches())
         return concatenated([new for new, _ in parts]), concatenated([old for _, old in parts])
 
@@ -179,22 +354,6 @@ class DedupResult:
         """Whether every pair at or above the threshold is known: with `exact`."""
         return self.settings.exact
 
-    @cached_property
-    def survivors_rows(self) -> NDArray[np.int64]:
-        """The rows that stay, ascending."""
-        return np.flatnonzero(self.keep)
-
-    def survivors(self) -> Any:
-        """Return the rows that stay, as what came in: a list for a list, a frame for a frame.
-
-        For files, an Arrow table; larger than memory, use `write`.
-        """
-        source = self.source
-        inner = source.inner if isinstance(source, FilteredCorpus) else source
-        if isinstance(inner, TableCorpus) and isinstance(source, TableCorpus | FilteredCorpus):
-            return source.select(self.survivors_rows)
-        return survivors_table(self)
-
     def text(self, row: int) -> str:
         """Return the text of a row."""
         return without_marks(self.documents.texts[self._new(row)])
@@ -211,72 +370,78 @@ class DedupResult:
         """Return the id of a row of the old corpus, or its number."""
         return self.documents.id_of(self._old(row))
 
-    def write(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
-        """Write the rows that stay to a file, or to a stream of bytes; return how many.
+    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
+        """Return ids of rows as Arrow, null where they are missing."""
+        return write.id_array(None if self.documents.ids is None else self.id, rows, missing)
 
-        See `la.dedup` for formats; to a stream, in that of the source. A file that the source is
-        read from is refused, unless it is to be replaced: `in_place`. A file at an address such as
-        s3://bucket/unique.jsonl is written locally first, and uploaded when it is complete.
-        """
-        with _target(path, self.source) as target:
-            return write_survivors(self, target, in_place=flag("in_place", in_place))
-
-    def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
-        """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
-        with _target(path, self.source) as target:
-            return write_annotated(self, target, in_place=flag("in_place", in_place))
+    def representatives(self, begin: int, end: int) -> Any:
+        """Return the ids of the rows that stand for others; all are strings with an old corpus."""
+        if self.documents.old == 0:
+            return super().representatives(begin, end)
+        own, old = self.duplicate_of[begin:end], self.matched_old[begin:end]
+        names = [
+            str(self.old_id(other)) if other >= 0 else str(self.id(row)) if row >= 0 else None
+            for row, other in zip(own.tolist(), old.tolist(), strict=True)
+        ]
+        return write.strings(names)
 
     def write_pairs(
         self, path: str | Path, *, limit: SupportsIndex = DEFAULT_LIMIT, collapse: bool = False
     ) -> int:
-        """Write the verified pairs: `left`, `right`, `similarity`, `distance`.
+        """Write the verified pairs: `left`, `right`, `similarity`, `distance`; return how many.
 
         More than `limit` pairs raise `ResultTooLargeError` before anything is written. With
         `exact`, n equal texts are n (n - 1) / 2 pairs, and with `collapse` n - 1: each copy is
-        paired with the first one.
+        paired with the first one. With an old corpus, `old` tells that left is one of it.
         """
-        check_pair_count(
+        write.check_pair_count(
             self, whole_number("limit", limit, at_least=0), collapse=flag("collapse", collapse)
         )
         with local_file(path, self.source) as file:
-            return write_pairs(self, file, collapse=collapse)
+            return write.write_text_pairs(self, file, collapse=collapse)
 
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
-        """Write a file for `against`: the signatures of old documents and of the rows that stay.
+        """Write a file for `against`: the signatures of old documents and of the kept rows.
 
-        To be done last: whoever comes back after a failure must not find these rows known.
+        Do it last: a job that is tried again after a failure must not find these rows known.
         """
         with local_file(path, self.source) as file:
-            write_signatures(self, file)
+            write.write_signatures(self, file)
 
     def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
-        """Write a page that shows what was found: one HTML file that needs nothing else.
+        """Write one self-contained HTML file that shows what was found.
 
-        `command` is what was typed for it, word by word; without, the page says how to make it
-        again in Python.
+        Args:
+            path: The file to write.
+            command: The command that made the result, word by word. By default, the report says
+                how to make it again in Python.
         """
         from lookalike.dedup.report.page import write_report
 
         with local_file(path, self.source) as file:
             write_report(self, file, command)
 
-    def summary(self) -> str:
-        """Return what was found in a few lines."""
-        return summary_text(self)
+    def wording(self) -> Wording:
+        """Return the words for documents."""
+        return text_wording(
+            self.settings,
+            "" if self.source.fixed_columns else columns_text(self.columns),
+            left_out_lines(self.documents.left_out),
+        )
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings, in plain values."""
+        return self.settings.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, whether pairs are complete, counts, seconds, reused and overlapped
-        steps, warnings, the columns that were read and the files that were left out, in plain
-        values.
+        """Return kind, settings, counts, seconds, warnings, whether pairs are complete, reused and
+        overlapped steps, the columns that were read and the files that were left out.
         """
         return {
-            "settings": self.settings.to_dict(),
+            **super().to_dict(),
             "complete": self.complete,
-            "counts": dict(vars(self.counts)),
-            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "reused": list(self.reused),
             "overlapped": list(self.overlapped),
-            "warnings": list(self.warnings),
             "columns": {"text": self.columns.text, "id": self.columns.id},
             "files_left_out": list(self.documents.files_left_out),
         }
@@ -290,22 +455,149 @@ class DedupResult:
     def _old(self, row: int) -> int:
         return whole_number("row", row, at_least=0, at_most=max(0, self.documents.old - 1))
 
-    def __repr__(self) -> str:
-        counts = self.counts
-        return (
-            f"DedupResult(documents={counts.documents}, kept={counts.kept}, "
-            f"exact_duplicates={counts.exact_duplicates}, "
-            f"near_duplicates={counts.near_duplicates}, clusters={counts.clusters})"
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class VectorResult(RowsResult):
+    """A result of rows that were compared by the cosine of their vectors."""
+
+    kind: str = "vectors"
+    threshold: float
+    recall: float
+    """The chance that a pair at the threshold is found; 1 if all pairs were compared."""
+    column: str
+    """The column that has the vectors."""
+    dimensions: int
+    """Numbers of a vector; 0 if there is none."""
+    pairs: VerifiedPairs = field(repr=False)
+    """Pairs at or above the threshold; of equal vectors the first stands for all."""
+    names: Sequence[str] | None = field(repr=False)
+    """The ids of rows; None where their positions are the ids."""
+
+    def id(self, row: int) -> str | int:
+        """Return the id of a row, or its number."""
+        return row if self.names is None else self.names[row]
+
+    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
+        """Return ids of rows as Arrow, null where they are missing."""
+        return write.id_array(None if self.names is None else self.id, rows, missing)
+
+    def write_pairs(self, path: str | Path) -> int:
+        """Write the verified pairs: `left`, `right`, `similarity`; return how many."""
+        with local_file(path, self.source) as file:
+            batches = write.pair_batches(self.pairs, self.ids, self.ids)
+            return write.write_table(batches, file)
+
+    def wording(self) -> Wording:
+        """Return the words for rows with vectors."""
+        sure = "all pairs compared" if self.recall == 1 else f"{self.recall:.1%} of such pairs"
+        return Wording(
+            items="rows",
+            about=f"vectors of {self.dimensions} dimensions",
+            equal="the same vector, number by number",
+            near=f"cosine of {self.threshold:g} or more",
+            pairs=f"verified; found: {sure}",
+            no_features="kept: without a vector",
         )
 
+    def described(self) -> dict[str, Any]:
+        """Return column, threshold and recall."""
+        return {"vectors": self.column, "threshold": self.threshold, "recall": self.recall}
 
-@contextmanager
-def _target(path: str | Path | BinaryIO, source: Corpus) -> Iterator[Path | BinaryIO]:
-    """Yield a stream as it is, anything else as the file to write."""
-    if isinstance(path, io.TextIOBase):
-        raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
-    if hasattr(path, "write"):
-        yield cast(BinaryIO, path)
-    else:
-        with local_file(path, source) as file:
-            yield file
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class MediaResult(DedupResult):
+    """A result of files such as images or recordings. Nothing is deleted."""
+
+    medium: Medium[Any] = field(repr=False)
+    memory_limit: int | None = field(default=None, repr=False)
+    root: Path | None
+    """The folder, if only a folder was given."""
+    name: str
+    several: bool
+    """Whether more than one file or folder was given."""
+    files: Sequence[Path] = field(repr=False)
+    sizes: NDArray[np.int64] = field(repr=False)
+    """Bytes of each."""
+    facts: Mapping[str, Sequence[Any]] = field(repr=False)
+    """What is known of each, such as width and height."""
+    descriptions: Sequence[str] = field(repr=False)
+    distance: NDArray[np.int32]
+    """The similarity as the medium counts it; -1 for kept files, or where it counts nothing."""
+    different_pairs: VerifiedPairs = field(repr=False)
+    """Pairs of similar files that are not equal; the first stands for equal ones."""
+    problems: Sequence[Problem]
+    """Files that were left out, by path, with the reason."""
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The paths of files, relative to the folder if only one was given."""
+        return [
+            str(file.relative_to(self.root) if self.root is not None else file)
+            for file in self.files
+        ]
+
+    def id(self, row: int) -> str:
+        """Return the path of a file, relative to the folder if only one was given."""
+        return self.names[whole_number("row", row, at_least=0, at_most=len(self.files) - 1)]
+
+    def survivors(self) -> list[Path]:
+        """Return the kept files."""
+        return [self.files[place] for place in np.flatnonzero(self.keep).tolist()]
+
+    def dropped(self) -> list[Path]:
+        """Return the files that could be deleted: each is similar to a kept one."""
+        return [self.files[place] for place in np.flatnonzero(~self.keep).tolist()]
+
+    def write(self, path: str | Path) -> int:
+        """Copy the kept files into a new folder, or list them in a file; return how many.
+
+        The name tells which: .txt has a path a line; .jsonl, .json, .csv, .tsv and .parquet are
+        tables; a name without a suffix is a folder.
+        """
+        return write.write_kept_files(self, file_path("path", path))
+
+    def write_dropped(self, path: str | Path) -> int:
+        """List the dropped files; in a table, with the file that stands for each."""
+        return write.write_dropped_files(self, file_path("path", path))
+
+    def write_annotated(self, path: str | Path) -> int:
+        """Write a table of all files: whether each is kept, its group, and what stands for it."""
+        return write.write_annotated_files(self, file_path("path", path))
+
+    def write_pairs(self, path: str | Path) -> int:
+        """Write the pairs: `left`, `right`, `similarity`, `distance`; return how many."""
+        return write.write_file_pairs(self, file_path("path", path))
+
+    def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write one self-contained HTML file that shows similar files side by side.
+
+        Args:
+            path: The file to write.
+            command: The command that made the result, word by word. By default, the report says
+                how to make it again in Python.
+        """
+        from lookalike.dedup.report.media import write_report
+
+        write_report(self, file_path("path", path), command)
+
+    def wording(self) -> Wording:
+        """Return the words for files of the medium."""
+        return Wording(
+            items=self.kind,
+            equal="the same file, byte for byte",
+            near=self.medium.criterion(),
+            whose="",
+            saved=", if the others are deleted",
+            no_features=self.medium.no_features,
+            left_out="could not be read",
+            other_files=f"not {self.kind}: not looked at",
+        )
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings of the medium."""
+        return self.medium.settings()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind, settings, counts, seconds, warnings and the files that were left out."""
+        problems = [{"path": str(one.path), "reason": one.reason} for one in self.problems]
+        return {**super().to_dict(), "left_out": problems}

@@ -49,18 +49,20 @@ def _setting(
     *,
     signs: bool = False,
     only: tuple[str, Collection[str]] | None = None,
+    kinds: str = "text spark",
     **option: Any,
 ) -> Any:
     """Return a field that says all there is to know of a setting, for the command line too.
 
     `help` says what it is, and its default where that is None; of one that is on, what it means to
     turn it off. `signs`: the signatures depend on it. `only`: another setting, and those of its
-    values without which this one does nothing. `option` is what an option of that name takes:
-    `type`, `metavar`, `choices`.
+    values without which this one does nothing. `kinds`: which kinds of items support it, and
+    whether the engine Spark does; see `lookalike.dedup.kinds`. `option` is what an option of that
+    name takes: `type`, `metavar`, `choices`.
     """
     if not (default is None or isinstance(default, bool)):
         help = f"{help} (default {default})"
-    about = {"help": help, "signs": signs, "only": only, "option": option}
+    about = {"help": help, "signs": signs, "only": only, "kinds": kinds, "option": option}
     return field(default=default, metadata=about)
 
 
@@ -112,7 +114,13 @@ class DedupSettings:
     """
 
     method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
-    threshold: float = _setting(0.8, "least similarity", type=float, metavar="T")
+    threshold: float = _setting(
+        0.8,
+        "least similarity, of vectors 0.95 by default",
+        kinds="text spark vectors recordings",
+        type=float,
+        metavar="T",
+    )
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
         "words or characters that make a feature, or several such lengths: 1,2; that of words "
@@ -131,16 +139,19 @@ class DedupSettings:
     )
     bits: int | None = _setting(
         None,
-        f"of simhash and topsig (default: {_BITS})",
+        f"bits of a signature, for simhash, topsig and images (default: {_BITS}, images 256)",
         signs=True,
         only=("method", BIT_METHODS),
+        kinds="text spark images",
         type=int,
         metavar="N",
     )
     radius: int | None = _setting(
         None,
-        "most bits in which a proposed pair of simhash or topsig differs (default: by T)",
+        "maximum Hamming distance of a candidate pair, for simhash, topsig and images (default: "
+        "derived from the threshold; images 56 of 256 bits)",
         only=("method", BIT_METHODS),
+        kinds="text spark images",
         type=int,
         metavar="N",
     )
@@ -158,23 +169,27 @@ class DedupSettings:
         "star",
         "star: drop only near-duplicates of one that stays; components: of all that pairs connect "
         "keep one, so that ends of chains are dropped that resemble none that stays",
+        kinds="text spark vectors",
         choices=CLUSTERINGS,
     )
     max_cluster: int = _setting(
         1000,
         "with components: split those of more different documents into stars",
         only=("cluster", ("components",)),
+        kinds="text spark vectors",
         type=int,
         metavar="N",
     )
     keep: str | Callable[[list[dict[str, Any]]], Any] = _setting(  # noqa: RUF009
         "first",
         f"who stays of those alike: {', '.join(RULES)} (all go), max:COLUMN, min:COLUMN",
+        kinds="text spark vectors",
         metavar="RULE",
     )
     exact: bool = _setting(
         False,
         "find every pair at or above the threshold, not only those that signatures propose",
+        kinds="text spark vectors",
     )
     features: FeatureChoice = _setting(  # noqa: RUF009  # a field
         "words",

@@ -20,8 +20,6 @@ from lookalike.jobs.documents import DocumentTable, EarlySignatures, OldSignatur
 from lookalike.jobs.work_folder import GrowingFiles, digest, growing_files
 from lookalike.signatures.signer import DocumentSigner
 
-__all__ = ["DedupJob", "Signed", "collapse", "feature_sources", "sign_documents"]
-
 _AT_A_TIME = 1 << 15
 
 

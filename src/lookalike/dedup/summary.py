@@ -1,30 +1,37 @@
-"""What a job has found, in a few lines for the terminal."""
+"""A result in a few lines for the terminal, with the same words for every kind and engine."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from lookalike.features.choice import unit_text
 from lookalike.shown import shown
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import DedupResult
+    from lookalike.corpora.columns import Columns
+    from lookalike.dedup.result import DedupCounts
     from lookalike.dedup.settings import DedupSettings
 
 __all__ = [
-    "about_dropped",
-    "about_pairs",
+    "Line",
+    "Summarized",
+    "Wording",
     "columns_text",
-    "criterion",
-    "exceptions",
+    "count_lines",
+    "left_out_lines",
     "share_text",
     "similarity_text",
     "size_text",
     "summary_text",
+    "text_wording",
     "timings",
 ]
 
+Line = tuple[str, str, str]
+"""A name, a value and a note."""
 
 _LONGEST_COLUMN = 60
 
@@ -34,91 +41,151 @@ _WHY = {
     "other language": "left out: not in a language that is wanted",
     "unknown encoding": "left out: name it with --encoding",
 }
-"""What is said of documents that were left out, by kind."""
+"""Notes on documents that were left out, by reason."""
 
 
-def summary_text(result: DedupResult) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """The words for one kind of items: names and notes of lines."""
+
+    items: str = "documents"
+    about: str = ""
+    """Beside the number of items."""
+    equal: str = "the same text, byte for byte"
+    near: str
+    """When two items are near-duplicates."""
+    estimated: str = ""
+    """The same, where signatures alone decided."""
+    whose: str = "of a dropped item and the one that stands for it"
+    """What the lowest similarity is between; empty where it is not told."""
+    pairs: str = ""
+    """Beside the number of pairs; empty where that is not a fact of the corpus."""
+    saved: str = ""
+    """After "1 MB of 3 MB"."""
+    no_features: str = "kept: too short to be compared"
+    left_out: str = ""
+    """Why items were left out; empty where `more` tells it by reason."""
+    other_files: str = ""
+    more: Sequence[Line] = ()
+    """Further lines."""
+
+
+class Summarized(Protocol):
+    """A result of any kind or engine."""
+
+    @property
+    def counts(self) -> DedupCounts:
+        """How many of what."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Of each step."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What must not be overlooked."""
+
+    @property
+    def reused(self) -> tuple[str, ...]:
+        """Steps that an earlier run had done."""
+
+    @property
+    def overlapped(self) -> tuple[str, ...]:
+        """Steps of which a part was done while documents were read."""
+
+    def wording(self) -> Wording:
+        """Return the words for its items."""
+
+
+def summary_text(result: Summarized) -> str:
     """Return counts and times, a line each."""
-    counts = result.counts
-    share = share_text(counts.kept, counts.documents)
-    largest = f"the largest has {counts.largest_cluster:,}"
-    lines = [
-        ("documents", f"{counts.documents:,}", columns_text(result)),
-        ("exact duplicates", f"{counts.exact_duplicates:,}", "the same text, byte for byte"),
-        ("near-duplicates", f"{counts.near_duplicates:,}", criterion(result.settings, "exact")),
-        *about_dropped(result),
-        ("kept", f"{counts.kept:,}", f"{share} of the documents" if counts.documents else ""),
-        ("clusters", f"{counts.clusters:,}", largest if counts.clusters else ""),
-        *about_pairs(result),
-        *((name, f"{count:,}", note) for name, count, note in exceptions(result) if count),
+    text = [
+        f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in count_lines(result)
     ]
-    text = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in lines]
-    saved = f"{size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text"
-    text.append(f"  {'saved':<18} {share_text(counts.bytes_saved, counts.bytes):>12}  {saved}")
-    text += ["", f"  {'step':<18} {'seconds':>12}  {'documents/s':>12}"]
+    items = result.wording().items
+    text += ["", f"  {'step':<18} {'seconds':>12}  {f'{items}/s':>12}"]
     for step, seconds, rate, note in timings(result):
         text.append(f"  {step:<18} {seconds:>12.2f}  {rate:>12}  {note}".rstrip())
     text += [f"\nwarning: {warning}" for warning in result.warnings]
     return "\n".join(text)
 
 
-def columns_text(result: DedupResult) -> str:
-    """Return which columns the texts and ids came from, where a corpus has any to choose from."""
-    columns = result.columns
-    if result.source.fixed_columns:
-        return ""
-    ids = "" if columns.id is None else f", ids from {shown(columns.id, _LONGEST_COLUMN)!r}"
-    return f"text from the column {shown(columns.text, _LONGEST_COLUMN)!r}{ids}"
+def count_lines(result: Summarized) -> list[Line]:
+    """Return all counts that say something of this result."""
+    counts, words = result.counts, result.wording()
+    share = f"{share_text(counts.kept, counts.documents)} of the {words.items}"
+    largest = f"the largest has {counts.largest_cluster:,}"
+    lines = [
+        (words.items, f"{counts.documents:,}", words.about),
+        ("exact duplicates", f"{counts.exact_duplicates:,}", words.equal),
+        ("near-duplicates", f"{counts.near_duplicates:,}", words.near),
+        *_about_dropped(counts, words),
+        ("kept", f"{counts.kept:,}", share if counts.documents else ""),
+        ("clusters", f"{counts.clusters:,}", largest if counts.clusters else ""),
+    ]
+    if words.pairs:
+        lines.append(("pairs", f"{counts.verified_pairs:,}", words.pairs))
+    rare = [
+        ("in the old corpus", counts.in_old, "dropped because of a document there"),
+        ("without features", counts.without_features, words.no_features),
+        ("bad rows", counts.bad_rows, "left out"),
+        ("binary files", counts.binary_files, "left out: not text"),
+        ("left out", counts.left_out if words.left_out else 0, words.left_out),
+        ("other files", counts.other_files, words.other_files),
+    ]
+    lines += [(name, f"{count:,}", note) for name, count, note in rare if count]
+    lines += words.more
+    if counts.estimated_pairs:
+        accepted = "accepted by their signatures alone"
+        lines.append(("estimated pairs", f"{counts.estimated_pairs:,}", accepted))
+    if counts.bytes_saved is not None:
+        saved = f"{size_text(counts.bytes_saved)} of {size_text(counts.bytes)}{words.saved}"
+        lines.append(("saved", share_text(counts.bytes_saved, counts.bytes), saved))
+    return lines
 
 
-def about_pairs(result: DedupResult) -> list[tuple[str, str, str]]:
-    """Return the number of pairs where that is a fact of the corpus: name, value, note."""
-    if not result.complete:
-        return []
-    note = f"complete: every pair at or above {result.settings.threshold:g} was found"
-    return [("pairs", f"{result.counts.verified_pairs:,}", note)]
+def _about_dropped(counts: DedupCounts, words: Wording) -> list[Line]:
+    """Return what must be known of dropped items.
 
-
-def about_dropped(result: DedupResult) -> list[tuple[str, str, str]]:
-    """Return what must be known of dropped documents: name, value, note.
-
-    Those that only signatures vouch for; how similar the least similar is to the one that stands
-    for it; and those that are less similar than the threshold, if chains were followed.
+    Those that were dropped by signatures alone; the lowest similarity to the item that stands for
+    one; and those that are less similar than the threshold, if chains were followed.
     """
-    counts, settings = result.counts, result.settings
     lines = []
     if counts.estimated_duplicates:
-        note = f"by signatures alone: {criterion(settings, 'estimated')}"
+        note = f"by signatures alone: {words.estimated}"
         lines.append(("estimated", f"{counts.estimated_duplicates:,}", note))
-    whose = "of a dropped document and the one that stands for it"
-    if settings.keep == "none":
-        whose = "of a dropped document and one that it resembles, which is dropped, too"
     for name, value, how in [
-        ("lowest similarity", counts.lowest_similarity, "exact,"),
-        ("lowest estimate", counts.lowest_estimate, "by signatures,"),
+        ("lowest similarity", counts.lowest_similarity, ""),
+        ("lowest estimate", counts.lowest_estimate, "by signatures, "),
     ]:
-        if value is not None:
-            lines.append((name, similarity_text(value), f"{how} {whose}"))
+        if value is not None and words.whose:
+            lines.append((name, similarity_text(value), f"{how}{words.whose}"))
     if counts.below_threshold:
-        note = "dropped, and like none that stays: a chain of others connects them (components)"
+        note = "dropped, and not similar to a kept one: a chain connects them (components)"
         lines.append(("below threshold", f"{counts.below_threshold:,}", note))
     return lines
 
 
-def exceptions(result: DedupResult) -> list[tuple[str, int, str]]:
-    """Return what most jobs have none of: name, count, note."""
-    counts, kinds = result.counts, result.documents.left_out
-    return [
-        ("in the old corpus", counts.in_old, "dropped because of a document there"),
-        ("without features", counts.without_features, "kept: too short to be compared"),
-        ("bad rows", counts.bad_rows, "left out"),
-        ("binary files", counts.binary_files, "left out: not text"),
-        *((kind, count, _WHY.get(kind, "left out")) for kind, count in kinds.items()),
-        ("estimated pairs", counts.estimated_pairs, "accepted by their signatures alone"),
-    ]
+def text_wording(
+    settings: DedupSettings, about: str = "", more: Sequence[Line] = (), *, saved: str = " of text"
+) -> Wording:
+    """Return the words for documents that these settings compare."""
+    whose = "of a dropped document and the one that stands for it"
+    if settings.keep == "none":
+        whose = "of a dropped document and one that it resembles, which is dropped, too"
+    complete = f"complete: every pair at or above {settings.threshold:g} was found"
+    return Wording(
+        about=about,
+        near=_criterion(settings, "exact"),
+        estimated=_criterion(settings, "estimated"),
+        whose=whose,
+        pairs=complete if settings.exact else "",
+        saved=saved,
+        more=more,
+    )
 
 
-def criterion(settings: DedupSettings, how: str) -> str:
+def _criterion(settings: DedupSettings, how: str) -> str:
     """Return in words why documents are dropped, by "exact" or "estimated" similarity."""
     words = f"{how} {settings.measure} of {unit_text(settings.feature_kind())} at least"
     if settings.cluster == "components":
@@ -126,8 +193,21 @@ def criterion(settings: DedupSettings, how: str) -> str:
     return f"{words} {settings.threshold:g}"
 
 
+def columns_text(columns: Columns) -> str:
+    """Return which columns the texts and ids came from."""
+    ids = "" if columns.id is None else f", ids from {shown(columns.id, _LONGEST_COLUMN)!r}"
+    return f"text from the column {shown(columns.text, _LONGEST_COLUMN)!r}{ids}"
+
+
+def left_out_lines(reasons: Mapping[str, int]) -> list[Line]:
+    """Return how many documents were left out, by reason."""
+    return [
+        (why, f"{count:,}", _WHY.get(why, "left out")) for why, count in reasons.items() if count
+    ]
+
+
 def similarity_text(value: float) -> str:
-    """Return a similarity; what is below a round number is not shown as that number."""
+    """Return a similarity; a value below a round number is not shown as that number."""
     return "1" if value == 1 else f"{math.floor(value * 10_000 + 1e-9) / 10_000:.4f}"
 
 
@@ -136,8 +216,8 @@ def share_text(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def timings(result: DedupResult) -> list[tuple[str, float, str, str]]:
-    """Return each step and all together: name, seconds, documents a second, what to know of it.
+def timings(result: Summarized) -> list[tuple[str, float, str, str]]:
+    """Return each step and all together: name, seconds, items a second, and a note.
 
     A step has no speed if a part of its work was done elsewhere: by an earlier run, or while
     documents were read.
@@ -152,7 +232,7 @@ def timings(result: DedupResult) -> list[tuple[str, float, str, str]]:
     return [*rows, ("all", whole, _rate(result, 0.0 if result.reused else whole), "")]
 
 
-def _rate(result: DedupResult, seconds: float) -> str:
+def _rate(result: Summarized, seconds: float) -> str:
     return f"{result.counts.documents / seconds:,.0f}" if seconds > 0 else "-"
 
 

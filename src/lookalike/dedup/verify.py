@@ -27,15 +27,6 @@ from lookalike.features import similarity_pairs, unrounded
 from lookalike.jobs.documents import DocumentTable
 from lookalike.jobs.work_folder import WorkFolder, digest, release
 
-__all__ = [
-    "Comparer",
-    "Verdict",
-    "complete_pairs",
-    "earlier_verdict",
-    "exact_similarities",
-    "verify_pairs",
-]
-
 _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_AT_A_TIME = 96 << 20
 """Of text whose features are held, which take some four times as much."""

@@ -1,69 +1,173 @@
-"""Step 8, write: survivors, or all rows with what was found; pairs; signatures for next time."""
+"""Step 8, write: kept items, all items with what was found, pairs, and signatures for next time.
+
+Rows of a corpus are written as they were read; files such as images are listed or copied.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import io
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora import Problems, write_corpus, write_table
+from lookalike.corpora import Problems, check_table_target, format_of, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow_positions, limited, pa
-from lookalike.corpora.formats import Target
+from lookalike.corpora.formats import is_table
+from lookalike.corpora.writing import local_file
 from lookalike.dedup.pairs import VerifiedPairs, count_every_pair, count_with_copies
-from lookalike.errors import ResultTooLargeError, Said
+from lookalike.errors import (
+    ArgumentError,
+    DocumentError,
+    FileError,
+    ResultTooLargeError,
+    Said,
+)
 from lookalike.signatures import save_signatures
+from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import DedupResult
+    from lookalike.dedup.result import MediaResult, RowsResult, TextResult
 
 __all__ = [
+    "check_file_list",
+    "check_kept_files",
     "check_pair_count",
+    "id_array",
+    "pair_batches",
+    "strings",
     "survivors_table",
-    "write_annotated",
-    "write_pairs",
+    "write_annotated_files",
+    "write_dropped_files",
+    "write_file_pairs",
+    "write_kept_files",
+    "write_rows",
     "write_signatures",
-    "write_survivors",
+    "write_table",
+    "write_text_pairs",
 ]
 
+Ids = Callable[[NDArray[np.int64]], Any]
+"""Returns the ids of items as an Arrow array."""
 
-def write_survivors(result: DedupResult, path: Target, *, in_place: bool = False) -> int:
-    """Write the rows that stay, in their order, with all their columns."""
-    return _write(result, path, in_place, keep=result.keep)
+_ENDINGS = ".txt, .jsonl, .json, .csv, .tsv or .parquet"
 
 
-def write_annotated(result: DedupResult, path: Target, *, in_place: bool = False) -> int:
-    """Write all rows with `cluster`, `duplicate_of` and `similarity`.
+def write_rows(
+    result: RowsResult,
+    path: str | Path | BinaryIO,
+    *,
+    in_place: bool = False,
+    annotated: bool = False,
+) -> int:
+    """Write the kept rows, or all rows with what was found.
 
-    `cluster` is the id of the cluster's first row, null for a row that stands alone; `duplicate_of`
-    the id of the row that stands for a dropped one, and `similarity` its similarity with that;
-    both null for rows that stay.
+    The source has to be the one that was read, and still is when its rows are copied: in place, the
+    check after copying protects a file that was changed meanwhile.
     """
+    rows: dict[str, Any] = {"keep": result.keep}
+    if annotated:
+        rows = {"keep": np.ones(len(result.keep), bool), "added": _found_columns(result)}
+    with _target(path, result) as target, limited(*result.limits):
+        result.source.check_identity(result.source_identity)
+        return write_corpus(
+            result.source,
+            target,
+            skip_bad=result.skip_bad,
+            identity=result.source_identity,
+            in_place=in_place,
+            **rows,
+        )
+
+
+@contextmanager
+def _target(path: str | Path | BinaryIO, result: RowsResult) -> Iterator[Path | BinaryIO]:
+    """Yield a stream as it is, anything else as the file to write."""
+    if isinstance(path, io.TextIOBase):
+        raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
+    if hasattr(path, "write"):
+        yield cast(BinaryIO, path)
+    else:
+        with local_file(path, result.source) as file:
+            yield file
+
+
+def _found_columns(result: RowsResult) -> Callable[[int, int], dict[str, Any]]:
     sizes = np.bincount(result.clusters, minlength=len(result.clusters))
 
     def added(begin: int, end: int) -> dict[str, Any]:
-        rows = slice(begin, end)
-        labels = result.clusters[rows]
-        alone = sizes[labels] < 2
-        similarity = result.similarity[rows]
+        labels, similarity = result.clusters[begin:end], result.similarity[begin:end]
         return {
-            "cluster": _ids(result, labels, alone),
-            "duplicate_of": _representatives(result, begin, end),
+            "cluster": result.ids(labels, sizes[labels] < 2),
+            "duplicate_of": result.representatives(begin, end),
             "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
         }
 
-    return _write(result, path, in_place, keep=np.ones(len(result.keep), bool), added=added)
+    return added
 
 
-def write_pairs(result: DedupResult, path: Path, *, collapse: bool) -> int:
-    """Write the verified pairs by id; with an old corpus, `old` tells that left is one of it."""
-    with limited(*result.limits):
-        return write_table(_pair_batches(result, collapse), path)
+def id_array(
+    id_of: Callable[[int], str | int] | None,
+    rows: NDArray[np.int64],
+    missing: NDArray[np.bool_] | None = None,
+) -> Any:
+    """Return ids of rows as Arrow, null where they are missing; positions without `id_of`."""
+    if id_of is None:
+        return pa.array(rows, pa.int64(), mask=missing)
+    if missing is not None:
+        absent = missing.tolist()
+        return strings(
+            [
+                None if gone else str(id_of(row))
+                for row, gone in zip(rows.tolist(), absent, strict=True)
+            ]
+        )
+    different, places = np.unique(rows, return_inverse=True)
+    return strings([str(id_of(row)) for row in different.tolist()]).take(arrow_positions(places))
 
 
-def check_pair_count(result: DedupResult, limit: int, *, collapse: bool) -> None:
+def strings(values: list[str | None] | list[str]) -> Any:
+    """Return strings as Arrow."""
+    return pa.array(values, pa.string())
+
+
+def survivors_table(result: RowsResult) -> Any:
+    """Return the kept rows as an Arrow table."""
+    result.source.check_identity(result.source_identity)
+    batches, begin = [], 0
+    for batch in result.source.rows(Problems(result.skip_bad)):
+        chosen = np.flatnonzero(result.keep[begin : begin + len(batch)])
+        batches.append(batch.take(arrow_positions(chosen)))
+        begin += len(batch)
+    result.source.check_identity(result.source_identity)
+    return pa.Table.from_batches(batches) if batches else pa.table({"text": pa.array([], "string")})
+
+
+def write_signatures(result: TextResult, path: Path) -> None:
+    """Write the signatures of old documents and of kept ones, with their ids.
+
+    If no document of a group is kept, all are written: a document that resembles them is to be
+    dropped next time, too.
+    """
+    documents, signed = result.documents, result.signed
+    keep = result.keep
+    if result.settings.keep == "none":
+        keep = (result.first_equal == np.arange(len(documents)))[documents.old :]
+    stays = np.concatenate([np.ones(documents.old, bool), keep])
+    # The signature is that of the first of equal texts; the id is that of the kept one of them.
+    staying = np.flatnonzero(stays & ~signed.too_short)
+    rows = np.searchsorted(signed.positions, result.first_equal[staying])
+    ids = [str(documents.id_of(position)) for position in staying.tolist()]
+    signatures = np.ascontiguousarray(signed.signatures[rows])
+    save_signatures(path, signatures, result.settings.signer(), ids)
+
+
+def check_pair_count(result: TextResult, limit: int, *, collapse: bool) -> None:
     """Raise an error if there are more pairs of documents than the limit."""
     pairs, first, old = result.text_pairs, result.first_equal, result.documents.old
     every = result.settings.exact and not collapse
@@ -89,108 +193,205 @@ def check_pair_count(result: DedupResult, limit: int, *, collapse: bool) -> None
         )
 
 
-def write_signatures(result: DedupResult, path: Path) -> None:
-    """Write the signatures of old documents and of those that stay, with their ids.
-
-    If none of a group stays, all are written: who is like them is to go next time, too.
-    """
-    documents, signed = result.documents, result.signed
-    keep = result.keep
-    if result.settings.keep == "none":
-        keep = (result.first_equal == np.arange(len(documents)))[documents.old :]
-    stays = np.concatenate([np.ones(documents.old, bool), keep])
-    # The signature is that of the first of equal texts; whoever of them stays gives the id.
-    staying = np.flatnonzero(stays & ~signed.too_short)
-    rows = np.searchsorted(signed.positions, result.first_equal[staying])
-    ids = [str(documents.id_of(position)) for position in staying.tolist()]
-    signatures = np.ascontiguousarray(signed.signatures[rows])
-    save_signatures(path, signatures, result.settings.signer(), ids)
-
-
-def survivors_table(result: DedupResult) -> Any:
-    """Return the rows that stay as an Arrow table."""
-    result.source.check_identity(result.source_identity)
-    batches, begin = [], 0
-    for batch in result.source.rows(Problems(result.skip_bad)):
-        chosen = np.flatnonzero(result.keep[begin : begin + len(batch)])
-        batches.append(batch.take(arrow_positions(chosen)))
-        begin += len(batch)
-    result.source.check_identity(result.source_identity)
-    return pa.Table.from_batches(batches) if batches else pa.table({"text": pa.array([], "string")})
-
-
-def _write(result: DedupResult, path: Target, in_place: bool, **rows: Any) -> int:
-    """Write rows of the source, if it is the one that was read, and still is when they are copied.
-
-    In place, the check after copying is all that stands between a file that somebody has written
-    to meanwhile and its end.
-    """
-    result.source.check_identity(result.source_identity)
+def write_text_pairs(result: TextResult, path: Path, *, collapse: bool) -> int:
+    """Write the verified pairs by id; with an old corpus, `old` tells that left is one of it."""
     with limited(*result.limits):
-        return write_corpus(
-            result.source,
-            path,
-            skip_bad=result.skip_bad,
-            identity=result.source_identity,
-            in_place=in_place,
-            **rows,
-        )
+        return write_table(_text_pair_batches(result, collapse), path)
 
 
-def _ids(result: DedupResult, rows: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:
-    """Return ids of rows as Arrow, null where they are missing."""
-    if result.documents.ids is None:
-        return pa.array(rows, pa.int64(), mask=missing)
-    return pa.array(
-        [
-            None if absent else result.id(row)
-            for row, absent in zip(rows.tolist(), missing.tolist(), strict=True)
-        ],
-        pa.string(),
-    )
+def _text_pair_batches(result: TextResult, collapse: bool) -> Iterator[Any]:
+    if not result.documents.old:
+        for new, _ in result.pair_batches(collapse=collapse):
+            yield from pair_batches(new, result.ids, result.ids, _plain_distances)
+        return
 
+    def named(id_of: Callable[[int], str | int]) -> Ids:
+        return lambda rows: id_array(id_of, rows)
 
-def _representatives(result: DedupResult, begin: int, end: int) -> Any:
-    """Return ids of the rows that stand for others; where old ones do, all ids are strings."""
-    own, old = result.duplicate_of[begin:end], result.matched_old[begin:end]
-    if result.documents.old == 0:
-        return _ids(result, own, own < 0)
-    return pa.array(
-        [
-            str(result.old_id(other)) if other >= 0 else str(result.id(row)) if row >= 0 else None
-            for row, other in zip(own.tolist(), old.tolist(), strict=True)
-        ],
-        pa.string(),
-    )
-
-
-def _pair_batches(result: DedupResult, collapse: bool) -> Iterator[Any]:
-    has_old = result.documents.old > 0
-    for new, old in result.pair_batches(
-        collapse=collapse
-    ):  # old ones before all new ones; the schema at least
+    for new, old in result.pair_batches(collapse=collapse):
         for pairs, is_old in ((old, True), (new, False)):
-            for begin in range(0, max(1, len(pairs)), BATCH_ROWS):
-                part = pairs[np.arange(begin, min(len(pairs), begin + BATCH_ROWS))]
-                yield _pair_batch(result, part, is_old, has_old)
+            left = named(result.old_id if is_old else result.id)
+            yield from pair_batches(pairs, left, named(result.id), _plain_distances, old=is_old)
 
 
-def _pair_batch(result: DedupResult, pairs: VerifiedPairs, is_old: bool, has_old: bool) -> Any:
-    left_id = result.old_id if is_old else result.id
-    kind = pa.int64() if result.documents.ids is None and not has_old else pa.string()
-    as_is = str if has_old or result.documents.ids is not None else int
+def pair_batches(
+    pairs: VerifiedPairs,
+    left: Ids,
+    right: Ids,
+    distances: Callable[[NDArray[np.int32]], Any] | None = None,
+    **constant: bool,
+) -> Iterator[Any]:
+    """Yield pairs as batches of a table; at least an empty one, which has the columns."""
+    for begin in range(0, max(1, len(pairs)), BATCH_ROWS):
+        part = pairs[np.arange(begin, min(len(pairs), begin + BATCH_ROWS))]
+        columns = {
+            "left": left(part.left),
+            "right": right(part.right),
+            "similarity": pa.array(part.similarity, pa.float64()),
+        }
+        if distances is not None:
+            columns["distance"] = distances(part.distance)
+        columns |= {name: pa.array(np.full(len(part), one)) for name, one in constant.items()}
+        yield pa.record_batch(columns)
 
-    def ids(rows: NDArray[np.int64], id_of: Callable[[int], str | int]) -> Any:
-        different, places = np.unique(rows, return_inverse=True)
-        found = pa.array([as_is(id_of(row)) for row in different.tolist()], kind)
-        return found.take(arrow_positions(places))
 
-    columns = {
-        "left": ids(pairs.left, left_id),
-        "right": ids(pairs.right, result.id),
-        "similarity": pa.array(pairs.similarity, pa.float64()),
-        "distance": pa.array(pairs.distance, pa.int32()),
+def _plain_distances(distances: NDArray[np.int32]) -> Any:
+    return pa.array(distances, pa.int32())
+
+
+def _known_distances(distances: NDArray[np.int32]) -> Any:
+    return pa.array(distances, pa.int32(), mask=distances < 0)
+
+
+def check_file_list(path: Path) -> None:
+    """Refuse a name that a list of files cannot be written to."""
+    if format_of(path) == "text":
+        check_replaceable(path)
+        return
+    if not is_table(path):
+        raise ArgumentError(
+            f"{path}: its name tells no format for a list of files; expected one that ends in "
+            f"{_ENDINGS}"
+        )
+    check_table_target(path)
+
+
+def check_kept_files(path: Path) -> None:
+    """Refuse a name that neither a list nor a folder of copies can have."""
+    if not _is_folder(path):
+        check_file_list(path)
+    elif is_there(path):
+        raise FileError(f"{path} is there already; name a new folder, or remove it")
+
+
+def _is_folder(path: Path) -> bool:
+    return format_of(path) is None and not path.suffix
+
+
+def write_kept_files(result: MediaResult, path: Path) -> int:
+    """Copy the kept files into a new folder, or list them."""
+    check_kept_files(path)
+    if _is_folder(path):
+        return _copy(result, result.survivors_rows, path)
+    return _write_list(result, result.survivors_rows, path, _file_columns)
+
+
+def write_dropped_files(result: MediaResult, path: Path) -> int:
+    """List the dropped files, by group; in a table, with the file that stands for each."""
+    check_file_list(path)
+    gone = np.flatnonzero(~result.keep)
+    gone = gone[np.argsort(result.clusters[gone], kind="stable")]
+    return _write_list(result, gone, path, _annotated_columns)
+
+
+def write_annotated_files(result: MediaResult, path: Path) -> int:
+    """Write a table of all files.
+
+    `cluster` is the path of the group's first file, null for one that stands alone;
+    `duplicate_of` that of the file that stands for a dropped one, with their `similarity` and
+    `distance`, which are null for kept files.
+    """
+    check_table_target(path)
+    return write_table(_batches(result, np.arange(len(result.files)), _annotated_columns), path)
+
+
+def write_file_pairs(result: MediaResult, path: Path) -> int:
+    """Write the pairs; an equal file is paired with the first one, at similarity 1."""
+    check_table_target(path)
+    copies = np.flatnonzero(result.first_equal != np.arange(len(result.files)))
+    different = result.different_pairs
+    pairs = VerifiedPairs(
+        np.concatenate([different.left, result.first_equal[copies]]),
+        np.concatenate([different.right, copies]),
+        np.concatenate([different.similarity, np.ones(len(copies))]),
+        np.concatenate([different.distance, np.zeros(len(copies), np.int32)]),
+    )
+    pairs = pairs[np.lexsort((pairs.right, pairs.left))]
+
+    def paths(rows: NDArray[np.int64]) -> Any:
+        return _paths(result, rows)
+
+    return write_table(pair_batches(pairs, paths, paths, _known_distances), path)
+
+
+def _write_list(result: MediaResult, rows: NDArray[np.int64], path: Path, columns: Any) -> int:
+    if format_of(path) != "text":
+        return write_table(_batches(result, rows, columns), path)
+    lines = [os.fsencode(result.files[row]) for row in rows.tolist()]
+    for line in lines:
+        # A program that deletes the listed files must not delete a file that such a name spells.
+        if b"\n" in line or b"\r" in line:
+            raise DocumentError(
+                f"{os.fsdecode(line)!r} has a line break in its name, and cannot be on a line of "
+                f"{path}; write a table, such as {path.with_suffix('.jsonl')}"
+            )
+    with whole_file(path) as temporary:
+        temporary.write_bytes(b"".join(line + b"\n" for line in lines))
+    return len(lines)
+
+
+def _batches(result: MediaResult, rows: NDArray[np.int64], columns: Any) -> Iterator[Any]:
+    for begin in range(0, max(1, len(rows)), BATCH_ROWS):
+        yield pa.record_batch(columns(result, rows[begin : begin + BATCH_ROWS]))
+
+
+def _file_columns(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[str, Any]:
+    """Return path, bytes and facts."""
+    facts = {
+        name: pa.array([result.facts[name][row] for row in rows.tolist()], pa.type_for_alias(kind))
+        for name, kind in result.medium.facts.items()
     }
-    if has_old:
-        columns["old"] = pa.array(np.full(len(pairs), is_old))
-    return pa.record_batch(columns)
+    return {
+        "path": _paths(result, rows),
+        "bytes": pa.array(result.sizes[rows], pa.int64()),
+        **facts,
+    }
+
+
+def _annotated_columns(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[str, Any]:
+    """Return these and what was found."""
+    alone = np.bincount(result.clusters, minlength=len(result.files))[result.clusters[rows]] < 2
+    similarity = result.similarity[rows]
+    return {
+        **_file_columns(result, rows),
+        "stays": pa.array(result.keep[rows]),
+        "cluster": _paths(result, np.where(alone, -1, result.clusters[rows])),
+        "duplicate_of": _paths(result, result.duplicate_of[rows]),
+        "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
+        "distance": _known_distances(result.distance[rows]),
+    }
+
+
+def _paths(result: MediaResult, rows: NDArray[np.int64]) -> Any:
+    """Return paths as they lead to files from here; null for -1."""
+    return strings([None if row < 0 else _text(result.files[row]) for row in rows.tolist()])
+
+
+def _text(file: Path) -> str:
+    """Return a path as text; bytes that are not UTF-8 become U+FFFD."""
+    name = os.fsencode(file)
+    text = name.decode("utf-8", "replace")
+    if text.encode() != name and os.path.lexists(text):
+        # A program that deletes the listed files must not delete that one.
+        raise DocumentError(
+            f"{str(file)!r} has a name that is not UTF-8; in a table it would read {text!r}, which "
+            "is another file: rename one of them, or write a list that ends in .txt"
+        )
+    return text
+
+
+def _copy(result: MediaResult, rows: NDArray[np.int64], path: Path) -> int:
+    """Copy files into a new folder, whole or not at all, under the paths that they have."""
+    with whole_folder(path) as folder:
+        for row in rows.tolist():
+            file = result.files[row]
+            inside = file.relative_to(result.root) if result.root else _inside(file)
+            target = folder / inside
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, target)
+    return len(rows)
+
+
+def _inside(file: Path) -> Path:
+    """Return a path that cannot lead out of a folder."""
+    return Path(*(part for part in file.absolute().parts[1:] if part != ".."))

@@ -3,7 +3,7 @@
 Pillow (the extra `images`) is imported when the first image is read.
 """
 
-from lookalike.images.formats import SUFFIXES, is_image
+from lookalike.images.decode import SUFFIXES, is_image
 from lookalike.images.image_hash import LEAST_QUALITY, HashedImage, ImageHash
 from lookalike.images.thumbnails import thumbnail
 

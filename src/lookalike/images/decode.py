@@ -1,4 +1,7 @@
-"""From a file, bytes or a Pillow image to few grey pixels: all that a hash needs of it."""
+"""From a file, bytes or a Pillow image to few grey pixels: all that a hash needs of it.
+
+Which files are images, how much memory one takes to decode (known from its header), and decoding.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError, LookalikeError
-from lookalike.images.formats import FORMATS
-from lookalike.images.memory import (
-    HEADER_BYTES,
-    MemoryNeededError,
-    check_header,
-    check_memory,
-)
 from lookalike.lazy import LazyModule
 from lookalike.shown import brief, shown
 from lookalike.storage.files import open_plain
@@ -28,22 +24,190 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 __all__ = [
+    "FORMATS",
+    "HEADER_BYTES",
+    "SUFFIXES",
     "TURNS",
     "Decoded",
     "ImageSource",
+    "MemoryNeededError",
+    "check_header",
+    "check_memory",
     "decoded",
+    "is_image",
     "is_in_memory",
     "is_one_image",
     "opened",
     "orientation",
 ]
 
+
+FORMATS = (
+    *("JPEG", "MPO", "PNG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "AVIF", "HEIF"),
+    *("JPEG2000", "ICO", "ICNS", "PPM", "QOI", "PSD"),
+)
+
+"""What Pillow may open. It knows more: some of them run other programs, some have no beginning by
+which a file could be told from anything else.
+"""
+
+SUFFIXES = frozenset(
+    ".jpg .jpeg .jpe .jfif .mpo .png .apng .gif .webp .tif .tiff .bmp .dib .avif .heic .heif .jp2 "
+    ".j2k .jpx .ico .icns .ppm .pgm .pbm .pnm .qoi .psd".split()
+)
+
+_BEGINNINGS = (
+    b"\xff\xd8\xff",  # JPEG
+    b"\x89PNG\r\n\x1a\n",
+    b"GIF87a",
+    b"GIF89a",
+    b"II*\0",  # TIFF
+    b"MM\0*",
+    b"II+\0",
+    b"MM\0+",
+    b"\0\0\0\x0cjP  \r\n\x87\n",  # JPEG 2000
+    b"\xff\x4f\xff\x51",
+    b"icns",
+    b"qoif",
+    b"8BPS\0\x01",
+)
+
+_BRANDS = (b"avif", b"avis", b"mif1", b"msf1", b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")
+
+_BITMAP_HEADERS = (12, 40, 52, 56, 64, 108, 124)
+
+"""Sizes of the header that follows "BM", which alone may begin a text."""
+
+
+def is_image(head: bytes) -> bool:
+    """Return whether a file that begins so, in at least 26 bytes of it, is an image.
+
+    Nothing that is text is one: a beginning that words can have is not enough.
+    """
+    if head.startswith(_BEGINNINGS):
+        return True
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return True
+    if head[4:8] == b"ftyp":
+        return any(head[at : at + 4] in _BRANDS for at in (8, *range(16, len(head) - 3, 4)))
+    if head[:2] == b"BM":
+        return int.from_bytes(head[14:18], "little") in _BITMAP_HEADERS
+    if head[:4] == b"\0\0\1\0":  # icons: how many there are, then the first one's planes
+        return 0 < int.from_bytes(head[4:6], "little") < 256 and head[9:10] == b"\0"
+    return head[:1] == b"P" and head[1:2] in b"456" and _is_portable(head[2:])
+
+
+def _is_portable(rest: bytes) -> bool:
+    """Return whether two sizes follow "P5", as in portable bitmaps, but for comments."""
+    words = rest.split()[:2]
+    if not rest[:1].isspace() or not words:
+        return False
+    return words[0].startswith(b"#") or all(map(bytes.isdigit, words))
+
+
+HEADER_BYTES = 30
+
+"""Bytes at the beginning of a file that `check_header` looks at."""
+
+_ALWAYS = 16 << 20
+
+"""Bytes for metadata and for the buffers of a decoder."""
+
+_OWN = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
+
+"""Bytes of a pixel as Pillow holds it: 4 for every other mode."""
+
+_BESIDE = {
+    **dict.fromkeys(("PNG", "GIF", "BMP", "DIB", "PPM"), 0),
+    **dict.fromkeys(("PSD", "TIFF", "ICO", "ICNS", "QOI"), 4),
+    **dict.fromkeys(("AVIF", "HEIF"), 12),
+    "WEBP": 15,
+}
+
+"""Bytes for each pixel that a decoder holds beside the image it makes, measured with Pillow 13."""
+
+_UNKNOWN = 16
+
+
+class MemoryNeededError(Exception):
+    """An image needs more memory than it may take."""
+
+    def __init__(self, needed: int, described: str) -> None:
+        super().__init__(needed, described)
+        self.needed = needed
+        self.described = described
+        """Such as "13,000 × 13,000 pixels, WEBP"."""
+
+
+def check_header(head: bytes, memory: int) -> None:
+    """Raise `MemoryNeededError` for an image that would take too much when it is opened.
+
+    Pillow allocates all pixels of a WebP file, several times, before it tells how many there are.
+    """
+    size = _webp_size(head) if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else None
+    if size is not None:
+        _check(size, "WEBP", _ALWAYS + size[0] * size[1] * (_BESIDE["WEBP"] + 4), memory)
+
+
+def _webp_size(head: bytes) -> tuple[int, int] | None:
+    """Return the width and height that a WebP file begins with."""
+    kind = head[12:16]
+    if kind == b"VP8X":
+        sizes = int.from_bytes(head[24:27], "little"), int.from_bytes(head[27:30], "little")
+        return sizes[0] + 1, sizes[1] + 1
+    if kind == b"VP8L":
+        bits = int.from_bytes(head[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if kind == b"VP8 ":
+        width, height = head[26:28], head[28:30]
+        return int.from_bytes(width, "little") & 0x3FFF, int.from_bytes(height, "little") & 0x3FFF
+    return None
+
+
+def check_memory(image: Image, size: tuple[int, int], memory: int | None) -> None:
+    """Raise `MemoryNeededError` if decoding an image and making it small can take more bytes.
+
+    `image` is opened and not yet decoded; `size` is the size in its header, which is larger than
+    that of a JPEG in draft mode. Files that lie are stopped by the limit of the worker process.
+    """
+    if memory is None:
+        return
+    pixels, decoded = size[0] * size[1], image.width * image.height
+    needed = _ALWAYS + decoded * (_OWN.get(image.mode, 4) + _work(image))
+    if image.format in ("JPEG", "MPO"):
+        # Progressive files, and those of several scans, are held as coefficients of two bytes.
+        needed += 2 * pixels * int(getattr(image, "layers", 4))
+    elif image.format == "JPEG2000":
+        needed += 6 * pixels * len(image.getbands())
+    else:
+        needed += pixels * _BESIDE.get(image.format or "", _UNKNOWN)
+    _check(size, image.format or "", needed, memory)
+
+
+def _check(size: tuple[int, int], format: str, needed: int, memory: int) -> None:
+    if needed > memory:
+        raise MemoryNeededError(needed, f"{size[0]:,} × {size[1]:,} pixels, {format}")
+
+
+def _work(image: Image) -> int:
+    """Return the bytes for each pixel of the copies made on the way to a small image."""
+    if image.mode in ("I", "F"):
+        return 26
+    if image.mode.startswith("I;16"):
+        return 6
+    if image.has_transparency_data:
+        return 4 if image.mode == "RGBA" else 8
+    return {"L": 0, "RGB": 0, "1": 1}.get(image.mode, 4)
+
+
 ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Image"
+
 """An image: the path of a file, what is in one, or one of Pillow."""
 
 pillow = LazyModule("PIL.Image", "reading images", extra="images")
 
 _ORIENTATION = 0x0112
+
 """The number by which EXIF says how the camera was held."""
 
 TURNS = {
@@ -56,6 +220,7 @@ TURNS = {
     7: (True, True, True),
     8: (True, True, False),
 }
+
 """What makes an image upright, by that number: rows and columns change places, then rows are
 reversed, then columns.
 """

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from lookalike.checks import whole_number
 from lookalike.errors import DocumentError
-from lookalike.images.decode import ImageSource, is_in_memory, opened, orientation, pillow
-from lookalike.images.memory import check_memory
+from lookalike.images.decode import (
+    ImageSource,
+    check_memory,
+    is_in_memory,
+    opened,
+    orientation,
+    pillow,
+)
 from lookalike.images.workers import THUMBNAIL, ask_one
 from lookalike.shown import brief
 

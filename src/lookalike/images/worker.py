@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from lookalike.errors import DocumentError
+from lookalike.images.decode import MemoryNeededError
 from lookalike.images.image_hash import ImageHash, hashed_image
-from lookalike.images.memory import MemoryNeededError
 from lookalike.images.thumbnails import small_jpeg
 from lookalike.images.workers import NEEDS_MEMORY, THUMBNAIL
 from lookalike.processes import reserved_bytes, serve, set_memory_limit, time_limit

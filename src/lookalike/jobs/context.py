@@ -13,8 +13,6 @@ from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.errors import ArgumentError, Said
 from lookalike.jobs.work_folder import WorkFolder
 
-__all__ = ["JobContext", "JobProgress", "longest_document", "memory_bytes"]
-
 _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20

@@ -23,17 +23,6 @@ from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage.strings import StringWriter
 
-__all__ = [
-    "DocumentTable",
-    "EarlySignatures",
-    "OldSignatures",
-    "Source",
-    "StringsOnDisk",
-    "TextWriter",
-    "early_signatures",
-    "read_documents",
-]
-
 _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
 """Maximum ratio of a corpus to its compressed files, and the size that is always accepted."""
 

@@ -28,16 +28,6 @@ from lookalike.errors import CorruptIndexError, FileError, LookalikeError
 from lookalike.storage import checksums, whole_file
 from lookalike.storage.files import temporary_folder
 
-__all__ = [
-    "GrowingFiles",
-    "WorkFolder",
-    "digest",
-    "growing_files",
-    "naming",
-    "release",
-    "sealed_stamp",
-]
-
 _STAMP_VERSION = 2
 _ZEROS = 1 << 20
 _SECONDS = 5.0

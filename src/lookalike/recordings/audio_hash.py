@@ -17,8 +17,14 @@ from lookalike.checks import as_array, file_path, one_of, thread_count, whole_nu
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
-from lookalike.recordings.bandwidth import Bandwidth
-from lookalike.recordings.decode import FASTEST, Sound, check_installed, decode, one_channel
+from lookalike.recordings.decode import (
+    FASTEST,
+    Bandwidth,
+    Sound,
+    check_installed,
+    decode,
+    one_channel,
+)
 from lookalike.shown import brief
 
 __all__ = ["KINDS", "LEAST_SCORE", "AudioHash", "Fingerprint", "Recording"]

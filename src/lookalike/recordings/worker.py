@@ -11,7 +11,7 @@ from typing import Any
 from lookalike.errors import DocumentError
 from lookalike.processes import reserved_bytes, serve, set_memory_limit, time_limit
 from lookalike.recordings.audio_hash import AudioHash
-from lookalike.recordings.excerpt import excerpt
+from lookalike.recordings.decode import excerpt
 
 __all__ = ["EXCERPT", "WORDS", "main"]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lookalike.report.markup import compact, shown
+from lookalike.report.markup import Markup, compact, shown
 
 __all__ = [
     "BOTTOM",
@@ -18,6 +19,7 @@ __all__ = [
     "across_name",
     "bar",
     "counted_axis",
+    "element",
     "grid",
     "label",
     "svg",
@@ -54,34 +56,34 @@ class Heights:
 
 def counted_axis(heights: Heights, what: str) -> list[str]:
     """Return the lines and numbers of an axis of counts."""
-    lines = []
+    lines: list[str] = []
     for tick in heights.ticks():
         lines += grid(heights.of(tick), compact(tick))
     scale = ", logarithmic" if heights.logarithmic else ""
     lines.append(label(4, 13, f"{what}{scale}", "begin"))
-    lines.append(f'<line class="base" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>')
+    base = '<line class="base" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+    lines.append(element(base, LEFT, RIGHT, BOTTOM, BOTTOM))
     return lines
 
 
 def grid(y: float, name: str) -> list[str]:
     """Return a line across, with its name."""
-    return [
-        f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>',
-        label(LEFT - 7, y + 4, name, "end"),
-    ]
+    line = '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
+    return [element(line, LEFT, RIGHT, y, y), label(LEFT - 7, y + 4, name, "end")]
 
 
 def bar(kind: str, x: float, top: float, width: float, hint: str) -> str:
-    """Return a bar that stands on the base; `hint` is ready HTML."""
-    return (
-        f'<rect class="{kind}" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" '
-        f'height="{BOTTOM - top:.1f}"><title>{hint}</title></rect>'
+    """Return a bar that stands on the base; `hint` is plain text."""
+    return element(
+        '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">'
+        "<title>{}</title></rect>",
+        *(kind, x, top, width, BOTTOM - top, hint),
     )
 
 
 def label(x: float, y: float, text: str, kind: str = "") -> str:
     """Return text at a place."""
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{shown(text)}</text>'
+    return element('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>', kind, x, y, text)
 
 
 def across_name(text: str) -> str:
@@ -89,13 +91,17 @@ def across_name(text: str) -> str:
     return label((LEFT + RIGHT) / 2, HEIGHT - 6, text, "axis")
 
 
-def svg(name: str, lines: list[str], height: int = HEIGHT, role: str = "img") -> str:
-    """Return a picture of these lines; `name` is for those who do not see it.
+def element(markup: str, *values: object) -> str:
+    """Return markup with values in place of its braces, each escaped if it is not `Markup`."""
+    return Markup(markup).format(*(shown(v) if isinstance(v, str) else v for v in values))
+
+
+def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img") -> str:
+    """Return a picture of these lines, which are ready; `name` is for those who do not see it.
 
     The `role` of one with links is "group": what is in an image cannot be reached.
     """
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="{role}" aria-label="{shown(name)}">\n'
-        + "\n".join(lines)
-        + "\n</svg>"
+    return element(
+        '<svg viewBox="0 0 {} {}" role="{}" aria-label="{}">\n{}\n</svg>',
+        *(WIDTH, height, role, name, Markup("\n".join(lines))),
     )

@@ -1,11 +1,23 @@
-"""Text made fit for a page: whatever comes from documents is hostile until it has been here."""
+"""Text made fit for a page, and the templates that it goes into.
+
+Text of documents is hostile. Templates escape every value by `shown`. Only `Markup`, which
+templates and the functions of this package return, goes into a page as it is.
+"""
 
 from __future__ import annotations
 
 import html
 import re
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-__all__ = ["clipped", "compact", "one_line", "shown", "table"]
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from lookalike.shown import counted
+
+__all__ = ["Markup", "clipped", "compact", "one_line", "pieces", "rendered", "shown", "table"]
 
 
 def _stand_ins() -> dict[int, str | None]:
@@ -25,12 +37,14 @@ _SPACES = re.compile(r"\s+")
 
 
 def shown(text: object) -> str:
-    """Return text as HTML that is nothing but that text.
+    """Return text as `Markup` that is nothing but that text; `Markup` stays as it is.
 
     Controls become pictures of themselves, orders that turn the direction of writing and other
     invisible ones their numbers, halves of surrogate pairs the replacement character.
     """
-    return html.escape(str(text).translate(_STAND_INS))
+    if isinstance(text, Markup):
+        return text
+    return Markup(html.escape(str(text).translate(_STAND_INS)))
 
 
 def clipped(text: str, most: int) -> str:
@@ -54,18 +68,38 @@ def compact(count: int) -> str:
     return f"{value:.1f}{unit}" if value < 100 and count % size else f"{value:,.0f}{unit}"
 
 
+# Templates
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parents[1]),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["counted"] = counted
+    return environment
+
+
+def rendered(template: str, **values: object) -> Markup:
+    """Return a template of the package, such as "report/page.html", filled with these values."""
+    return Markup(_environment().get_template(template).render(values))
+
+
+def pieces(template: str) -> Any:
+    """Return the macros of a template; each returns `Markup`."""
+    return _environment().get_template(template).module
+
+
 def table(
     heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "", *, id: str = ""
 ) -> str:
     """Return a table of ready HTML; `numbers` are the columns to be set to the right."""
-    align = [' class="number"' if column in numbers else "" for column in range(len(heads))]
-    known = [f'{key}="{value}"' for key, value in (("class", name), ("id", id)) if value]
-    lines = [f"<{' '.join(['table', *known])}>"]
-    head = "".join(f"<th{a}>{text}</th>" for a, text in zip(align, heads, strict=True))
-    lines.append(f"<thead><tr>{head}</tr></thead>")
-    lines.append("<tbody>")
-    for row in rows:
-        cells = "".join(f"<td{a}>{cell}</td>" for a, cell in zip(align, row, strict=True))
-        lines.append(f"<tr>{cells}</tr>")
-    lines += ["</tbody>", "</table>"]
-    return "\n".join(lines)
+    cells = [[Markup(cell) for cell in row] for row in rows]
+    made: str = pieces("report/pieces.html").table(map(Markup, heads), cells, numbers, name, id)
+    return made

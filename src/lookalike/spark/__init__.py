@@ -16,17 +16,17 @@ from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
     from lookalike.spark.job import dedup, pairs
-    from lookalike.spark.result import SparkCounts, SparkDedup
+    from lookalike.spark.result import SparkDedup
     from lookalike.spark.search import search
     from lookalike.spark.signing import fit, sign
 
-__all__ = ["SparkCounts", "SparkDedup", "dedup", "fit", "pairs", "search", "sign"]
+__all__ = ["SparkDedup", "dedup", "fit", "pairs", "search", "sign"]
 
 __getattr__ = names_from(
     globals(),
     {
         "lookalike.spark.job": ("dedup", "pairs"),
-        "lookalike.spark.result": ("SparkCounts", "SparkDedup"),
+        "lookalike.spark.result": ("SparkDedup",),
         "lookalike.spark.search": ("search",),
         "lookalike.spark.signing": ("fit", "sign"),
     },

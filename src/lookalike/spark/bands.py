@@ -25,27 +25,6 @@ from lookalike.spark.packed import Batches, gathered, packed, packed_by_bucket, 
 from lookalike.spark.positions import packed_positions
 from lookalike.spark.signing import chunks
 
-__all__ = [
-    "BAND_ENTRY",
-    "LARGE",
-    "LARGE_ROWS",
-    "NEEDED",
-    "PAIR",
-    "PAIRS",
-    "LargeGroups",
-    "band_keys",
-    "distinct_pairs",
-    "large_rows",
-    "meet_bands",
-    "number_rows",
-    "pack_pairs",
-    "pair_blocks",
-    "send_bands",
-    "send_blocks",
-    "send_pairs",
-    "told_pairs",
-]
-
 BAND_ENTRY = np.dtype([("key", "<u4"), ("band", "<u4"), ("position", "<i8")])
 """A negative position is a number of rows, of a key that is large."""
 

@@ -26,24 +26,11 @@ from lookalike.spark.packed import (
     packed,
     packed_row,
     shuffled,
+    sql,
 )
 from lookalike.spark.positions import PositionSet, packed_positions, told_rows
 from lookalike.spark.signing import FINGERPRINT, Chunk, chunks
 from lookalike.spark.work import SparkWork
-
-__all__ = [
-    "COPIES",
-    "EQUALS",
-    "FACTS",
-    "Collapsed",
-    "collapse",
-    "equal_rows",
-    "every_pair",
-    "meet_equals",
-    "merged_entries",
-    "send_fingerprints",
-    "told_equals",
-]
 
 EQUALS = np.dtype(
     [
@@ -115,8 +102,6 @@ class Collapsed:
     @cached_property
     def copy_rows(self) -> Any:
         """The copies, as rows: `position` and `first`, the first with the same text."""
-        from pyspark.sql import functions as sql
-
         here, there = (
             map_arrow(self.met.where(f"kind = {kind}"), as_columns(COPIES, kind), _COPIES)
             for kind in (COPY_HERE, COPY)
@@ -134,8 +119,6 @@ class Collapsed:
     @property
     def members(self) -> Any:
         """All documents of texts that have copies: `first`, and `position`."""
-        from pyspark.sql import functions as sql
-
         firsts = self.originals.select("first", sql.col("first").alias("position"))
         return firsts.union(self.copy_rows.select("first", "position"))
 
@@ -151,8 +134,6 @@ def every_pair(pairs: Any, members: Any) -> Any:
     """Return pairs of texts as pairs of documents: each copy of the one with each of the other, and
     the copies of each text, `members`, with each other.
     """
-    from pyspark.sql import functions as sql
-
     spread = pairs
     for side in ("left", "right"):
         copies = members.select(sql.col("first").alias(side), sql.col("position").alias("copy"))
@@ -182,8 +163,6 @@ def count_every_pair(pairs: Any, members: Any, old: int) -> int:
 
     It counts by the sizes of groups: a million copies are 5 * 10**11 pairs, and one row here.
     """
-    from pyspark.sql import functions as sql
-
     sizes = members.groupBy("first").agg(
         sql.count("*").alias("all"),
         sql.sum(sql.when(sql.col("position") < old, 1).otherwise(0)).alias("olds"),

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
@@ -22,7 +22,7 @@ from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import Batches, map_arrow, table_of
+from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import PositionSet, collect_positions, packed_positions
 from lookalike.spark.propose import Proposed, SignedTable, signature_rows
 from lookalike.spark.resolve import (
@@ -42,8 +42,6 @@ from lookalike.spark.resolve import (
 from lookalike.spark.rounds import Decided, Rounds, connected
 from lookalike.spark.verify import SIMILARITIES, Verifier, joined_rows, needed_texts, select_rows
 from lookalike.spark.work import SparkWork
-
-__all__ = ["LABEL", "LARGE", "NEAR", "NEEDED", "NEIGHBOURS", "Decider", "neighbours"]
 
 DOCUMENTS_A_TASK = 20_000
 """That one task compares: their texts, and features, which are four times as large."""
@@ -84,8 +82,6 @@ class Decider:
         """Return who stays of the documents of these pairs. `gathered` is all that is needed of
         them but for the texts, if that is known.
         """
-        from pyspark.sql import functions as sql
-
         if self._is_crowd(proposed):
             return self._of_crowd(proposed)
         named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
@@ -109,8 +105,6 @@ class Decider:
         return dense and few <= SIGNATURES_A_TASK and held <= CROWD_BYTES and not self._asks
 
     def _of_crowd(self, proposed: Proposed) -> Decided:
-        from pyspark.sql import functions as sql
-
         verifier = self._verifier()
         compared = verifier.of_crowd(proposed.packed, proposed.count, proposed.needed)
         if compared.alike > PAIRS_A_TASK:
@@ -127,8 +121,6 @@ class Decider:
         return Rounds(self.work, self.settings, self.signed, self.collapsed, verifier)
 
     def _by_components(self, proposed: Proposed) -> Decided:
-        from pyspark.sql import functions as sql
-
         work = self.work
         verifier = self._verifier()
         few = len(proposed.needed) <= SIGNATURES_A_TASK and proposed.count <= PAIRS_A_TASK
@@ -173,8 +165,6 @@ class Decider:
         )
 
     def _by_one_task(self, proposed: Proposed, verifier: Verifier) -> _Near:
-        from pyspark.sql import functions as sql
-
         signatures = signature_rows(self.signed, self.work.send(proposed.needed))
         pairs = proposed.rows.toDF("position", "value")
         rows = pairs.select(
@@ -210,8 +200,6 @@ class Decider:
         """Return who stays, each place by itself. `wanted` says where documents go; None if there
         is one place.
         """
-        from pyspark.sql import functions as sql
-
         sent = self.work.send(needed)
         none = self._nothing()
 
@@ -258,8 +246,6 @@ class Decider:
 
     @property
     def _row(self) -> Any:
-        from pyspark.sql import functions as sql
-
         return sql.struct(*(f"`{name}`" for name in self.names)).alias("row")
 
     @property
@@ -268,8 +254,6 @@ class Decider:
 
     def _nothing(self) -> dict[str, Any]:
         """Return the columns of rows that are gathered, all of them null."""
-        from pyspark.sql import functions as sql
-
         kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
         kinds["similarity"] = "double"
         if self._asks:
@@ -278,8 +262,6 @@ class Decider:
 
     def _named(self, gathered: Any, named: PositionSet) -> Decided:
         """Return who stays, and pairs by the names of documents, by one task."""
-        from pyspark.sql import functions as sql
-
         column, nothing = self.columns, "cast(null as string)"
         names = nothing if column.id is None else f"cast(`{column.id}` as string)"
         texts = f"`{column.text}`" if self.settings.verify else nothing
@@ -299,8 +281,6 @@ class Decider:
         return self._resolved(gathered.union(rows).repartition(1), named=True)
 
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
-        from pyspark.sql import functions as sql
-
         decide = resolve(self.settings, self.signed.old)
         found = self.work.keep(map_arrow(gathered, decide, RESOLVED))
         told = found.where(f"kind = {TOLD}").select("told").collect()
@@ -338,6 +318,7 @@ def neighbours(settings: DedupSettings, most: int) -> Callable[[Batches], Iterat
         table = table_of(batches)
         if table is None:
             return
+        found = partial(rows_of, NEIGHBOURS)
         kinds = table["kind"].to_numpy()
         pairs, signed = (table.filter(pa.array(kinds == kind)) for kind in (PAIRS, SIGNATURE))
         signed = signed.sort_by("position")
@@ -350,35 +331,16 @@ def neighbours(settings: DedupSettings, most: int) -> Callable[[Batches], Iterat
         distances = row_distances(settings, rows, left, right, 1)
         near = promising(distances, settings)
         left, right = left[near], right[near]
-        yield _rows(NEAR, position[left], position[right], distances[near])
+        distance = distances[near]
+        yield found(kind=NEAR, left=position[left], right=position[right], distance=distance)
         labels = np.empty(len(position), np.int64)
         _native.components(left, right, labels)
         members = distinct(np.concatenate([left, right]))
-        yield _rows(LABEL, position[members], position[labels[members]])
+        yield found(kind=LABEL, left=position[members], right=position[labels[members]])
         sizes = np.bincount(labels[members], minlength=len(position))
         large = np.flatnonzero(sizes > most)
-        yield _rows(LARGE, position[large], position[large])
+        yield found(kind=LARGE, left=position[large])
         others = position[members[sizes[labels[members]] <= most]]
-        none = np.zeros(1, np.int64)
-        yield _rows(NEEDED, none, none, data=packed_positions(others))
+        yield found(kind=NEEDED, data=[packed_positions(others)])
 
     return compare
-
-
-def _rows(
-    kind: int,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    distance: NDArray[np.int32] | None = None,
-    data: bytes | None = None,
-) -> Any:
-    count = len(left)
-    return pa.record_batch(
-        {
-            "kind": pa.array(np.full(count, kind, np.int32)),
-            "left": pa.array(left),
-            "right": pa.array(right),
-            "distance": pa.array(np.zeros(count, np.int32) if distance is None else distance),
-            "data": pa.nulls(count, pa.binary()) if data is None else pa.array([data], pa.binary()),
-        }
-    )

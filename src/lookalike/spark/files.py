@@ -15,8 +15,7 @@ from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.corpora.formats import format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.shown import shown
-
-__all__ = ["FORMATS", "SparkCorpus", "check_new", "session_of"]
+from lookalike.spark.packed import sql
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "text")
 
@@ -34,9 +33,9 @@ def session_of(master: str | None) -> Any:
 
     from lookalike.checks import optional_module
 
-    sql = optional_module("pyspark.sql", "--engine spark", extra="spark")
+    session = optional_module("pyspark.sql", "--engine spark", extra="spark").SparkSession
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = sql.SparkSession.builder.appName("lookalike dedup")
+    builder = session.builder.appName("lookalike dedup")
     try:
         return (builder if master is None else builder.master(master)).getOrCreate()
     except Exception as error:
@@ -190,7 +189,6 @@ def _of_lines(
     old: bool,
 ) -> SparkCorpus:
     """Return a corpus of JSON Lines: each line with the fields that are needed of it."""
-    from pyspark.sql import functions as sql
     from pyspark.sql.types import StringType, StructField, StructType
 
     lines = lines.where("trim(value) <> ''")

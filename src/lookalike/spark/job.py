@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
 from lookalike.dedup.job import settings_of
+from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
@@ -21,11 +22,11 @@ from lookalike.pages import PageLimits
 from lookalike.spark import propose
 from lookalike.spark.collapse import collapse
 from lookalike.spark.deciding import Decider
-from lookalike.spark.packed import map_arrow
+from lookalike.spark.packed import map_arrow, sql
 from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
 from lookalike.spark.prefixes import propose_by_prefixes
 from lookalike.spark.propose import Proposed, SignedTable
-from lookalike.spark.result import ResultRows, SparkCounts, SparkDedup
+from lookalike.spark.result import ResultRows, SparkDedup
 from lookalike.spark.signing import SIGNED, sign_rows
 from lookalike.spark.sources import (
     Sources,
@@ -37,8 +38,6 @@ from lookalike.spark.sources import (
 )
 from lookalike.spark.survey import survey
 from lookalike.spark.work import SparkWork
-
-__all__ = ["dedup", "pairs"]
 
 
 def dedup(
@@ -185,8 +184,6 @@ class _Job:
         """Return the table of signatures, the numbering, Spark's numbers of the first documents of
         its rows, what there is of the corpus in all, and the bytes of texts, also of an old one.
         """
-        from pyspark.sql import functions as sql
-
         sources = self.sources
         text = sql.col(f"`{sources.compared.text}`").cast("string")
         decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)
@@ -236,7 +233,7 @@ class _Job:
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius
             return signed, by(work, settings, signed), None
 
-    def _counts(self, total: _Total, rows: ResultRows) -> SparkCounts:
+    def _counts(self, total: _Total, rows: ResultRows) -> DedupCounts:
         """Return how many there are of what: of documents that have pairs, and of texts that have
         copies and no pairs.
         """
@@ -249,17 +246,22 @@ class _Job:
             "left_out": sum(self.sources.left_out.values()),
         }
         if self.sources.has_old:
-            return SparkCounts(**named, **rows.counted(total.documents))
-        none = self.settings.keep == "none"  # the first of equal texts goes, too
-        texts, copies = collapsed.texts - facts.texts, collapsed.count - facts.copies
-        return SparkCounts(
-            **named,
-            kept=total.documents - facts.dropped - copies - (texts if none else 0),
-            exact_duplicates=collapsed.count + (collapsed.texts if none else 0) - facts.estimated,
-            clusters=facts.clusters + texts,
-            largest_cluster=max(facts.largest, collapsed.largest, min(1, total.documents)),
-            verified_pairs=rows.pair_count,
-        )
+            named |= rows.counted(total.documents)
+        else:
+            none = self.settings.keep == "none"  # the first of equal texts goes, too
+            texts, copies = collapsed.texts - facts.texts, collapsed.count - facts.copies
+            named |= {
+                "kept": total.documents - facts.dropped - copies - (texts if none else 0),
+                "exact_duplicates": collapsed.count
+                + (collapsed.texts if none else 0)
+                - facts.estimated,
+                "clusters": facts.clusters + texts,
+                "largest_cluster": max(facts.largest, collapsed.largest, min(1, total.documents)),
+                "verified_pairs": rows.pair_count,
+            }
+        others = total.documents - named["kept"] - named["exact_duplicates"]
+        by = "near_duplicates" if self.settings.verify else "estimated_duplicates"
+        return DedupCounts(**{"near_duplicates": 0, **named, by: others})
 
 
 @dataclass(frozen=True)

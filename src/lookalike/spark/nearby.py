@@ -26,17 +26,6 @@ from lookalike.signatures.random import random_words
 from lookalike.spark.packed import Batches, table_of
 from lookalike.spark.signing import chunks
 
-__all__ = [
-    "MATCHES",
-    "SIGNATURES",
-    "compare_blocks",
-    "compare_slices",
-    "deal_slices",
-    "merge_matches",
-    "signature_rows",
-    "slice_bounds",
-]
-
 SIGNATURES = "position long, value long, best long, signature binary"
 MATCHES = "worse long, better long, distance int, value long, best long, found long, left_out long"
 """`value` and `best` are the rank of `better`; `found` is told once for each `worse` of a task."""

@@ -14,24 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
+from lookalike.lazy import LazyModule
 
-__all__ = [
-    "PACKED",
-    "Batches",
-    "as_columns",
-    "binary",
-    "fixed_binary",
-    "gathered",
-    "map_arrow",
-    "packed",
-    "packed_by_bucket",
-    "packed_row",
-    "shuffled",
-    "table_of",
-]
+sql = LazyModule("pyspark.sql.functions", "lookalike.spark", extra="spark")
+"""Functions on columns; imported when the first one is called."""
 
 Batches = Iterator[Any]
 """Record batches, of one partition."""
+
+_TYPES = {"int": "int32", "long": "int64", "double": "float64"}
+"""Names of types in Arrow, where Spark has others."""
 
 PACKED = "bucket int, kind int, data binary"
 
@@ -57,6 +49,25 @@ def table_of(batches: Batches) -> Any | None:
     """Return all rows of a partition; None if there are none."""
     parts = [batch for batch in batches if len(batch)]
     return pa.Table.from_batches(parts) if parts else None
+
+
+def rows_of(schema: str, **columns: Any) -> Any:
+    """Return a record batch of a schema such as "kind int, left long".
+
+    A column is an array, or a number for all rows; those that are not given are null.
+    """
+    count = next(len(values) for values in columns.values() if not isinstance(values, int))
+    made = {}
+    for name, kind in (part.split() for part in schema.split(", ")):
+        values, type = columns.get(name), pa.type_for_alias(_TYPES.get(kind, kind))
+        if values is None:
+            made[name] = pa.nulls(count, type)
+        elif isinstance(values, pa.Array):
+            made[name] = values
+        else:
+            full = np.full(count, values) if isinstance(values, int) else values
+            made[name] = pa.array(full, type)
+    return pa.record_batch(made)
 
 
 def shuffled(frame: Any, buckets: int) -> Any:
@@ -112,13 +123,7 @@ def packed_by_bucket(
 
 def packed_row(kind: int, data: bytes) -> Any:
     """Return bytes of any kind as a packed row, of the first bucket."""
-    return pa.record_batch(
-        {
-            "bucket": pa.array([0], pa.int32()),
-            "kind": pa.array([kind], pa.int32()),
-            "data": pa.array([data], pa.binary()),
-        }
-    )
+    return rows_of(PACKED, bucket=0, kind=kind, data=[data])
 
 
 def _below(ends: NDArray[np.int64]) -> Iterator[slice]:

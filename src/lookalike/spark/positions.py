@@ -21,27 +21,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.pairs import distinct
 from lookalike.errors import DocumentError
-from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row
-
-__all__ = [
-    "FILE",
-    "KEY",
-    "ORDER_COLUMNS",
-    "ROW",
-    "ROW_BITS",
-    "START",
-    "Numbering",
-    "Piece",
-    "PositionSet",
-    "collect_positions",
-    "is_old",
-    "numbered_columns",
-    "packed_positions",
-    "piece_bounds",
-    "pieces_of",
-    "row_keys",
-    "told_rows",
-]
+from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row, sql
 
 Piece = tuple[str, int, int]
 """File, first byte, partition."""
@@ -71,24 +51,20 @@ def numbered_columns(frame: Any, columns: list[Any], *, old: bool = False) -> An
     """Return columns of a frame, with what tells where each row comes from at their end: that which
     the frame has, if it was numbered before. `old`: it is an old corpus.
     """
-    from pyspark.sql import functions
-
     key = (row_keys(frame) + _OLD if old else row_keys(frame)).alias(KEY)
     if KEY in frame.columns:
         return frame.select(*columns, FILE, START, key, *({ROW} & {*frame.columns}))
     return frame.select(
         *columns,
-        functions.input_file_name().alias(FILE),
-        functions.input_file_block_start().alias(START),
+        sql.input_file_name().alias(FILE),
+        sql.input_file_block_start().alias(START),
         key,
     )
 
 
 def row_keys(frame: Any) -> Any:
     """Return Spark's numbers of the rows of a frame, as a column."""
-    from pyspark.sql import functions
-
-    return functions.col(KEY) if KEY in frame.columns else functions.monotonically_increasing_id()
+    return sql.col(KEY) if KEY in frame.columns else sql.monotonically_increasing_id()
 
 
 def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:

@@ -30,6 +30,7 @@ from lookalike.spark.packed import (
     packed,
     packed_row,
     shuffled,
+    sql,
 )
 from lookalike.spark.positions import (
     Numbering,
@@ -44,17 +45,6 @@ from lookalike.spark.propose import ENTRIES_A_TASK, Proposed, SignedTable
 from lookalike.spark.signing import chunks, documents_of
 from lookalike.spark.work import SparkWork
 
-__all__ = [
-    "COMMON",
-    "LARGEST",
-    "SLOTS",
-    "Lookup",
-    "common_slots",
-    "meet_prefixes",
-    "propose_by_prefixes",
-    "send_prefixes",
-]
-
 _FEATURES_A_DOCUMENT = 32
 """That are sent, about: a fifth of those of an abstract, at a threshold of 0.8."""
 
@@ -63,8 +53,6 @@ def propose_by_prefixes(
     work: SparkWork, settings: DedupSettings, frame: Any, text: str, signed: SignedTable
 ) -> Proposed:
     """Return the pairs of documents that share a feature at the beginning of both."""
-    from pyspark.sql import functions as sql
-
     column = sql.col(f"`{text}`").cast("string")
     common = map_arrow(frame.select(column), common_slots(settings), COMMON)
     counts = np.zeros(SLOTS, np.uint32)

@@ -22,21 +22,18 @@ from lookalike.indexes.bands import choose_bands
 from lookalike.shown import counted
 from lookalike.spark import bands, nearby
 from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import PACKED, Batches, as_columns, fixed_binary, map_arrow, shuffled
+from lookalike.spark.packed import (
+    PACKED,
+    Batches,
+    as_columns,
+    fixed_binary,
+    map_arrow,
+    shuffled,
+    sql,
+)
 from lookalike.spark.positions import PositionSet, told_rows
 from lookalike.spark.signing import BEFORE_NEW, chunks
 from lookalike.spark.work import SparkWork
-
-__all__ = [
-    "ENTRIES_A_TASK",
-    "FEW",
-    "Proposed",
-    "SignedTable",
-    "propose_by_bands",
-    "propose_by_radius",
-    "signature_rows",
-    "value_rows",
-]
 
 ENTRIES_A_TASK = 4_000_000
 """Keys of bands that one task puts together."""
@@ -155,8 +152,6 @@ def _large_pairs(
     buckets: int,
 ) -> Any:
     """Return the pairs of large groups, packed: rows by rank, cut into blocks over all workers."""
-    from pyspark.sql import functions as sql
-
     rows = _with_best(signed, rows)
     count = int(large.sizes.sum())
     parts = max(work.cores, -(-count // (64 * bands.BLOCK)))
@@ -183,8 +178,6 @@ def _large_pairs(
 
 def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
     """Return the pairs of signatures within the radius; see `lookalike.spark.nearby`."""
-    from pyspark.sql import functions as sql
-
     radius = settings.radius or 0
     select = nearby.signature_rows(signed.numbering, signed.copies, signed.rule)
     table = signed.columns("values", "enough", "signatures")
@@ -252,8 +245,6 @@ def _matches(
     """Return what is within the radius of each, by slices if there are bounds of them, else by
     comparing blocks with blocks.
     """
-    from pyspark.sql import functions as sql
-
     if bounds is not None:
         buckets = max(1, -(-count // _SIGNATURES_A_BUCKET))
         names = ("position", "value", "best", "signature")
@@ -287,8 +278,6 @@ def _matches(
 
 def _with_best(signed: SignedTable, rows: Any) -> Any:
     """Return rows of which the first of equal texts stands as high as the best of them."""
-    from pyspark.sql import functions as sql
-
     if signed.rule == "first":
         return rows
     better = signed.originals.select(
@@ -317,8 +306,6 @@ def signature_rows(signed: SignedTable, needed: Any) -> Any:
     If few are needed, Spark takes them out of the table, and no other leaves Java; unless what
     decides is in the table, too.
     """
-    from pyspark.sql import functions as sql
-
     if len(needed.value) > FEW or signed.rule not in ("first", "last"):
         return _rows(signed, needed, "values", "signatures")
     positions = needed.value.positions()

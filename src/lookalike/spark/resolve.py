@@ -20,10 +20,8 @@ from lookalike.dedup.propose import promising
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import Comparer
 from lookalike.spark.collapse import EQUALS
-from lookalike.spark.packed import Batches, table_of
+from lookalike.spark.packed import Batches, rows_of, table_of
 from lookalike.spark.signing import documents_of
-
-__all__ = ["GATHERED", "RESOLVED", "ResolvedFacts", "arrange", "resolve"]
 
 GATHERED = (
     "place int, kind int, position long, value long, data binary, text string, name string, "
@@ -237,17 +235,39 @@ class _Place:
         similarity = np.where(members == centre, 1.0, decision.similarity[members])
         labels = decision.clusters[members]
         at = self.positions
-        yield _rows(GROUP, at[members], at[labels], at[survivor], at[centre], similarity)
-        left, right = at[pairs.left], at[pairs.right]
-        names = self._names(left), self._names(right)
-        yield _rows(FOUND, left, right, left, right, pairs.similarity, pairs.distance, names=names)
+        yield rows_of(
+            RESOLVED,
+            kind=GROUP,
+            first=at[members],
+            cluster=at[labels],
+            survivor=at[survivor],
+            centre=at[centre],
+            similarity=similarity,
+        )
+        yield self._pairs(FOUND, at[pairs.left], at[pairs.right], pairs.similarity, pairs.distance)
         left, right = self.copied
-        names, ones = (self._names(left), self._names(right)), np.ones(len(left))
-        yield _rows(SAME, left, right, left, right, ones, names=names)
-        none = np.zeros(1, np.int64)
+        yield self._pairs(SAME, left, right, np.ones(len(left)), 0)
         facts = self._facts(decision, members, centre, compared)
-        told = pa.array([facts.packed()], pa.binary())
-        yield _rows(TOLD, none, none, none, none, np.zeros(1), told=told)
+        yield rows_of(RESOLVED, kind=TOLD, told=[facts.packed()])
+
+    def _pairs(
+        self,
+        kind: int,
+        left: NDArray[np.int64],
+        right: NDArray[np.int64],
+        similarity: NDArray[np.float64],
+        distance: NDArray[np.int32] | int,
+    ) -> Any:
+        return rows_of(
+            RESOLVED,
+            kind=kind,
+            first=left,
+            cluster=right,
+            similarity=similarity,
+            distance=distance,
+            left_name=self._names(left),
+            right_name=self._names(right),
+        )
 
     def _names(self, positions: NDArray[np.int64]) -> Any:
         """Return what documents are called; null where nobody has asked for it."""
@@ -298,32 +318,3 @@ class _Place:
 
 def _joined(column: Any) -> bytes:
     return b"".join(value.as_py() for value in column)
-
-
-def _rows(
-    kind: int,
-    first: NDArray[np.int64],
-    cluster: NDArray[np.int64],
-    survivor: NDArray[np.int64],
-    centre: NDArray[np.int64],
-    similarity: NDArray[np.float64],
-    distance: NDArray[np.int32] | None = None,
-    told: Any = None,
-    names: tuple[Any, Any] | None = None,
-) -> Any:
-    count = len(first)
-    left_name, right_name = names or (pa.nulls(count, pa.string()),) * 2
-    return pa.record_batch(
-        {
-            "kind": pa.array(np.full(count, kind, np.int32)),
-            "first": pa.array(first),
-            "cluster": pa.array(cluster),
-            "survivor": pa.array(survivor),
-            "centre": pa.array(centre),
-            "similarity": pa.array(similarity),
-            "distance": pa.array(np.zeros(count, np.int32) if distance is None else distance),
-            "told": pa.nulls(count, pa.binary()) if told is None else told,
-            "left_name": left_name,
-            "right_name": right_name,
-        }
-    )

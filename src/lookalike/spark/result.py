@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from lookalike.corpora.base import pa
+from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.summary import Wording, left_out_lines, size_text, summary_text, text_wording
 from lookalike.spark.collapse import Collapsed, count_every_pair, every_pair
-from lookalike.spark.packed import Batches, map_arrow
+from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import (
     Numbering,
     PositionSet,
@@ -25,31 +27,7 @@ from lookalike.spark.sources import Sources
 from lookalike.spark.verify import needed_values, select_rows
 from lookalike.spark.work import SparkWork
 
-__all__ = ["ResultRows", "SparkCounts", "SparkDedup"]
-
-
-@dataclass(frozen=True)
-class SparkCounts:
-    """How many of what; as the local job counts, but for `compared_pairs`."""
-
-    documents: int
-    kept: int
-    exact_duplicates: int
-    clusters: int
-    """With two or more documents."""
-    largest_cluster: int
-    without_features: int
-    """Too short to be compared: kept."""
-    compared_pairs: int
-    """Of which the signatures looked alike, so that the texts were compared; each once."""
-    verified_pairs: int
-    bytes: int
-    in_old: int = 0
-    """Dropped because of a document of the old corpus."""
-    left_out: int = 0
-    """Not among the documents: not wanted (`min_words`, `language`, `min_links`), or web pages that
-    cannot be read.
-    """
+__all__ = ["ResultRows", "SparkDedup"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +35,18 @@ class SparkDedup:
     """Who stays, who goes, and why. Frames are read from tables that last until `close`."""
 
     settings: DedupSettings
-    counts: SparkCounts
+    counts: DedupCounts
+    """As the local job counts. `compared_pairs` are those whose signatures looked alike, each once;
+    `proposed_pairs` is 0, and the bytes saved and the lowest similarity are not known.
+    """
     seconds: dict[str, float]
     """Of each step."""
     warnings: list[str]
     left_out: dict[str, int]
     """What was left out, by kind."""
     _rows: ResultRows = field(repr=False)
+    reused: tuple[str, ...] = ()
+    overlapped: tuple[str, ...] = ()
 
     @cached_property
     def survivors(self) -> Any:
@@ -99,6 +82,15 @@ class SparkDedup:
     def complete(self) -> bool:
         """Whether every pair at or above the threshold is known: with `exact`."""
         return self.settings.exact
+
+    def wording(self) -> Wording:
+        """Return the words for its documents."""
+        lines = left_out_lines(self.left_out)
+        return text_wording(self.settings, size_text(self.counts.bytes), lines)
+
+    def summary(self) -> str:
+        """Return what was found in a few lines."""
+        return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return settings, whether pairs are complete, counts, seconds and warnings, in plain
@@ -155,8 +147,6 @@ class ResultRows:
         """What becomes of each document of the corpus that has a pair or a copy: `position`,
         `cluster`, `duplicate_of`, `similarity` and `other`, whether that one has another text.
         """
-        from pyspark.sql import functions as sql
-
         first, none = sql.col("first"), self.settings.keep == "none"
         named = ("position", "cluster", "survivor", "similarity", "other")
         is_other = sql.col("centre") != first
@@ -198,8 +188,6 @@ class ResultRows:
 
     def _of_corpus(self, every: Any) -> Any:
         """Return what was found without old documents; clusters are called by the first others."""
-        from pyspark.sql import functions as sql
-
         new = self.work.keep(every.where(f"position >= {self.old}"))
         firsts = new.groupBy("cluster").agg(sql.min("position").alias("first"))
         called = new.join(firsts, "cluster").drop("cluster").withColumnRenamed("first", "cluster")
@@ -207,8 +195,6 @@ class ResultRows:
 
     def counted(self, documents: int) -> dict[str, int]:
         """Return how many there are of what in the corpus, which has so many documents."""
-        from pyspark.sql import functions as sql
-
         other, copies, old = sql.col("duplicate_of"), self.collapsed.copies, self.old
         total = self.found.agg(
             sql.count(other).alias("dropped"), sql.count(sql.when(other < old, 1)).alias("in_old")
@@ -233,8 +219,6 @@ class ResultRows:
     @property
     def fates(self) -> Any:
         """What was found, by the numbers of rows."""
-        from pyspark.sql import functions as sql
-
         found = self.found.drop("other")
         if not self.old:
             return found
@@ -249,8 +233,6 @@ class ResultRows:
 
     def _row(self, name: str) -> Any:
         """Return a column of positions as one of rows, each counted in its own corpus."""
-        from pyspark.sql import functions as sql
-
         position = sql.col(name)
         if not self.old:
             return position
@@ -266,8 +248,6 @@ class ResultRows:
     @cached_property
     def verified(self) -> Any:
         """Verified pairs, and equal texts with their first; with `exact`, every pair."""
-        from pyspark.sql import functions as sql
-
         if not self.collapsed.count:
             return self.decided.verified
         if self.settings.exact:
@@ -305,8 +285,6 @@ class ResultRows:
 
     def annotated(self) -> Any:
         """Return all rows; only those that are like others are joined with what was found."""
-        from pyspark.sql import functions as sql
-
         fates = self.named_fates()
         needed = self.work.send(collect_positions(self.found, ["position"], self.count))
         corpus = self.sources.corpus
@@ -325,8 +303,6 @@ class ResultRows:
 
     def named_fates(self) -> Any:
         """Return what was found, by id; who is alone is in no cluster."""
-        from pyspark.sql import functions as sql
-
         sizes = self.found.groupBy("cluster").agg(sql.count("*").alias("size"))
         fates = self.found.join(sizes, "cluster").select(
             "position",
@@ -365,8 +341,6 @@ class ResultRows:
     @cached_property
     def _ids(self) -> Any:
         """Return `position, id` of rows that may be like others."""
-        from pyspark.sql import functions as sql
-
         needed = self.compared | self.collapsed.copies | self.collapsed.firsts
         # As the local job has them: text, and the number of the row where there is none.
         found = needed_values(
@@ -380,8 +354,6 @@ class ResultRows:
         return sql.broadcast(found) if len(needed) <= _FEW_IDS else found
 
     def _named(self, frame: Any, column: str, ids: Any) -> Any:
-        from pyspark.sql import functions as sql
-
         ids = ids.select(sql.col("position").alias("named"), sql.col("id").alias("name"))
         return (
             frame.join(ids, frame[column] == ids["named"], "left")

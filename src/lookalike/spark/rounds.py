@@ -20,26 +20,12 @@ from lookalike.dedup.decide import ROUNDS, best_of_equals, decide, unmet_pairs
 from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import Batches, map_arrow, table_of
+from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import collect_positions
 from lookalike.spark.propose import SignedTable, value_rows
 from lookalike.spark.resolve import ResolvedFacts, arrange
 from lookalike.spark.verify import Compared, Verifier
 from lookalike.spark.work import SparkWork
-
-__all__ = [
-    "GROUP",
-    "GROUPS",
-    "IN_ONE_TASK",
-    "SPLIT",
-    "UNMET",
-    "Decided",
-    "Rounds",
-    "choose",
-    "chosen_frame",
-    "connected",
-    "together",
-]
 
 PAIRS_A_TASK = 4_000_000
 """Verified pairs of large components; if there are more, those that decide nothing are left out
@@ -83,8 +69,6 @@ class Rounds:
 
     def compare(self, near: Any) -> Compared:
         """Return which of pairs with distances are alike."""
-        from pyspark.sql import functions as sql
-
         found = self.verifier.compared(near)
         is_near = sql.count(sql.when(sql.expr(self._near), 1)).alias("alike")
         total = found.agg(sql.count("*").alias("compared"), is_near).first()
@@ -92,8 +76,6 @@ class Rounds:
 
     def decide(self, compared: Compared) -> Decided:
         """Return who stays of pairs that were compared."""
-        from pyspark.sql import functions as sql
-
         work, accepted = self.work, compared.accepted
         labels = work.keep(connected(accepted, work.keep))
         needed = work.send(collect_positions(labels, ["position"], self.signed.documents))
@@ -119,8 +101,6 @@ class Rounds:
 
     def _settle(self, accepted: Any, labels: Any, values: Any, many: bool) -> _Settled:
         """Return who stays, with the pairs added that were found among those that would."""
-        from pyspark.sql import functions as sql
-
         work, compared, alike = self.work, 0, 0
         done = work.spark.createDataFrame([], "left long, right long")
         for _ in range(ROUNDS):
@@ -151,8 +131,6 @@ class Rounds:
         is; so pairs of two of them decide nothing. Of variants of one template few others are left.
         Where all pairs count, because none stays or clusters are components, they are returned.
         """
-        from pyspark.sql import functions as sql
-
         if self.settings.cluster != "star" or self.settings.keep == "none":
             return accepted
         known = self.signed.originals.select(
@@ -198,8 +176,6 @@ class Rounds:
         """Return the groups with all similarities: who is not a pair with the one that stands for
         it, which chains have brought together, is compared now.
         """
-        from pyspark.sql import functions as sql
-
         if self.settings.cluster == "star":
             return groups
         unknown = groups.where("similarity is null")
@@ -223,8 +199,6 @@ class Rounds:
         )
 
     def _facts(self, groups: Any) -> ResolvedFacts:
-        from pyspark.sql import functions as sql
-
         counts = self.signed.originals.select("first", "count")
         sized = groups.join(counts, "first", "left").select(
             "cluster",
@@ -274,7 +248,6 @@ def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places
     """Return pairs and documents, all that pairs connect in one place. Labels may have a `size`, if
     the larger stays; it takes the place of a similarity.
     """
-    from pyspark.sql import functions as sql
 
     def number(name: str) -> Any:
         return sql.lit(0).cast("long").alias(name)
@@ -361,7 +334,8 @@ def _unmet(corpus: _Corpus) -> Any:
     best = best_of_equals(corpus.rank, corpus.first)
     deciding = corpus.pairs[corpus.pairs.right >= corpus.old]
     left, right = np.divmod(unmet_pairs(deciding, best, corpus.old), count)
-    return _rows(UNMET, corpus.positions[left], corpus.positions[right])
+    positions = corpus.positions
+    return rows_of(GROUPS, kind=UNMET, first=positions[left], cluster=positions[right])
 
 
 def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[Any]]:
@@ -387,41 +361,21 @@ def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[An
         survivor = np.where(named < 0, members, named)
         centre = first[survivor]
         similarity = np.where(members == centre, 1.0, decision.similarity[members])
-        unknown = np.isnan(similarity)
-        yield _rows(
-            GROUP,
-            positions[members],
-            positions[decision.clusters[members]],
-            positions[survivor],
-            positions[centre],
-            pa.array(similarity, pa.float64(), mask=unknown),
+        yield rows_of(
+            GROUPS,
+            kind=GROUP,
+            first=positions[members],
+            cluster=positions[decision.clusters[members]],
+            survivor=positions[survivor],
+            centre=positions[centre],
+            similarity=pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
         )
         if settings.cluster == "star" and settings.by_signatures:
             yield _unmet(corpus)
         if decision.split:
-            yield _rows(SPLIT, np.array([decision.split]), np.array([decision.largest]))
+            yield rows_of(GROUPS, kind=SPLIT, first=[decision.split], cluster=[decision.largest])
 
     return chosen
-
-
-def _rows(
-    kind: int,
-    first: NDArray[np.int64],
-    cluster: NDArray[np.int64],
-    survivor: NDArray[np.int64] | None = None,
-    centre: NDArray[np.int64] | None = None,
-    similarity: Any = None,
-) -> Any:
-    return pa.record_batch(
-        {
-            "kind": pa.array(np.full(len(first), kind, np.int32)),
-            "first": pa.array(first),
-            "cluster": pa.array(cluster),
-            "survivor": pa.array(first if survivor is None else survivor),
-            "centre": pa.array(first if centre is None else centre),
-            "similarity": pa.nulls(len(first), pa.float64()) if similarity is None else similarity,
-        }
-    )
 
 
 def chosen_frame(joined: Any, settings: DedupSettings, old: int) -> Any:
@@ -441,8 +395,6 @@ def connected(pairs: Any, keep: Callable[[Any], Any], in_one_task: int = IN_ONE_
 
     `keep` makes a frame last: it is used more than once.
     """
-    from pyspark.sql import functions as sql
-
     edges = keep(map_arrow(pairs.select("left", "right"), _trees, _EDGES))
     count = edges.count()
     if count <= in_one_task:
@@ -490,8 +442,6 @@ def _stars(edges: Any, keep: Callable[[Any], Any]) -> Any:
 
 def _large_star(edges: Any) -> Any:
     """Connect the larger neighbours of each with the least of it and its neighbours."""
-    from pyspark.sql import functions as sql
-
     turned = edges.select(sql.col("least").alias("member"), sql.col("member").alias("least"))
     both = edges.union(turned).toDF("one", "two")
     least = both.groupBy("one").agg(sql.least(sql.min("two"), sql.col("one")).alias("least"))
@@ -501,8 +451,6 @@ def _large_star(edges: Any) -> Any:
 
 def _small_star(edges: Any) -> Any:
     """Connect each and its smaller neighbours with the least of these."""
-    from pyspark.sql import functions as sql
-
     near = edges.toDF("one", "two")
     least = near.groupBy("one").agg(sql.min("two").alias("least"))
     smaller = near.join(least, "one").where("two <> least")
@@ -515,8 +463,6 @@ def _small_star(edges: Any) -> Any:
 
 def _digest(edges: Any) -> tuple[int, int]:
     """Return what is equal for equal sets of edges, and for hardly any others."""
-    from pyspark.sql import functions as sql
-
     mixed = sql.xxhash64("member", "least").cast("decimal(38,0)")
     row = edges.agg(sql.count("*").alias("count"), sql.sum(mixed).alias("sum")).first()
     return row["count"], row["sum"]

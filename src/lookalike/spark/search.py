@@ -12,10 +12,8 @@ from lookalike.checks import whole_number
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.shown import shown
-from lookalike.spark.packed import Batches, map_arrow, table_of
+from lookalike.spark.packed import Batches, map_arrow, sql, table_of
 from lookalike.spark.sources import frame_of
-
-__all__ = ["search"]
 
 _SIGNATURES_AT_A_TIME = 1 << 20
 """Of an index; a partition of more has several, one after the other."""
@@ -38,7 +36,6 @@ def search(
     same distance the least ids come first.
     """
     from pyspark.sql import Window
-    from pyspark.sql import functions as sql
 
     if (k is None) == (radius is None):
         raise ArgumentError("search takes k, or a radius; give one of them")

@@ -25,18 +25,6 @@ from lookalike.spark.packed import Batches, binary, map_arrow
 from lookalike.spark.positions import Numbering, PositionSet, is_old, pieces_of
 from lookalike.spark.sources import find_columns, frame_of
 
-__all__ = [
-    "BEFORE_NEW",
-    "FINGERPRINT",
-    "SIGNED",
-    "Chunk",
-    "chunks",
-    "documents_of",
-    "fit",
-    "sign",
-    "sign_rows",
-]
-
 SIGNED = (
     "file string, start long, partition int, row long, key long, count int, bytes long, "
     "short int, "

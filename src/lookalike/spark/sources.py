@@ -36,7 +36,7 @@ from lookalike.pages import PageLimits
 from lookalike.pages.extract import check_installed
 from lookalike.shown import shown
 from lookalike.spark.files import SparkCorpus
-from lookalike.spark.packed import Batches, map_arrow
+from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import (
     FILE,
     KEY,
@@ -49,24 +49,6 @@ from lookalike.spark.positions import (
 )
 from lookalike.spark.work import SparkWork
 from lookalike.suggestions import did_you_mean
-
-__all__ = [
-    "COMPARED",
-    "LEFT_OUT",
-    "OldFiles",
-    "Preparation",
-    "Prepared",
-    "Sources",
-    "StreamedRows",
-    "Wishes",
-    "check_old",
-    "deciding_column",
-    "find_columns",
-    "frame_of",
-    "old_frame",
-    "order_frame",
-    "prepare_rows",
-]
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "boolean", "date", "timestamp", "timestamp_ntz")
 
@@ -118,8 +100,6 @@ def deciding_column(frame: Any, settings: DedupSettings, columns: Columns) -> li
 
     Text is one of numbers if every one is, as in the local job; other text has no numbers.
     """
-    from pyspark.sql import functions as sql
-
     if columns.order is None:
         return []
     kind = dict(frame.dtypes)[columns.order]
@@ -437,7 +417,6 @@ class Sources:
         """Return a corpus, and an old one if there is one."""
         if old is None:
             return cls(corpus, corpus.frame, corpus.compared, corpus.left_out)
-        from pyspark.sql import functions as sql
 
         def strings(named: Columns) -> list[Any]:
             name = sql.lit(None) if named.id is None else sql.col(f"`{named.id}`")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import pa
 from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import LARGEST_GROUP, band_warnings, promising, row_distances
 from lookalike.dedup.settings import DedupSettings
@@ -21,14 +21,12 @@ from lookalike.signatures.minhash import VALUE_BYTES
 from lookalike.spark import collapse
 from lookalike.spark.bands import NEEDED, pack_pairs
 from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow
+from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow, rows_of, sql
 from lookalike.spark.positions import packed_positions, told_rows
 from lookalike.spark.propose import Proposed
 from lookalike.spark.resolve import COPIED, EQUAL, GATHERED, PAIRS, SIGNATURE
 from lookalike.spark.signing import chunks
 from lookalike.spark.work import SparkWork
-
-__all__ = ["Survey", "survey", "survey_table"]
 
 _EQUALS, _PROPOSED, _WARNINGS = 100, 200, 300
 """Where the kinds of rows begin that `equals` and `bands` have; and warnings."""
@@ -38,8 +36,6 @@ class Survey:
     """What is known of a small corpus."""
 
     def __init__(self, work: SparkWork, gathered: Any, documents: int) -> None:
-        from pyspark.sql import functions as sql
-
         facts = (collapse.FACT, collapse.COPY_SET, collapse.FIRST_SET)
         kinds = [*(_EQUALS + kind for kind in facts), _PROPOSED + NEEDED, _WARNINGS]
         told = told_rows(gathered.where(f"kind in ({', '.join(map(str, kinds))})"), documents)
@@ -75,9 +71,10 @@ def survey_table(
         known = list(chunks(batches, numbering.value, rule))
         if not known:
             return
+        found = partial(rows_of, GATHERED, place=0)
         entries, copies = collapse.merged_entries(known)
         for batch in collapse.told_equals(entries, copies, np.empty(0, collapse.COPIES)):
-            yield _told(batch.column("kind").to_numpy() + _EQUALS, batch.column("data"))
+            yield found(kind=batch.column("kind").to_numpy() + _EQUALS, data=batch.column("data"))
         is_copy = copies["position"]
         compared = [
             np.flatnonzero(chunk.compared(None) & ~np.isin(chunk.positions, is_copy))
@@ -104,14 +101,16 @@ def survey_table(
         left, right, warnings = _pairs(settings, position, value, several, signatures, old)
         needed = distinct(np.concatenate([left, right]))
         at = np.searchsorted(position, needed)
-        yield _rows(PAIRS, left, right)
-        yield _rows(SIGNATURE, needed, value[at], fixed_binary(signatures[at]))
+        yield found(kind=PAIRS, position=left, value=right)
+        signed = fixed_binary(signatures[at])
+        yield found(kind=SIGNATURE, position=needed, value=value[at], data=signed)
         mine = several[np.isin(several["first"], needed)]
-        yield _rows(EQUAL, mine["first"], mine["first"], fixed_binary(mine))
-        yield _rows(COPIED, copies["first"], copies["position"])
+        firsts = mine["first"]
+        yield found(kind=EQUAL, position=firsts, value=firsts, data=fixed_binary(mine))
+        yield found(kind=COPIED, position=copies["first"], value=copies["position"])
         told = np.int64(len(left)).tobytes() + packed_positions(needed)
-        yield _told(np.array([_PROPOSED + NEEDED]), pa.array([told], pa.binary()))
-        yield _told(np.array([_WARNINGS]), pa.array([json.dumps(warnings).encode()], pa.binary()))
+        yield found(kind=_PROPOSED + NEEDED, data=[told])
+        yield found(kind=_WARNINGS, data=[json.dumps(warnings).encode()])
 
     return surveyed
 
@@ -152,31 +151,3 @@ def _pairs(
     left, right = np.divmod(distinct(np.concatenate(keys)), max(1, len(position)))
     warnings = band_warnings(settings, layout, pairs.large_groups, pairs.rows_in_large_groups)
     return position[left], position[right], warnings
-
-
-def _rows(
-    kind: int, position: NDArray[np.int64], value: NDArray[np.int64], data: Any = None
-) -> Any:
-    count = len(position)
-    return _batch(np.full(count, kind), pa.array(position), pa.array(value), data)
-
-
-def _told(kinds: NDArray[np.integer[Any]], data: Any) -> Any:
-    nothing = pa.nulls(len(kinds), pa.int64())
-    return _batch(kinds, nothing, nothing, data)
-
-
-def _batch(kinds: NDArray[np.integer[Any]], position: Any, value: Any, data: Any) -> Any:
-    count = len(kinds)
-    return pa.record_batch(
-        {
-            "place": pa.array(np.zeros(count, np.int32)),
-            "kind": pa.array(kinds.astype(np.int32)),
-            "position": position,
-            "value": value,
-            "data": pa.nulls(count, pa.binary()) if data is None else data,
-            "text": pa.nulls(count, pa.string()),
-            "name": pa.nulls(count, pa.string()),
-            "similarity": pa.nulls(count, pa.float64()),
-        }
-    )

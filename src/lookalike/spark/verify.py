@@ -20,7 +20,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import exact_similarities
 from lookalike.features import unrounded
 from lookalike.spark.bands import PAIR, PAIRS
-from lookalike.spark.packed import Batches, gathered, map_arrow, table_of
+from lookalike.spark.packed import Batches, gathered, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import (
     KEY,
     Numbering,
@@ -33,20 +33,6 @@ from lookalike.spark.positions import (
 from lookalike.spark.propose import SignedTable, signature_rows
 from lookalike.spark.signing import documents_of
 from lookalike.spark.work import SparkWork
-
-__all__ = [
-    "SIMILARITIES",
-    "Compared",
-    "Verifier",
-    "compare_crowd",
-    "counted_features",
-    "joined_rows",
-    "meet",
-    "needed_texts",
-    "needed_values",
-    "with_distances",
-    "with_similarities",
-]
 
 _DOCUMENTS_A_TASK = 20_000
 _DISTANCES = "left long, right long, distance int"
@@ -74,8 +60,6 @@ class Verifier:
         """Return pairs of these documents with the distances of their signatures: those that are
         near enough, or all.
         """
-        from pyspark.sql import functions as sql
-
         rows = signature_rows(self.signed, self.work.send(needed)).select(
             "position", sql.col("data").alias("payload")
         )
@@ -120,8 +104,6 @@ _PAYLOAD = {"signature": "binary", "text": "string"}
 
 def needed_texts(frame: Any, text: str, numbering: Any, needed: Any) -> Any:
     """Return `position, payload`: the texts of the needed documents."""
-    from pyspark.sql import functions as sql
-
     return needed_values(frame, sql.col(f"`{text}`"), numbering, needed)
 
 
@@ -138,8 +120,6 @@ def needed_values(frame: Any, column: Any, numbering: Any, needed: Any) -> Any:
 
 def joined_rows(frame: Any, columns: list[Any], numbering: Numbering, needed: PositionSet) -> Any:
     """Return `position` and columns of needed rows, which are few, joined where they are."""
-    from pyspark.sql import functions as sql
-
     positions = needed.positions()
     keys = numbering.keys_of(positions)
     wanted = frame.sparkSession.createDataFrame(pa.table({KEY: keys, "position": positions}))
@@ -189,8 +169,6 @@ def meet(
     It is given the payloads of a place, both sides of its pairs as places among these, and the
     pairs. `pairs` has the columns left, right and distance.
     """
-    from pyspark.sql import functions as sql
-
     place = sql.pmod(sql.xxhash64("left"), sql.lit(places)).cast("int").alias("place")
     placed = pairs.select(place, "left", "right", "distance")
     wanted = placed.select("place", sql.col("left").alias("position")).union(
@@ -329,8 +307,6 @@ def compare_crowd(
     needed: PositionSet,
 ) -> Compared:
     """Return which of packed pairs are alike; there are `count`, of the needed documents."""
-    from pyspark.sql import functions as sql
-
     places = max(work.cores, -(-count // PAIRS_A_TASK))
     sent = work.send(needed)
     everywhere = sql.explode(sql.sequence(sql.lit(0), sql.lit(places - 1))).alias("bucket")
@@ -390,10 +366,15 @@ def _compare(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
             similarity = similar(left, right, distances)
             which = similarity >= settings.threshold
             count, alike = count + len(near), alike + int(which.sum())
-            sides = position[left[which]], position[right[which]]
-            yield _rows(_ALIKE, *sides, similarity[which], distances[which])
-        one = np.ones(1)
-        yield _rows(_TOLD, np.array([count]), np.array([alike]), one, one.astype(np.int32))
+            yield rows_of(
+                _COMPARED,
+                kind=_ALIKE,
+                left=position[left[which]],
+                right=position[right[which]],
+                similarity=similarity[which],
+                distance=distances[which],
+            )
+        yield rows_of(_COMPARED, kind=_TOLD, left=[count], right=[alike])
 
     return compare
 
@@ -411,22 +392,4 @@ def _similarities(
     documents, lengths = documents_of(texts.cast(pa.large_string()).combine_chunks())
     return lambda left, right, distances: exact_similarities(
         settings, documents.take, lengths, left, right, threads=1
-    )
-
-
-def _rows(
-    kind: int,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    similarity: NDArray[np.float64],
-    distance: NDArray[np.int32],
-) -> Any:
-    return pa.record_batch(
-        {
-            "kind": pa.array(np.full(len(left), kind, np.int32)),
-            "left": pa.array(left),
-            "right": pa.array(right),
-            "similarity": pa.array(similarity),
-            "distance": pa.array(distance),
-        }
     )

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["SparkWork"]
-
 
 class SparkWork:
     """Makes frames last, sends values to workers, and knows how long steps took.

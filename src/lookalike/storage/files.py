@@ -92,7 +92,7 @@ def new_file(path: str | os.PathLike[str], content: bytes) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
     temporary = _beside(target)
     with unfinished(temporary), contextlib.ExitStack() as left:
-        left.callback(_remove_if_there, temporary)
+        left.callback(_remove, temporary)
         with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
@@ -179,11 +179,6 @@ def _resemble(descriptor: int, target: Path) -> None:
 
 def _beside(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
-
-
-def _remove_if_there(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 def _mode(path: str | os.PathLike[str]) -> int | None:

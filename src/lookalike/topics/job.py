@@ -24,8 +24,6 @@ from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
 from lookalike.topics.words import WordCounts, cluster_words
 
-__all__ = ["run_job"]
-
 _AT_A_TIME = 1 << 15
 _SIGNATURES = "signatures"
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["Assigned", "DocumentCluster", "DocumentClusters", "about"]
-
 _AT_A_TIME = 1 << 16
 _NAMING = 3
 """Words in the name of a cluster."""

@@ -17,8 +17,6 @@ from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.signatures.methods import Method
 from lookalike.signatures.signer import WeightedSigner
 
-__all__ = ["BITS", "MOST_CLUSTERS", "TOPIC_METHODS", "TopicSettings", "usual_clusters"]
-
 TOPIC_METHODS = ("topsig", "simhash")
 BITS = 4096
 """Documents of one subject share few words: what they have in common shows in many bits only."""

@@ -25,8 +25,6 @@ from lookalike import _native
 from lookalike.checks import thread_count
 from lookalike.features import Words
 
-__all__ = ["WordCounts", "cluster_words", "word_weights"]
-
 _MOST_FEATURES = 1 << 17
 """Different words of a cluster that are counted; of more, those in the fewest documents go."""
 _SPARE = 2

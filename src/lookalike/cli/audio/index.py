@@ -11,12 +11,11 @@ from lookalike.cli.options import add_threads, check_folder, check_not_read
 from lookalike.cli.parser import Subparsers, add_json, command
 from lookalike.cli.terminal import progress_bars, say, say_json, warn_left_out
 from lookalike.corpora.opening import expand_paths
-from lookalike.dedup.media.find import find_files
-from lookalike.dedup.media.medium import Problem
-from lookalike.dedup.media.recordings import RecordingMedium
 from lookalike.errors import FileError
+from lookalike.media import Problem, find_files
 from lookalike.recordings import AudioHash, RecordingIndex
 from lookalike.recordings.audio_hash import KINDS
+from lookalike.recordings.medium import RecordingMedium
 from lookalike.shown import counted, shown
 from lookalike.storage import check_replaceable
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.cli.dedup_media import warn_problems
+from lookalike.cli.options.kinds import warn_problems
 from lookalike.corpora.opening import expand_paths
-from lookalike.dedup.media.find import find_files, head_of
-from lookalike.dedup.media.images import ImageMedium
 from lookalike.errors import ArgumentError, Said
 from lookalike.images import ImageHash, is_image
+from lookalike.images.medium import ImageMedium
+from lookalike.media import find_files, head_of
 
 __all__ = ["are_images", "image_queries"]
 

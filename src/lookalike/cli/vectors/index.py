@@ -10,7 +10,7 @@ from lookalike.cli.options import add_format, check_folder, check_not_read, corp
 from lookalike.cli.parser import Group, add_number
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors
-from lookalike.dedup.embeddings.read import read_embeddings
+from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import counted, shown
 from lookalike.storage import check_replaceable

@@ -17,8 +17,7 @@ from lookalike.cli.options import corpus_of
 from lookalike.cli.parser import Group, add_number
 from lookalike.cli.terminal import warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors, opened
-from lookalike.dedup.embeddings.read import read_embeddings
-from lookalike.dedup.embeddings.written import written_vectors
+from lookalike.dedup.vectors import read_embeddings, written_vectors
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.vectors import VectorIndex

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.dedup.report.all_clusters import SCRIPT, all_clusters_section
-from lookalike.dedup.report.bands import bands_card
-from lookalike.dedup.report.chance import proposal_chance, similarity_of_chance
-from lookalike.dedup.report.charts import (
+from lookalike.dedup.report.clusters import (
+    SCRIPT,
+    all_clusters_section,
+    cluster_section,
+    cluster_sizes,
+    old_section,
+    pair_sections,
+)
+from lookalike.dedup.report.figures import (
+    bands_card,
     chance_chart,
     cluster_chart,
+    proposal_chance,
     similarity_bins,
     similarity_chart,
+    similarity_of_chance,
 )
-from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
 from lookalike.dedup.report.remade import call_text
-from lookalike.dedup.report.samples import cluster_sizes
-from lookalike.dedup.summary import (
-    about_dropped,
-    about_pairs,
-    criterion,
-    exceptions,
-    share_text,
-    size_text,
-    timings,
-)
+from lookalike.dedup.summary import count_lines, share_text, size_text, timings
 from lookalike.features.choice import unit_text
 from lookalike.report.frame import (
     figure,
@@ -44,19 +42,25 @@ from lookalike.report.markup import shown, table
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import DedupResult
+    from lookalike.dedup.result import DedupResult, TextResult
 
-__all__ = ["write_report"]
+__all__ = ["lead", "left_out_card", "settings_card", "summary_tiles", "write_report"]
 
 MOST_WARNINGS = 50
-_EXACT = "their text has come before, byte for byte"
+_COLORS = {
+    "kept": "kept",
+    "exact duplicates": "exact",
+    "near-duplicates": "near",
+    "estimated": "estimated",
+}
+"""Of counts that the bar of shares shows."""
 _MOST_FILES = 1000
 """Files that were left out, and are named on the page."""
 LIKELY = 0.9
 """The chance of a pair at the threshold below which the page says that many are missed."""
 
 
-def write_report(result: DedupResult, path: Path, command: Sequence[str] | None = None) -> None:
+def write_report(result: TextResult, path: Path, command: Sequence[str] | None = None) -> None:
     """Write the page; an interrupted run leaves what was there before.
 
     The same result gives the same page. Its size is bounded, however large the corpus: it shows
@@ -66,10 +70,10 @@ def write_report(result: DedupResult, path: Path, command: Sequence[str] | None 
     write_page(_page(result, command), path)
 
 
-def _page(result: DedupResult, command: Sequence[str] | None) -> str:
+def _page(result: TextResult, command: Sequence[str] | None) -> str:
     name = shown(result.source.name)
     sections = [
-        ("summary", "Summary", _summary(result)),
+        ("summary", "Summary", f"{summary_tiles(result)}\n{bands_card(result)}"),
         ("found", "What was found", _pictures(result)),
         ("settings", "Settings", f"{_settings(result)}\n{_remade(result, command)}"),
         ("left-out", "Left out", _left_out(result)),
@@ -87,25 +91,30 @@ def _page(result: DedupResult, command: Sequence[str] | None) -> str:
     return page(f"Duplicates in {name}", "lookalike dedup", about, sections, scripts=[SCRIPT])
 
 
-def _lead(result: DedupResult) -> str:
+def _lead(result: TextResult) -> str:
     counts = result.counts
+    return lead(
+        result,
+        f"Of {counts.documents:,} documents, {counts.kept:,} {_verb(counts.kept, 'stay')} "
+        f"({share_text(counts.kept, counts.documents)}). "
+        f"That saves {size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)} of text."
+        f"{_guarantee(result)}",
+    )
+
+
+def lead(result: DedupResult, found: str, noun: str = "document") -> str:
+    """Return the first sentence of a report; `found` says it if there are duplicates."""
+    counts, items = result.counts, result.wording().items
     if not counts.documents:
-        return '<p class="lead">There are no documents in it.</p>'
-    if counts.kept == counts.documents:
-        found = f"All {counts.documents:,} documents stay: no duplicates were found."
+        found = f"There are no {items} in it."
+    elif counts.kept == counts.documents:
+        found = f"All {counts.documents:,} {items} stay: no duplicates were found."
         if counts.documents == 1:
-            found = "The only document stays."
-    else:
-        found = (
-            f"Of {counts.documents:,} documents, {counts.kept:,} {_verb(counts.kept, 'stay')} "
-            f"({share_text(counts.kept, counts.documents)}). "
-            f"That saves {size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text."
-            f"{_guarantee(result)}"
-        )
+            found = f"The only {noun} stays."
     return f'<p class="lead">{found}</p>'
 
 
-def _remade(result: DedupResult, command: Sequence[str] | None) -> str:
+def _remade(result: TextResult, command: Sequence[str] | None) -> str:
     """Return what to type for the page: in a shell if a command made it, else in Python."""
     return remade_card(call_text(result) if command is None else typed_command(command))
 
@@ -114,7 +123,7 @@ def _verb(count: int, verb: str) -> str:
     return f"{verb}s" if count == 1 else verb
 
 
-def _guarantee(result: DedupResult) -> str:
+def _guarantee(result: TextResult) -> str:
     """Return what can be relied on, of the documents that were dropped."""
     counts, settings = result.counts, result.settings
     if settings.keep == "none":
@@ -141,7 +150,7 @@ def _guarantee(result: DedupResult) -> str:
     )
 
 
-def _warnings(result: DedupResult) -> str:
+def _warnings(result: TextResult) -> str:
     """Return what must not be overlooked."""
     lines = [f"<p><strong>Warning:</strong> {shown(text)}</p>" for text in result.warnings]
     hidden = len(lines) - MOST_WARNINGS
@@ -165,45 +174,30 @@ def _warnings(result: DedupResult) -> str:
     return "\n".join(['<div class="warning" role="alert">', *lines, "</div>"])
 
 
-def _left_out(result: DedupResult) -> str:
+def _left_out(result: TextResult) -> str:
     """Return which documents were left out, or some of them, and why."""
     examples = result.documents.files_left_out[:_MOST_FILES] or result.documents.examples
-    if not examples:
-        return ""
     counts = result.counts
     more = counts.left_out + counts.bad_rows + counts.binary_files - len(examples)
-    items = "\n".join(f"<li><bdi>{shown(example)}</bdi></li>" for example in examples)
-    rest = f"<p>And {more:,} more; --json names all files.</p>" if more > 0 else ""
-    return f'<div class="card"><ul>\n{items}\n</ul>{rest}</div>'
+    items = [f"<bdi>{shown(example)}</bdi>" for example in examples]
+    return left_out_card(items, f"And {more:,} more; --json names all files." if more > 0 else "")
 
 
-def _summary(result: DedupResult) -> str:
-    """Return the counts."""
+def left_out_card(items: Sequence[str], rest: str) -> str:
+    """Return the list of what was left out, of ready HTML; nothing if there is none."""
+    if not items:
+        return ""
+    listed = "\n".join(f"<li>{item}</li>" for item in items)
+    return f'<div class="card"><ul>\n{listed}\n</ul>{f"<p>{rest}</p>" if rest else ""}</div>'
+
+
+def summary_tiles(result: DedupResult) -> str:
+    """Return the counts, with a bar of their shares above."""
     counts = result.counts
-    largest = f"the largest has {counts.largest_cluster:,} documents" if counts.clusters else "none"
     tiles = [
-        tile("documents", f"{counts.documents:,}", f"{size_text(counts.bytes)} of text"),
-        tile("kept", f"{counts.kept:,}", share_text(counts.kept, counts.documents), "kept"),
-        tile("exact duplicates", f"{counts.exact_duplicates:,}", _EXACT, "exact"),
-        tile(
-            "near-duplicates",
-            f"{counts.near_duplicates:,}",
-            criterion(result.settings, "exact"),
-            "near",
-        ),
-        *(
-            tile(name, value, note, "estimated" if name == "estimated" else "")
-            for name, value, note in about_dropped(result)
-        ),
-        tile("clusters", f"{counts.clusters:,}", largest),
-        *(tile(name, value, note) for name, value, note in about_pairs(result)),
-        tile(
-            "saved",
-            share_text(counts.bytes_saved, counts.bytes),
-            f"{size_text(counts.bytes_saved)} of text",
-        ),
+        tile(shown(name), value, note, _COLORS.get(name, ""))
+        for name, value, note in count_lines(result)
     ]
-    tiles += [tile(name, f"{count:,}", note) for name, count, note in exceptions(result) if count]
     bars = [
         (counts.kept, "kept"),
         (counts.near_duplicates, "near"),
@@ -216,18 +210,22 @@ def _summary(result: DedupResult) -> str:
         for count, kind in bars
         if count > 0
     )
-    lines = ['<div class="tiles">', *tiles, "</div>", bands_card(result)]
-    if shares:
-        lines.insert(0, f'<div class="shares">{shares}</div>')
-    return "\n".join(lines)
+    lines = [f'<div class="shares">{shares}</div>'] if shares else []
+    return "\n".join([*lines, '<div class="tiles">', *tiles, "</div>"])
 
 
-def _pictures(result: DedupResult) -> str:
+def settings_card(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return settings by name; values are ready HTML."""
+    items = "\n".join(f"<div><dt>{shown(name)}</dt><dd>{value}</dd></div>" for name, value in pairs)
+    return f'<dl class="card settings">\n{items}\n</dl>'
+
+
+def _pictures(result: TextResult) -> str:
     cards = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
     return "\n".join(['<div class="two">', *cards, "</div>"])
 
 
-def _sizes(result: DedupResult) -> str:
+def _sizes(result: TextResult) -> str:
     sizes = cluster_sizes(result)
     if not len(sizes):
         return figure("Cluster sizes", "", "No two of these documents belong together.")
@@ -238,7 +236,7 @@ def _sizes(result: DedupResult) -> str:
     )
 
 
-def _similarities(result: DedupResult) -> str:
+def _similarities(result: TextResult) -> str:
     """Return the histogram, without pairs of equal texts: they would hide all others."""
     counts, settings = result.counts, result.settings
     different = result.text_pairs.similarity
@@ -263,7 +261,7 @@ def _similarities(result: DedupResult) -> str:
     return figure(title, content, f"Pairs of different texts.{without}")
 
 
-def _s_curve(result: DedupResult) -> str:
+def _s_curve(result: TextResult) -> str:
     settings = result.settings
     if result.complete:
         every = "Every pair at or above the threshold was found (exact), not only what signatures"
@@ -300,13 +298,13 @@ def _percent(share: float) -> str:
     return f"{100 * share:.4g}%"
 
 
-def _measure(result: DedupResult) -> str:
+def _measure(result: TextResult) -> str:
     settings = result.settings
     name = "Jaccard similarity" if settings.measure == "jaccard" else settings.measure
     return f"{name} of {unit_text(settings.feature_kind())}"
 
 
-def _timing(result: DedupResult) -> str:
+def _timing(result: TextResult) -> str:
     whole = sum(result.seconds.values())
     rows = []
     for step, seconds, rate, note in timings(result):
@@ -334,7 +332,7 @@ def _timing(result: DedupResult) -> str:
     )
 
 
-def _settings(result: DedupResult) -> str:
+def _settings(result: TextResult) -> str:
     settings = result.settings.to_dict()
     unused = ("bits", "radius") if result.settings.by_bands else ("permutations",)
     if not result.settings.by_signatures:
@@ -347,8 +345,7 @@ def _settings(result: DedupResult) -> str:
     pairs.append(("ids", ids))
     if result.documents.old:
         pairs.append(("old documents", f"{result.documents.old:,}"))
-    items = "\n".join(f"<div><dt>{shown(name)}</dt><dd>{value}</dd></div>" for name, value in pairs)
-    return f'<dl class="card settings">\n{items}\n</dl>'
+    return settings_card(pairs)
 
 
 def _value(value: object) -> str:

@@ -1,4 +1,4 @@
-"""How to make a page again in Python."""
+"""How to make a report again in Python."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from lookalike.corpora.formats.html import HtmlColumnCorpus
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
 from lookalike.features import Combined, FeatureFunction, FeatureKind
+from lookalike.signatures import Signer
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import DedupResult
+    from lookalike.dedup.result import MediaResult, TextResult
 
-__all__ = ["argument_text", "call_text", "reading_arguments"]
+__all__ = ["argument_text", "call_text", "media_call_text", "reading_arguments"]
 
 _MOST_PATHS = 8
 
 
-def call_text(result: DedupResult) -> str:
+def call_text(result: TextResult) -> str:
     """Return the call that gives this result.
 
     What cannot be written down, such as a table in memory, a function or an old corpus, has the
@@ -35,6 +36,16 @@ def call_text(result: DedupResult) -> str:
         given.append("skip_bad=True")
     for name, value in _told(result.settings).items():
         given.append(f"{name}={argument_text(name, value)}")
+    return f"la.dedup({', '.join(given)}).report('report.html')"
+
+
+def media_call_text(result: MediaResult) -> str:
+    """Return the call that gives a result of files; several paths are called `source`."""
+    given = ["source" if result.several else repr(result.name), f"kind={result.kind!r}"]
+    for name, value in result.medium.settings().items():
+        signer = getattr(result.medium, name, None)
+        text = f"la.{signer!r}" if isinstance(signer, Signer) else repr(value)
+        given.append(f"{name}={text}")
     return f"la.dedup({', '.join(given)}).report('report.html')"
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike.report.drawing import (
     BOTTOM,
@@ -17,17 +17,18 @@ from lookalike.report.drawing import (
     across_name,
     bar,
     counted_axis,
+    element,
     label,
     svg,
 )
 from lookalike.report.markup import clipped, shown
 from lookalike.shown import counted
-from lookalike.topics.report.plane import apart, plane
+from lookalike.signatures import hamming
 
 if TYPE_CHECKING:
     from lookalike.topics.result import DocumentClusters
 
-__all__ = ["MOST_ON_MAP", "map_chart", "spread_chart"]
+__all__ = ["MOST_ON_MAP", "apart", "map_chart", "plane", "spread_chart"]
 
 MOST_ON_MAP = 150
 _MAP_HEIGHT, _MARGIN = 420, 14
@@ -38,6 +39,8 @@ _LETTER, _LINE = 7.2, 13.0
 """About how wide and high letters are where they are largest, on phones."""
 _WORDS, _WORD = 2, 14
 _BINS = 24
+_STEPS = 300
+_GAP = 2.0
 
 
 def map_chart(result: DocumentClusters, linked: int) -> str:
@@ -54,12 +57,14 @@ def map_chart(result: DocumentClusters, linked: int) -> str:
     for one, (x, y), radius in zip(some, places.tolist(), radii.tolist(), strict=True):
         words = ", ".join(word for word, _ in one.words[:5])
         hint = shown(f"{one.number}: {counted(one.size, 'document')}; {words}")
-        circle = (
-            f'<circle class="accepted topic" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">'
-            f"<title>{hint}</title></circle>"
+        circle = element(
+            '<circle class="accepted topic" cx="{:.1f}" cy="{:.1f}" r="{:.1f}">'
+            "<title>{}</title></circle>",
+            *(x, y, radius, hint),
         )
         if one.number < linked:
-            circle = f'<a href="#c{one.number}" aria-label="{hint}">{circle}</a>'
+            link = '<a href="#c{}" aria-label="{}">{}</a>'
+            circle = element(link, one.number, hint, circle)
         circles.append(circle)
         if one.number < _LABELLED:
             names += _name(x, y, radius, [word for word, _ in one.words[:_WORDS]], taken)
@@ -127,3 +132,47 @@ def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int])
         lines.append(label(x, BOTTOM + 17, f"{100 * value / bits:.1f}%", side))
     lines.append(across_name("bits that differ from the center"))
     return svg("Documents by their distance from the center", lines)
+
+
+# Where clusters are on the map
+
+
+def plane(centres: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return a place for each centre, float64[k, 2]: classical scaling of their distances.
+
+    Bits that differ are the square of the distance of corners of a cube, so that these two
+    directions are those in which the centres are spread most. The larger half of each points to the
+    right, and down.
+    """
+    count = len(centres)
+    if count < 2:
+        return np.zeros((count, 2))
+    square = np.array([hamming(np.broadcast_to(one, centres.shape), centres) for one in centres])
+    middle = np.eye(count) - 1.0 / count
+    values, vectors = np.linalg.eigh(-0.5 * middle @ square.astype(np.float64) @ middle)
+    places = np.zeros((count, 2))
+    for axis, at in enumerate((count - 1, count - 2)):
+        direction = vectors[:, at] * np.sqrt(max(values[at], 0.0))
+        if direction[np.argmax(np.abs(direction))] < 0:
+            direction = -direction
+        places[:, axis] = direction
+    return places
+
+
+def apart(places: NDArray[np.float64], radii: ArrayLike) -> NDArray[np.float64]:
+    """Return places where circles of these radii cover each other less, pushed as far as needed."""
+    radius, moved = np.asarray(radii, np.float64), places.astype(np.float64).copy()
+    least = radius[:, None] + radius[None, :] + _GAP
+    # Equal places have no direction: each gets one of its own.
+    angles = np.arange(len(moved)) * 2.399963
+    moved += 0.01 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    across, down = moved.T
+    for _ in range(_STEPS):
+        x, y = across[:, None] - across[None, :], down[:, None] - down[None, :]
+        far = np.sqrt(x * x + y * y)
+        np.fill_diagonal(far, np.inf)
+        push = np.maximum(least - far, 0.0) / far
+        if not push.any():
+            break
+        across, down = across + 0.25 * (x * push).sum(axis=1), down + 0.25 * (y * push).sum(axis=1)
+    return np.stack([across, down], axis=1)

@@ -1,0 +1,85 @@
+"""Options that say what the input is: text, vectors, images or recordings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from lookalike.checks import is_address
+from lookalike.cli.options import typed_settings
+from lookalike.cli.parser import Group
+from lookalike.cli.terminal import is_standard, warn, warn_left_out
+from lookalike.dedup.kinds import KINDS, OPTIONS, TEXT, kind_name, kind_of
+from lookalike.dedup.settings import DedupSettings
+from lookalike.errors import ArgumentError
+from lookalike.media import Problem
+from lookalike.shown import shown
+
+_NAMED = 20
+"""Files that were left out, of which the names are printed."""
+_UNSET = {"device": "cpu", "engine": ("local", None)}
+_SETTINGS = {one.name: one.default for one in fields(DedupSettings)}
+
+
+def add_kind(group: Group) -> None:
+    """Declare what the input is."""
+    group.add_argument(
+        "--kind",
+        type=_kind,
+        default="auto",
+        metavar="NAME",
+        help=f"what is compared: {', '.join(KINDS)}, or auto: images or recordings if more than "
+        "half of the files are, by their first bytes, else text (default: auto)",
+    )
+
+
+def _kind(text: str) -> str:
+    try:
+        return kind_name(text)
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_hash(group: Group) -> None:
+    """Declare how images are hashed."""
+    group.add_argument(
+        "--hash", metavar="NAME", help="hash of images: dct or gradient (default: dct)"
+    )
+
+
+def input_kind(options: argparse.Namespace) -> str:
+    """Return the kind of the input; where it was not given, print what it is taken for."""
+    if options.kind != "auto":
+        return str(options.kind)
+    spark = getattr(options, "engine", _UNSET["engine"]) != _UNSET["engine"]
+    vectors = getattr(options, "vectors", None)
+    unnamed = any(is_standard(path) or is_address(path) for path in options.input)
+    if vectors is None and (spark or unnamed):
+        return TEXT
+    kind = kind_of([Path(path) for path in options.input], vars(options))
+    if kind in OPTIONS or kind == TEXT:  # vectors were named by their column
+        return kind
+    named = options.input[0] if len(options.input) == 1 else "the input"
+    warn(f"{shown(named)} has mostly {kind}; --kind text compares the files as texts", kind="")
+    return kind
+
+
+def typed_options(options: argparse.Namespace) -> list[str]:
+    """Return the options of the support table that were typed."""
+    typed = set(typed_settings(options))
+
+    def is_typed(name: str) -> bool:
+        value = getattr(options, name, None)
+        if name in _SETTINGS:
+            return name in typed or (isinstance(value, bool) and value != _SETTINGS[name])
+        return value not in (None, False, 0, _UNSET.get(name))
+
+    return [name for name in OPTIONS if is_typed(name)]
+
+
+def warn_problems(problems: Sequence[Problem]) -> None:
+    """Print which files were left out, or some of them, and why."""
+    named = [shown(f"{problem.path}: {problem.reason}", 500) for problem in problems[:_NAMED]]
+    warn_left_out(len(problems), named)

@@ -1,0 +1,287 @@
+"""Which kinds of items there are, and which options each supports: one table.
+
+Refusals in Python and on the command line, `lookalike dedup --help` and the table in
+docs/deduplicating.md come from `OPTIONS`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from inspect import signature
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from lookalike.checks import is_address
+from lookalike.corpora.formats import format_of
+from lookalike.corpora.opening import expand_paths
+from lookalike.dedup.settings import ALIASES, DedupSettings
+from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.media import MEDIA, Medium, medium_of_files
+
+if TYPE_CHECKING:
+    from lookalike.dedup.result import DedupResult
+
+__all__ = [
+    "KINDS",
+    "OPTIONS",
+    "SPARK",
+    "kind_name",
+    "kind_of",
+    "refuse",
+    "run",
+    "support_lines",
+    "support_table",
+    "supports",
+]
+
+TEXT, VECTORS = "text", "vectors"
+SPARK = "spark"
+"""The engine; it compares text."""
+KINDS = (TEXT, VECTORS, *MEDIA.names())
+"""What is compared. Media of other packages come on top."""
+_FORMER = {"documents": TEXT}
+"""Earlier names of kinds."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """Which kinds of items, and whether the engine Spark, support an option."""
+
+    kinds: str
+    """Names with spaces between them; "media" are all media."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What to do instead: of text, vectors, media and spark."""
+
+
+_NO_TEXTS = "texts are not compared"
+_TEXT_ONLY = Option("text spark", {"vectors": _NO_TEXTS})
+_MEMORY = "Spark's own settings say how much memory its workers have"
+_IN_MEMORY = "vectors are held in memory"
+
+OPTIONS: dict[str, Option] = {
+    "id": Option("text vectors spark"),
+    "text": _TEXT_ONLY,
+    "vectors": Option("vectors"),
+    "format": Option("text vectors spark"),
+    "encoding": Option(
+        "text vectors", {"spark": "Spark reads UTF-8; convert the files first, or run locally"}
+    ),
+    "skip_bad": Option("text spark", {"vectors": "a null is kept; correct any other bad value"}),
+    "max_document": Option("text", {"vectors": _NO_TEXTS, "spark": _MEMORY}),
+    "html": _TEXT_ONLY,
+    "page_limits": _TEXT_ONLY,
+    "min_words": _TEXT_ONLY,
+    "language": _TEXT_ONLY,
+    "min_links": _TEXT_ONLY,
+    "strip_urls": _TEXT_ONLY,
+    "against": Option(
+        "text spark", {"vectors": "put both corpora into one file, and keep the first"}
+    ),
+    **{one.name: Option(one.metadata["kinds"]) for one in fields(DedupSettings)},
+    "recall": Option("vectors"),
+    "hash": Option("images"),
+    "rotated": Option("images"),
+    "signer": Option("recordings"),
+    "output": Option("text vectors media spark"),
+    "in_place": Option("text vectors", {"spark": "the output is a new folder"}),
+    "annotate": Option("text vectors media spark"),
+    "pairs": Option("text vectors media spark"),
+    "max_pairs": Option("text spark", {"vectors": "at most 100,000,000 pairs are found"}),
+    "collapse": Option(
+        "text",
+        {
+            "vectors": "equal vectors are not paired",
+            "spark": "leave out --exact to pair equal texts with their first only",
+        },
+    ),
+    "dropped": Option("media"),
+    "report": Option(
+        "text media",
+        {
+            "vectors": "it shows texts; write_annotated and write_pairs tell what was found",
+            "spark": "run locally on the kept documents or on a sample",
+        },
+    ),
+    "save_signatures": Option(
+        "text",
+        {
+            "vectors": "la.VectorIndex keeps vectors and signatures in a file",
+            "spark": "`lookalike sign` saves signatures",
+        },
+    ),
+    "work": Option("text spark", {"vectors": _IN_MEMORY}),
+    "memory_limit": Option("text media", {"vectors": _IN_MEMORY, "spark": _MEMORY}),
+    "threads": Option(
+        "text vectors media", {"spark": "Spark's own settings say how many cores its workers have"}
+    ),
+    "device": Option(
+        "text",
+        {"vectors": "a GPU looks for pairs of texts", "spark": "a GPU is for the local engine"},
+    ),
+    "engine": Option(
+        "text spark", dict.fromkeys(("vectors", "media"), "they are compared by the local engine")
+    ),
+}
+"""Every option of `la.dedup` and `lookalike dedup` that not all kinds may support."""
+
+
+def supports(kind: str, option: str) -> bool:
+    """Return whether a kind of items, or the engine "spark", supports an option."""
+    if option not in OPTIONS:
+        return True
+    kinds = OPTIONS[option].kinds.split()
+    if kind in kinds:
+        return True
+    if kind in (TEXT, VECTORS, SPARK):
+        return False
+    return "media" in kinds or (kind not in KINDS and option in signature(MEDIA[kind]).parameters)
+
+
+def refuse(kind: str, given: Iterable[str]) -> None:
+    """Refuse options that a kind of items, or the engine "spark", does not support.
+
+    Args:
+        kind: One of `KINDS`, a medium, or "spark".
+        given: The options that were given, other than with their defaults.
+    """
+    for name in given:
+        if supports(kind, name):
+            continue
+        by_kind = OPTIONS[name].instead
+        instead = by_kind.get(kind if kind in (TEXT, VECTORS, SPARK) else "media")
+        others = [other for other in KINDS if supports(other, name)]
+        where = " with --engine spark" if kind == SPARK else f" for {kind}"
+        raise ArgumentError(
+            Said(name),
+            f" does nothing{where}",
+            f": {instead}" if instead else "; leave it out",
+            f" (it goes with {', '.join(others)})" if TEXT not in others else "",
+        )
+
+
+def kind_name(kind: object) -> str:
+    """Return a kind by its name: "auto", one of `KINDS`, or a medium of another package."""
+    kind = _FORMER.get(kind, kind) if isinstance(kind, str) else kind
+    if kind in ("auto", TEXT, VECTORS):
+        return str(kind)
+    if kind in MEDIA:
+        return str(kind)
+    return MEDIA.get(kind, "kind").name  # raises
+
+
+def kind_of(source: Any, options: Mapping[str, Any]) -> str:
+    """Return the kind of the items of a source, where nobody has said it.
+
+    Rows with a column of vectors are vectors. Files are of the medium that more than half of them
+    are of, told by their first bytes. Everything else is text. Files whose names tell a text format
+    are not opened, and no medium is imported for them.
+    """
+    if options.get("vectors") is not None:
+        return VECTORS
+    if any(options.get(name) is not None for name in ("format", "text", "html")):
+        return TEXT
+    given = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(given, list | tuple) or not given:
+        return TEXT
+    texts = given is source and any(not isinstance(one, os.PathLike) for one in given)
+    if texts or any(is_address(one) for one in given):
+        return TEXT
+    try:
+        paths = expand_paths([Path(one) for one in given])
+    except (FileError, ValueError):
+        return TEXT  # reading the source as text says what is wrong with it
+    if all(format_of(path) is not None and not path.is_dir() for path in paths):
+        return TEXT
+    return medium_of_files(paths) or TEXT
+
+
+def given_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options that do not have their defaults."""
+    return [
+        name
+        for name, value in options.items()
+        if value is not None
+        and not (type(value) is type(defaults[name]) and value == defaults[name])
+    ]
+
+
+def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> DedupResult:
+    """Run the job for the kind of items that `la.dedup` is given."""
+    from lookalike.dedup import dedup
+
+    medium = kind if isinstance(kind, Medium) else None
+    name = medium.name if medium is not None else kind_name(kind)
+    if name == "auto":
+        name = kind_of(source, options)
+    defaults = {one.name: one.default for one in signature(dedup).parameters.values()}
+    given = given_options(options, defaults)
+    refuse(name, [ALIASES.get(one, one) for one in given])
+    if name == TEXT:
+        return _run_text(source, options, defaults, given)
+    if name == VECTORS:
+        from lookalike.dedup.vectors import run_vector_job
+
+        return run_vector_job(source, **_chosen(options, run_vector_job))
+    from lookalike.dedup.media import run_media_job
+
+    if medium is None:
+        made = MEDIA[name]
+        chosen = _chosen({one: options[one] for one in given}, made)
+        medium = made(**chosen)
+    return run_media_job(source, medium, **_chosen(options, run_media_job))
+
+
+def _chosen(options: Mapping[str, Any], function: Any) -> dict[str, Any]:
+    """Return the options that a function takes."""
+    return {name: options[name] for name in signature(function).parameters if name in options}
+
+
+def _run_text(
+    source: Any, options: dict[str, Any], defaults: Mapping[str, Any], given: list[str]
+) -> DedupResult:
+    from lookalike.corpora.columns import Filters
+    from lookalike.dedup.job import run_job
+
+    own = [one.name for one in fields(DedupSettings)]
+    settings = {
+        name: options[name]
+        for name in own
+        if options[name] is not None or defaults[name] is not None
+    }
+    for alias, name in ALIASES.items():
+        if options[alias] is not None:
+            if name not in given:
+                settings.pop(name, None)
+            settings[alias] = options[alias]
+    return run_job(
+        source,
+        filters=Filters(**_chosen(options, Filters)),
+        settings=settings,
+        **_chosen(options, run_job),
+    )
+
+
+def support_lines() -> str:
+    """Return which options each kind supports, for `lookalike dedup --help`."""
+    lines = []
+    for kind in (*KINDS, SPARK):
+        names = [name for name in OPTIONS if supports(kind, name)]
+        others = [name for name in OPTIONS if name not in names]
+        which, listed = ("not", others) if len(others) < len(names) else ("only", names)
+        typed = " ".join(f"--{name.replace('_', '-')}" for name in listed if name != "signer")
+        begin = f"  {kind}: {which} "
+        lines.append(fill(typed, 98, initial_indent=begin, subsequent_indent=" " * 4))
+    return "\n".join(lines)
+
+
+def support_table() -> str:
+    """Return the table of options and kinds for the docs, in Markdown."""
+    columns = [*KINDS, SPARK]
+    lines = [f"| option | {' | '.join(columns)} |", f"| --- |{' --- |' * len(columns)}"]
+    for name in OPTIONS:
+        cells = ["yes" if supports(column, name) else "" for column in columns]
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join(lines)

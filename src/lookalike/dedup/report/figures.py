@@ -1,0 +1,328 @@
+"""Figures of a report, in SVG: sizes and similarities, the chance of a pair to be proposed, bands.
+
+Their colors are those of the page, so that they turn dark with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.dedup.propose import least_found, sample_size
+from lookalike.dedup.settings import DedupSettings
+from lookalike.indexes.bands import choose_bands
+from lookalike.report.drawing import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Heights,
+    across_name,
+    bar,
+    counted_axis,
+    grid,
+    label,
+    svg,
+)
+from lookalike.report.markup import compact
+from lookalike.shown import counted
+
+if TYPE_CHECKING:
+    from lookalike.dedup.result import TextResult
+
+__all__ = [
+    "Band",
+    "SimilarityBins",
+    "bands_card",
+    "chance_chart",
+    "chance_of_bits",
+    "cluster_chart",
+    "dropped_bands",
+    "proposal_chance",
+    "similarity_bins",
+    "similarity_chart",
+    "similarity_of_chance",
+]
+
+
+Chance = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, str]:
+    """Return the chance by similarity, among so many documents, and in words what it comes from."""
+    if settings.measure == "containment":
+        size = sample_size(documents)
+        least = least_found(size, settings.threshold)
+        return (lambda similarity: _at_most(1 - similarity, size, size - least)), (
+            f"{size:,} features of each document are looked up in larger ones; one that has "
+            f"{least:,} of them is proposed (shorter documents: all features, none is missed)"
+        )
+    if settings.by_bands:
+        layout = choose_bands(settings.permutations, settings.threshold)
+        values = "value" if layout.rows == 1 else "values"
+        bands = "band" if layout.bands == 1 else "bands"
+        return layout.chance, (
+            f"{layout.bands} {bands} of {layout.rows} MinHash {values}; a pair that agrees in a "
+            "whole band is proposed"
+        )
+    bits, radius = settings.bits or 1, settings.radius or 0
+    return (lambda similarity: chance_of_bits(similarity, bits, radius)), (
+        f"signatures of {bits:,} bits; a pair that differs in at most {radius:,} of them is "
+        "proposed (each bit taken to differ with chance acos(cosine) / π, on its own)"
+    )
+
+
+def similarity_of_chance(chance: Chance, wanted: float) -> float:
+    """Return the similarity from which on the chance is at least this; chances must not fall."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        if chance(np.array([middle]))[0] < wanted:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def chance_of_bits(similarity: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.float64]:
+    """Return the chance that signatures of documents of this cosine differ in at most so many bits.
+
+    Each bit differs with chance acos(similarity) / π, as if independently of the others.
+    """
+    return _at_most(np.arccos(np.clip(similarity, -1.0, 1.0)) / np.pi, bits, radius)
+
+
+def _at_most(differ: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.float64]:
+    """Return the chance of at most `radius` in `bits`, each of which differs with this chance."""
+    if radius >= bits:
+        return np.ones_like(differ)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, bits + 1)))])
+    some = np.arange(radius + 1)
+    ways = logs[bits] - logs[some] - logs[bits - some]
+    found = np.ones_like(differ)
+    for place, chance in enumerate(differ.tolist()):
+        if 0 < chance < 1:
+            terms = ways + some * np.log(chance) + (bits - some) * np.log1p(-chance)
+            found[place] = min(1.0, float(np.exp(terms).sum()))
+        elif chance == 1:
+            found[place] = 0.0
+    return found
+
+
+_MOST_BINS = 50
+
+_BIN_WIDTHS = (0.002, 0.005, 0.01, 0.02, 0.05)
+
+_TICK_STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+_ROUNDING = 1e-9
+
+
+def cluster_chart(sizes: NDArray[np.int64]) -> str:
+    """Return how many clusters there are of how many documents; `sizes` are from 2 on."""
+    largest = int(sizes.max(initial=2))
+    edges = [2, 3, 5, 10]
+    while edges[-1] < largest:
+        edges += [3 * edges[-1], 10 * edges[-1]]
+    edges = edges[: int(np.searchsorted(edges, largest)) + 1]
+    counts = np.bincount(np.searchsorted(edges, sizes), minlength=len(edges)).tolist()
+    heights = Heights(max(1, *counts))
+    lines = counted_axis(heights, "clusters")
+    room = (RIGHT - LEFT) / len(edges)
+    width = min(64.0, room * 0.78)
+    least = 2
+    for number, (most, count) in enumerate(zip(edges, counts, strict=True)):
+        middle, top = LEFT + room * (number + 0.5), heights.of(count)
+        name = compact(most) if least == most else f"{compact(least)}–{compact(most)}"
+        if count:
+            hint = f"{counted(count, 'cluster')} of {name} documents"
+            lines.append(bar("accepted", middle - width / 2, top, width, hint))
+            lines.append(label(middle, top - 5, compact(count), "value"))
+        lines.append(label(middle, BOTTOM + 17, name))
+        least = most + 1
+    lines.append(across_name("documents in a cluster"))
+    return svg("Clusters by their number of documents", lines)
+
+
+@dataclass(frozen=True)
+class SimilarityBins:
+    """Counts of pairs by similarity, in bins of one width; one of them begins at the threshold."""
+
+    threshold: float
+    width: float
+    accepted: NDArray[np.int64]
+    """From the threshold upwards."""
+    rejected: NDArray[np.int64]
+    """From the threshold downwards."""
+
+
+def similarity_bins(
+    accepted: NDArray[np.float64], rejected: NDArray[np.float64], threshold: float
+) -> SimilarityBins:
+    """Count pairs; the least similar of the rejected ones decides how wide the bins are."""
+    span = 1.0 - min(threshold, float(rejected.min(initial=threshold)))
+    width = next((width for width in _BIN_WIDTHS if span / width <= _MOST_BINS), _BIN_WIDTHS[-1])
+    above = max(1, math.ceil((1.0 - threshold) / width - _ROUNDING))
+    places = np.floor((accepted - threshold) / width + _ROUNDING).astype(np.int64)
+    below = np.floor((threshold - rejected) / width - _ROUNDING).astype(np.int64)
+    return SimilarityBins(
+        threshold,
+        width,
+        np.bincount(places.clip(0, above - 1), minlength=above),
+        np.bincount(below.clip(min=0)) if len(below) else np.zeros(0, np.int64),
+    )
+
+
+def similarity_chart(bins: SimilarityBins, measure: str) -> str:
+    """Return the histogram of similarities, with the threshold between accepted and rejected."""
+    low = bins.threshold - bins.width * max(len(bins.rejected), 2)
+    high = bins.threshold + bins.width * len(bins.accepted)
+    heights = Heights(max(1, int(bins.accepted.max(initial=0)), int(bins.rejected.max(initial=0))))
+    lines = counted_axis(heights, "pairs")
+    scale = (RIGHT - LEFT) / (high - low)
+    bars = [
+        ("accepted", bins.threshold + bins.width * place, count)
+        for place, count in enumerate(bins.accepted.tolist())
+    ] + [
+        ("rejected", bins.threshold - bins.width * (place + 1), count)
+        for place, count in enumerate(bins.rejected.tolist())
+    ]
+    for kind, begin, count in bars:
+        if count:
+            span = f"{begin:.3f} to {begin + bins.width:.3f}"
+            hint = f"{counted(count, f'{kind} pair')} of {span}"
+            x, width = LEFT + (begin - low) * scale + 0.5, max(1.0, scale * bins.width - 1)
+            lines.append(bar(kind, x, heights.of(count), width, hint))
+    step = next((step for step in _TICK_STEPS if high - low <= 8 * step), _TICK_STEPS[-1])
+    for tick in range(
+        math.ceil(low / step - _ROUNDING), math.floor(min(1.0, high) / step + _ROUNDING) + 1
+    ):
+        lines.append(label(LEFT + (tick * step - low) * scale, BOTTOM + 17, f"{tick * step:.6g}"))
+    lines += _threshold(LEFT + (bins.threshold - low) * scale, bins.threshold)
+    lines.append(across_name(measure))
+    return svg("Pairs by similarity", lines)
+
+
+def chance_chart(
+    chance: Callable[[NDArray[np.float64]], NDArray[np.float64]], threshold: float, measure: str
+) -> str:
+    """Return the S-curve: the chance to be proposed, by similarity."""
+    lines = []
+    lines.append(label(4, 13, "proposed", "begin"))
+    for share in (0, 25, 50, 75, 100):
+        lines += grid(BOTTOM - share / 100 * (BOTTOM - TOP), f"{share}%")
+    lines += [
+        label(LEFT + tick / 5 * (RIGHT - LEFT), BOTTOM + 17, f"{tick / 5:g}") for tick in range(6)
+    ]
+    across = np.linspace(0, 1, 161)
+    points = " ".join(
+        f"{LEFT + x * (RIGHT - LEFT):.1f},{BOTTOM - y * (BOTTOM - TOP):.1f}"
+        for x, y in zip(across.tolist(), chance(across).tolist(), strict=True)
+    )
+    lines.append(f'<polygon class="area" points="{LEFT},{BOTTOM} {points} {RIGHT},{BOTTOM}"/>')
+    lines.append(f'<polyline class="curve" points="{points}"/>')
+    x, at_threshold = LEFT + threshold * (RIGHT - LEFT), float(chance(np.array([threshold]))[0])
+    lines += _threshold(x, threshold)
+    y = BOTTOM - at_threshold * (BOTTOM - TOP)
+    lines.append(
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="4.5">'
+        f"<title>{at_threshold:.2%} at {threshold:g}</title></circle>"
+    )
+    lines.append(across_name(measure))
+    return svg("The chance that signatures propose a pair, by its similarity", lines)
+
+
+def _threshold(x: float, threshold: float) -> list[str]:
+    side = "end" if x > (LEFT + RIGHT) / 2 else "begin"
+    return [
+        f'<line class="threshold" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 12}" y2="{BOTTOM}"/>',
+        label(x + (-6 if side == "end" else 6), TOP - 6, f"threshold {threshold:g}", f"{side} at"),
+    ]
+
+
+_WIDTHS = (0.02, 0.05, 0.1, 0.2)
+
+_MOST = 7
+
+
+@dataclass(frozen=True)
+class Band:
+    """Dropped documents whose similarity is in [low, high); in the bands of 1, it is 1."""
+
+    name: str
+    low: float
+    high: float
+    count: int
+
+
+def dropped_bands(result: TextResult) -> list[Band]:
+    """Return the bands from 1 down to the threshold; each dropped document is in one.
+
+    Those below the threshold, and those of unknown similarity, come last, if any.
+    """
+    values = result.similarity[~result.keep]
+    same = (values == 1) & _same_text(result)[~result.keep]
+    threshold = float(result.settings.threshold)
+    width = next((one for one in _WIDTHS if (1 - threshold) / one <= _MOST), _WIDTHS[-1])
+    first = math.floor(threshold / width + 1e-9) + 1
+    inner = [round(step * width, 9) for step in range(first, round(1 / width))]
+    edges = [threshold, *inner, 1.0] if threshold < 1 else []
+    found = [Band("1, the same text", 1.0, 1.0, int(same.sum()))]
+    others = int(((values == 1) & ~same).sum())
+    if others:
+        found.append(Band("1, another text", 1.0, 1.0, others))
+    for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
+        count = int(((values >= low) & (values < high)).sum())
+        found.append(Band(f"{low:.4g} to {high:.4g}", low, high, count))
+    below = int((values < threshold).sum())
+    if below:
+        found.append(Band(f"below {threshold:g}", 0.0, threshold, below))
+    unknown = int(np.isnan(values).sum())
+    if unknown:
+        found.append(Band("not known", math.nan, math.nan, unknown))
+    return found
+
+
+def _same_text(result: TextResult) -> NDArray[np.bool_]:
+    """Return which rows are dropped because of a document with the same text."""
+    first, old = result.first_equal, result.documents.old
+    named = np.where(result.duplicate_of >= 0, result.duplicate_of + old, result.matched_old)
+    same: NDArray[np.bool_] = ~result.keep & (first[old:] == first[np.maximum(named, 0)])
+    return same
+
+
+def bands_card(result: TextResult) -> str:
+    """Return how many documents are dropped for each band; nothing if none is."""
+    bands = dropped_bands(result)
+    dropped = sum(band.count for band in bands)
+    if not dropped:
+        return ""
+    most = max(band.count for band in bands)
+    rows = "\n".join(
+        f"<div><dt>{band.name}</dt><dd>{band.count:,}</dd>"
+        f'<span class="share" style="width:{100 * band.count / most:.1f}%"></span></div>'
+        for band in bands
+    )
+    whose = "the kept document that stands for it"
+    if result.settings.keep == "none":
+        whose = "a document that it resembles"
+    elif result.documents.old:
+        whose = "the kept or old document that stands for it"
+    note = f"Similarity of each dropped document to {whose}."
+    same = _same_text(result) & ~result.estimated
+    elsewhere = result.counts.exact_duplicates - int(same.sum())
+    if elsewhere > 0 and result.settings.keep != "none":
+        which = counted(elsewhere, "exact duplicate")
+        are = "is a copy" if elsewhere == 1 else "are copies"
+        note += f" {which} {are} of a dropped text: a kept document with another text stands for "
+        note += "it." if elsewhere == 1 else "them."
+    return (
+        f'<div class="card"><h3>{counted(dropped, "document")} dropped, by similarity</h3>\n'
+        f'<p class="soft">{note}</p>\n'
+        f'<dl class="bands">\n{rows}\n</dl></div>'
+    )

@@ -1,0 +1,324 @@
+"""Kind "vectors": rows are compared by the cosine of the vectors in one of their columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsFloat, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import callback, flag, share, thread_count, whole_number
+from lookalike.corpora import Corpus, Problems, open_corpus
+from lookalike.corpora.base import compute, pa
+from lookalike.corpora.columns import id_column, id_strings
+from lookalike.dedup.decide import decide, rule_ranks
+from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.dedup.result import DedupCounts, VectorResult
+from lookalike.dedup.settings import DedupSettings
+from lookalike.errors import ArgumentError, DocumentError, Said
+from lookalike.jobs.context import JobProgress
+from lookalike.shown import brief
+from lookalike.vectors import VectorIndex
+from lookalike.vectors.given import as_vectors, in_single_precision
+
+__all__ = ["Embeddings", "read_embeddings", "run_vector_job", "written_vectors"]
+
+
+THRESHOLD, RECALL = 0.95, 0.999
+
+_MOST_EQUAL = 1 << 16
+
+
+def run_vector_job(
+    source: Any,
+    *,
+    vectors: str | None,
+    threshold: SupportsFloat | None,
+    recall: SupportsFloat | None,
+    exact: bool,
+    id: str | None,
+    format: str | None,
+    encoding: str | None,
+    cluster: str,
+    keep: Any,
+    max_cluster: SupportsIndex,
+    threads: SupportsIndex | None,
+    progress: Callable[[str, float], None] | None,
+) -> VectorResult:
+    """Find rows whose vectors have a cosine of `threshold` or more, and choose which are kept.
+
+    Signatures propose pairs, the true cosine decides. Rows without a vector, or with a zero vector,
+    are kept.
+    """
+    least = share("threshold", THRESHOLD if threshold is None else threshold)
+    chance = share("recall", RECALL if recall is None else recall)
+    every, workers = flag("exact", exact), thread_count(threads)
+    most = whole_number("max_cluster", max_cluster, at_least=2)
+    settings = DedupSettings(threshold=least, cluster=cluster, keep=keep, max_cluster=most)
+    _check_keep(settings)
+    steps = JobProgress(callback("progress", progress))
+    corpus = open_corpus(source, format, encoding=encoding)
+    identity = corpus.identity()
+    with steps.timed("read"):
+        given, column = read_embeddings(corpus, vectors, id, settings.keep_column)
+        first = _first_equal(given)
+    with steps.timed("index"):
+        different = np.flatnonzero(first[given.rows] == given.rows)
+        index = VectorIndex(given.vectors[different], given.rows[different], threads=workers)
+    with steps.timed("pairs"):
+        found = index.pairs(least, recall=None if every else chance, threads=workers)
+        none = np.full(len(found), -1, np.int32)
+        pairs = VerifiedPairs(found.left, found.right, found.similarities, none)
+    with steps.timed("cluster"):
+        rank = rule_ranks(settings, given.count, order=given.order)
+        decision = decide(pairs, rank, settings, first=first)
+        duplicate_of = decision.duplicate_of
+        similarity = _cosines(given, duplicate_of, workers)
+    return VectorResult(
+        threshold=least,
+        recall=1.0 if every else chance,
+        column=column,
+        dimensions=given.vectors.shape[1] if len(given.rows) else 0,
+        keep=duplicate_of < 0,
+        clusters=decision.clusters,
+        duplicate_of=duplicate_of,
+        similarity=similarity,
+        pairs=pairs,
+        counts=DedupCounts.of(
+            clusters=decision.clusters,
+            duplicate_of=duplicate_of,
+            first_equal=first,
+            similarity=similarity,
+            threshold=least,
+            keep=settings.keep,
+            without_features=given.count - len(given.rows),
+            verified_pairs=len(pairs),
+        ),
+        seconds=steps.seconds,
+        warnings=list(decision.warnings),
+        names=given.ids,
+        first_equal=first,
+        source=corpus,
+        source_identity=identity,
+    )
+
+
+def _check_keep(settings: DedupSettings) -> None:
+    if callable(settings.keep) or settings.keep in ("longest", "shortest"):
+        raise ArgumentError(
+            Said("keep"),
+            f" is {settings.keep!r}, which needs texts; expected first, last, none, max:COLUMN "
+            "or min:COLUMN for vectors",
+        )
+
+
+def _first_equal(given: Embeddings) -> NDArray[np.int64]:
+    """Return for each row the first with the same vector, number by number; zeros are alone."""
+    first = np.arange(given.count)
+    rows = np.ascontiguousarray(given.vectors + 0)  # so that there is no -0
+    if not len(rows):
+        return first
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+    _, places, which = np.unique(keys, return_index=True, return_inverse=True)
+    there = rows.any(axis=1)
+    first[given.rows[there]] = given.rows[places[which.reshape(-1)]][there]
+    return first
+
+
+def _cosines(
+    given: Embeddings, duplicate_of: NDArray[np.int64], threads: int
+) -> NDArray[np.float64]:
+    """Return the cosine of each row that goes with the one that stands for it."""
+    from lookalike.vectors.store import Store
+
+    similarity = np.full(len(duplicate_of), np.nan)
+    dropped = np.flatnonzero(duplicate_of >= 0)
+    store = Store(given.vectors, given.vectors[:0])
+    for start in range(0, len(dropped), _MOST_EQUAL):
+        own = dropped[start : start + _MOST_EQUAL]
+        here, there = (np.searchsorted(given.rows, one) for one in (own, duplicate_of[own]))
+        measured = np.empty(len(own), np.float64)
+        queries = in_single_precision(given.vectors[here])
+        store.native.cosines(queries, np.arange(len(own)), there, threads, measured)
+        similarity[own] = measured
+    return similarity
+
+
+_GUESSES = ("embedding", "embeddings", "vector", "vectors", "emb")
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Vectors of rows of a corpus."""
+
+    count: int
+    """Rows that there are, with a vector or not."""
+    rows: NDArray[np.int64]
+    """Which of them have one."""
+    vectors: NDArray[Any]
+    ids: Sequence[str] | None
+    """Of all rows; None where numbers of rows are ids."""
+    order: NDArray[np.int64] | None
+    """Of all rows: the rank of the value that decides who stays; -1 where there is none."""
+
+
+def read_embeddings(
+    corpus: Corpus, column: str | None, id: str | None, order: str | None
+) -> tuple[Embeddings, str]:
+    """Return the vectors of a corpus, and the name of their column."""
+    name = corpus.column_for(column, _GUESSES, "vectors")
+    if name is None:
+        raise ArgumentError(
+            f"{corpus.name} has the columns {', '.join(corpus.columns()) or 'none'}; say which one "
+            "has the vectors",
+            Said(" with vectors=", " with --vectors COLUMN"),
+        )
+    id_name = id_column(corpus, id)
+    if order is not None:
+        corpus.column_for(order, (), "choice of survivors")
+    others = [one for one in (id_name, order) if one is not None]
+    count = 0
+    rows: list[NDArray[np.int64]] = []
+    parts: list[NDArray[Any]] = []
+    ids: list[str] = []
+    deciding: list[Any] = []
+    for batch in corpus.read([name, *others], Problems()):
+        vectors = batch.column(0)
+        there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
+        if len(there):
+            rows.append(count + there)
+            parts.append(_of_batch(vectors.drop_null(), rows[-1], corpus, name, parts))
+        if id_name is not None:
+            ids += id_strings(batch.column(1), count).to_pylist()
+        if order is not None:
+            deciding.append(batch.column(len(others)))
+        count += len(batch)
+    found = Embeddings(
+        count,
+        np.concatenate([np.empty(0, np.int64), *rows]),
+        np.concatenate(parts) if parts else np.empty((0, 1), np.float32),
+        ids if id_name is not None else None,
+        _ranked(deciding) if order is not None else None,
+    )
+    return found, name
+
+
+def _of_batch(
+    column: Any, rows: NDArray[np.int64], corpus: Corpus, name: str, before: Sequence[Any]
+) -> NDArray[Any]:
+    kind = column.type
+    width = before[0].shape[1] if before else None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return written_vectors(column.to_pylist(), rows, width, corpus.place_of)
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or _is_fixed(kind)):
+        raise DocumentError(
+            f"{corpus.name}: the column {name!r} is of type {kind}; expected lists of numbers, as "
+            "Parquet and JSON have them"
+        )
+    vectors = as_vectors(column, numbers=rows)
+    if width is not None and vectors.shape[1] != width:
+        raise DocumentError(
+            f"vector {rows[0]} has {vectors.shape[1]} dimensions, and the first has {width}; "
+            "expected the same for all"
+        )
+    return vectors
+
+
+def _is_fixed(kind: Any) -> bool:
+    return bool(pa.types.is_fixed_size_list(kind))
+
+
+def _ranked(parts: Sequence[Any]) -> NDArray[np.int64]:
+    """Return the place of each value among those that differ, from 0; -1 of nulls and NaN."""
+    if not parts:
+        return np.empty(0, np.int64)
+    column = pa.chunked_array(parts).combine_chunks()
+    if pa.types.is_floating(column.type):
+        column = compute.if_else(compute.is_nan(column), pa.scalar(None, column.type), column)
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    places = np.full(len(column), -1, np.int64)
+    ranks = compute.rank(column.drop_null(), "ascending", tiebreaker="dense")
+    places[there] = ranks.to_numpy(zero_copy_only=False).astype(np.int64) - 1
+    return places
+
+
+_AT_A_TIME = 512
+
+"""Lists that are held as objects of Python."""
+
+
+def written_vectors(
+    texts: Sequence[str],
+    rows: NDArray[np.int64],
+    dimensions: int | None,
+    place_of: Callable[[int], str],
+    *,
+    like: str = "the first",
+) -> NDArray[np.float32]:
+    """Return vectors of which each is written as a list of numbers, all of one length: that of
+    `dimensions`, which is that of `like`, or of the first.
+
+    For the first that is none, `DocumentError` says where it is, by `place_of` its row, and what
+    stands there.
+    """
+    parts = []
+    for start in range(0, len(texts), _AT_A_TIME):
+        found: list[list[float]] = []
+        wrong: tuple[int, object] | None = None
+        for text in texts[start : start + _AT_A_TIME]:
+            try:
+                found.append(_numbers(text, dimensions, like))
+            except _NotOneError as error:
+                wrong = len(found), error
+                break
+            dimensions = len(found[-1])
+        held, too_large = _held(found)
+        if wrong := too_large or wrong:
+            place, what = wrong
+            raise DocumentError(f"{place_of(int(rows[start + place]))}: the vector {what}")
+        parts.append(held)
+    return np.concatenate(parts) if parts else np.empty((0, dimensions or 0), np.float32)
+
+
+class _NotOneError(Exception):
+    """What was expected to be a vector is none."""
+
+
+def _numbers(text: str, dimensions: int | None, like: str) -> list[float]:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if not isinstance(value, list):
+        raise _NotOneError(f"is {brief(value)}; expected a list of numbers")
+    if not set(map(type, value)) <= {int, float}:
+        other = next(one for one in value if type(one) not in (int, float))
+        raise _NotOneError(f"has the value {brief(other)}; expected numbers alone")
+    if len(value) != (dimensions or len(value)) or not value:
+        expected = f"{dimensions}, as {like} has" if dimensions else "one at least"
+        raise _NotOneError(f"has {len(value)} dimensions; expected {expected}")
+    return value
+
+
+def _held(vectors: list[list[float]]) -> tuple[NDArray[np.float32], tuple[int, str] | None]:
+    """Return vectors as they are held, or which is the first that cannot be, and why."""
+    try:
+        wide = np.array(vectors, np.float64)
+    except OverflowError:  # a whole number of hundreds of digits
+        wide = np.array([[_as_float(one) for one in vector] for vector in vectors], np.float64)
+    bad = ~(np.abs(wide) <= np.finfo(np.float32).max)  # NaN is neither
+    if bad.any():
+        row, place = (int(one[0]) for one in np.nonzero(bad))
+        what = f"has the value {wide[row, place]:g}; expected numbers that float32 can hold"
+        return np.empty((0, 0), np.float32), (row, what)
+    return wide.astype(np.float32), None
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf

@@ -1,0 +1,166 @@
+"""The medium "images": similar are those whose perceptual hashes are near each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import flag, whole_number
+from lookalike.errors import DocumentError
+from lookalike.images.decode import SUFFIXES, is_image
+from lookalike.images.image_hash import LEAST_QUALITY, HashedImage, ImageHash
+from lookalike.images.thumbnails import shown_image
+from lookalike.images.workers import LEAST_MEMORY
+from lookalike.indexes import SliceIndex
+from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
+from lookalike.signatures import estimated_similarity
+
+__all__ = ["HashedImages", "ImageMedium"]
+
+_THUMBNAIL = 240
+_ORIENTATIONS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class HashedImages:
+    """The hashes of images."""
+
+    signatures: NDArray[np.uint8]
+    """`[images, orientations, bytes]`, upright first."""
+    clear: NDArray[np.bool_]
+    """Whether a hash says anything."""
+
+
+class ImageMedium(Medium[HashedImages]):
+    """Images whose hashes differ in at most `radius` bits; of these the one of most pixels is kept.
+
+    With `rotated`, copies that were turned by quarters or mirrored are found, too. The hash of an
+    image that is (nearly) of one color says nothing: such an image is similar to equal files only.
+    """
+
+    name: ClassVar[str] = "images"
+    noun: ClassVar[str] = "image"
+    no_features: ClassVar[str] = "of one color, or nearly: only equal files are similar"
+    signer: ImageHash
+    signer_class: ClassVar[type[ImageHash]] = ImageHash
+    suffixes: ClassVar[frozenset[str]] = SUFFIXES
+    facts: ClassVar[dict[str, str]] = {
+        "width": "int64",
+        "height": "int64",
+        "format": "string",
+        "quality": "int64",
+    }
+
+    def __init__(
+        self,
+        bits: SupportsIndex | None = None,
+        radius: SupportsIndex | None = None,
+        hash: str = "dct",
+        rotated: bool = False,
+    ) -> None:
+        self.signer = ImageHash(256 if bits is None else bits, hash)
+        self.radius = whole_number(
+            "radius",
+            self.signer.radius if radius is None else radius,
+            at_least=0,
+            at_most=self.signer.bits,
+        )
+        self.rotated = flag("rotated", rotated)
+
+    @classmethod
+    def recognizes(cls, head: bytes) -> bool:
+        """Return whether a file begins like an image."""
+        return is_image(head)
+
+    def settings(self) -> dict[str, Any]:
+        """Return how images are hashed and compared."""
+        return {
+            "bits": self.signer.bits,
+            "hash": self.signer.kind,
+            "radius": self.radius,
+            "rotated": self.rotated,
+        }
+
+    def criterion(self) -> str:
+        """Return when two images are similar."""
+        turned = ", turned or mirrored or not" if self.rotated else ""
+        return f"at most {self.radius} of {self.signer.bits} bits of a hash differ{turned}"
+
+    def read(
+        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+    ) -> Read[HashedImages]:
+        """Decode and hash the images."""
+        good: list[Path] = []
+        hashed: list[HashedImage] = []
+        problems = []
+        orientations = _ORIENTATIONS if self.rotated else 1
+        room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
+        each = self.signer.each(files, orientations=orientations, threads=threads, memory=room)
+        for done, (file, found) in enumerate(zip(files, each, strict=True)):
+            if isinstance(found, DocumentError):
+                problems.append(Problem(file, str(found)))
+            else:
+                good.append(file)
+                hashed.append(found)
+            tell((done + 1) / len(files))
+        rows = np.array([one.signatures for one in hashed], np.uint8)
+        clear = np.array([one.quality >= LEAST_QUALITY for one in hashed], bool)
+        return Read(
+            files=good,
+            merit=np.array([one.width * one.height for one in hashed], np.int64),
+            facts={
+                "width": [one.width for one in hashed],
+                "height": [one.height for one in hashed],
+                "format": [one.format or None for one in hashed],
+                "quality": [one.quality for one in hashed],
+            },
+            described=[f"{one.width} × {one.height}, {one.format}" for one in hashed],
+            content=HashedImages(
+                rows.reshape(len(hashed), orientations, self.signer.bits // 8), clear
+            ),
+            problems=problems,
+            without_features=int((~clear).sum()),
+        )
+
+    def pairs(self, read: Read[HashedImages], *, threads: int, tell: Tell) -> SimilarPairs:
+        """Return the images within the radius of each other, in any orientation if wanted."""
+        rows = np.flatnonzero(read.content.clear)
+        signatures = read.content.signatures[rows]
+        index = SliceIndex(np.ascontiguousarray(signatures[:, 0]), ids=rows, threads=threads)
+        upright = index.pairs(self.radius, threads=threads)
+        left, right, distance = [upright.left], [upright.right], [upright.distances]
+        for turn in range(1, signatures.shape[1]):
+            matches = index.within(
+                np.ascontiguousarray(signatures[:, turn]), self.radius, threads=threads
+            )
+            turned = np.repeat(rows, np.diff(matches.offsets))
+            others = matches.ids != turned
+            left.append(np.minimum(turned, matches.ids)[others])
+            right.append(np.maximum(turned, matches.ids)[others])
+            distance.append(matches.distances[others])
+            tell(turn / (signatures.shape[1] - 1))
+        return self._nearest(np.concatenate(left), np.concatenate(right), np.concatenate(distance))
+
+    def _nearest(
+        self, left: NDArray[np.int64], right: NDArray[np.int64], distance: NDArray[np.int32]
+    ) -> SimilarPairs:
+        """Return each pair once, at its least distance."""
+        order = np.lexsort((distance, right, left))
+        left, right, distance = left[order], right[order], distance[order]
+        first = np.ones(len(left), bool)
+        first[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+        similarity = estimated_similarity(self.signer, distance[first], self.signer.bits)
+        return SimilarPairs(left[first], right[first], similarity, distance[first])
+
+    def likeness(self, similarity: float, distance: int) -> str:
+        """Return how many bits differ."""
+        return f"{distance} of {self.signer.bits} bits {'differs' if distance == 1 else 'differ'}"
+
+    def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
+        """Return a thumbnail."""
+        return shown_image(file, _THUMBNAIL, most, memory=memory_for_decoders(memory, 0, 0))

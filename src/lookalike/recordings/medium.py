@@ -1,0 +1,349 @@
+"""The medium "recordings": similar are those that sound the same over most of their length."""
+
+from __future__ import annotations
+
+import base64
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, SupportsFloat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import instance, share
+from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
+from lookalike.parts import PartIndex
+from lookalike.recordings.audio_hash import AudioHash, Fingerprint
+from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
+from lookalike.recordings.workers import LEAST_MEMORY, Unreadable, excerpt_of, read_recordings
+
+__all__ = ["Alike", "Copy", "RecordingMedium", "alike_pairs", "best_first", "same_share"]
+
+
+_THRESHOLD = 0.8
+
+_SAME_SECONDS = 1.0
+
+_SAME_BANDWIDTH = 1.05
+
+_SAME_BIT_RATE = 1.1
+
+"""Lengths, bandwidths and bit rates that differ by less count as equal: encoders add padding, and
+filters are not steep.
+"""
+
+_LEAST_BANDWIDTH = 0.9
+
+"""A lossless file with a smaller share of the bandwidth of another copy was made from less than a
+lossless one, and counts as lossy.
+"""
+
+_PLAYER = '<audio controls preload="none" src="data:audio/mpeg;base64,{}"></audio>'
+
+
+class RecordingMedium(Medium[list[Fingerprint]]):
+    """Files of sound, of which the best copy of each is kept: `best_first`."""
+
+    name: ClassVar[str] = "recordings"
+    noun: ClassVar[str] = "recording"
+    no_features: ClassVar[str] = "silent, or shorter than 0.8 s: only equal files are similar"
+    signer: AudioHash
+    signer_class: ClassVar[type[AudioHash]] = AudioHash
+    suffixes: ClassVar[frozenset[str]] = SUFFIXES
+    facts: ClassVar[dict[str, str]] = {
+        "seconds": "float64",
+        "rate": "int64",
+        "channels": "int64",
+        "format": "string",
+        "lossless": "bool",
+        "bandwidth": "int64",
+    }
+    policy: ClassVar[str] = "media-src data:"
+
+    def __init__(
+        self,
+        signer: AudioHash | None = None,
+        threshold: SupportsFloat | None = None,
+    ) -> None:
+        self.signer = instance("signer", signer or AudioHash(), AudioHash, "la.AudioHash()")
+        self.threshold = share("threshold", _THRESHOLD if threshold is None else threshold)
+
+    @classmethod
+    def recognizes(cls, head: bytes) -> bool:
+        """Return whether a file that begins so is one of sound."""
+        return is_sound(head)
+
+    def settings(self) -> dict[str, Any]:
+        """Return how words are made, and how much two recordings have to share."""
+        return {"signer": self.signer.to_dict(), "threshold": self.threshold}
+
+    def criterion(self) -> str:
+        """Return in words when two are alike."""
+        return f"the same over {self.threshold:.0%} of the longer one"
+
+    def read(
+        self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
+    ) -> Read[list[Fingerprint]]:
+        """Decode files, by so many processes."""
+        good: list[tuple[Path, Fingerprint]] = []
+        problems = []
+        room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
+        if room is not None:
+            threads = min(threads, room // LEAST_MEMORY)
+        found = read_recordings(files, self.signer, threads=threads)
+        for done, (file, one) in enumerate(zip(files, found, strict=True), 1):
+            if isinstance(one, Unreadable):
+                problems.append(Problem(file, one.reason))
+            else:
+                good.append((file, one))
+            tell(done / len(files))
+        sounds = [one.sound for _, one in good]
+        return Read(
+            files=[file for file, _ in good],
+            merit=np.zeros(len(good), np.int64),
+            facts={name: [getattr(sound, name) for sound in sounds] for name in self.facts},
+            described=[_described(sound) for sound in sounds],
+            content=[one for _, one in good],
+            problems=problems,
+            without_features=sum(len(one.words) == 0 for _, one in good),
+        )
+
+    def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
+        """Return which recordings are the same over enough of the longer one."""
+        found = list(
+            alike_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
+        )
+        return SimilarPairs(
+            np.array([one.left for one in found], np.int64),
+            np.array([one.right for one in found], np.int64),
+            np.array([one.share for one in found], np.float64),
+            np.full(len(found), -1, np.int32),
+        )
+
+    def merits(self, read: Read[list[Fingerprint]], pairs: SimilarPairs) -> NDArray[np.int64]:
+        """Return how good each file is among those that pairs connect it with."""
+        merits = np.zeros(len(read.files), np.int64)
+        labels = np.empty(len(read.files), np.int64)
+        _native.components(pairs.left, pairs.right, labels)
+        order = np.argsort(labels, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+            if len(group) > 1:
+                copies = [_copy(read.files[row], read.content[row].sound) for row in group.tolist()]
+                merits[group[best_first(copies)]] = -np.arange(len(group))
+        return merits
+
+    def likeness(self, similarity: float, distance: int) -> str:
+        """Return over how much of its length a pair is the same."""
+        return f"the same over {int(100 * similarity)}% of the longer one"
+
+    def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
+        """Return a player of some seconds of the file, as MP3."""
+        room = (most - len(_PLAYER)) * 3 // 4 - 3
+        sound = excerpt_of(file, room) if room > 0 else None
+        return None if sound is None else _PLAYER.format(base64.b64encode(sound).decode("ascii"))
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What decides which of several copies of a recording is kept."""
+
+    sound: Sound
+    size: int
+    """Bytes of the file."""
+    modified: int
+    """When the file was last changed."""
+
+
+def best_first(copies: Sequence[Copy]) -> list[int]:
+    """Return positions of copies of one recording, the best first.
+
+    A lossless copy is better than a lossy one, then the longer one, then the one with the wider
+    bandwidth. Where these are equal, the codec of the oldest copy is taken for that of the
+    original, and its copy with the highest bit rate is better; then the oldest. Bytes, bit rates of
+    different codecs and sampling rates are not compared: all of them grow when a copy is converted.
+    """
+    widest = max(copy.sound.bandwidth for copy in copies)
+    lossless = [
+        copy.sound.lossless and copy.sound.bandwidth >= _LEAST_BANDWIDTH * widest for copy in copies
+    ]
+    rates = [0.0 if copy.sound.lossless else copy.size / copy.sound.seconds for copy in copies]
+    oldest: dict[str, int] = {}
+    for copy in copies:
+        codec = _codec(copy.sound)
+        oldest[codec] = min(copy.modified, oldest.get(codec, copy.modified))
+    keys = zip(
+        (not one for one in lossless),
+        _levels([copy.sound.seconds for copy in copies], lambda one: one - _SAME_SECONDS),
+        _levels([copy.sound.bandwidth for copy in copies], lambda one: one / _SAME_BANDWIDTH),
+        (oldest[_codec(copy.sound)] for copy in copies),
+        (_codec(copy.sound) for copy in copies),
+        _levels(rates, lambda one: one / _SAME_BIT_RATE),
+        (copy.modified for copy in copies),
+        (-copy.sound.rate for copy in copies),
+        range(len(copies)),
+        strict=True,
+    )
+    return [key[-1] for key in sorted(keys)]
+
+
+def _levels(values: Sequence[float], least: Callable[[float], float]) -> list[int]:
+    """Return the level of each value, 0 for the largest: values are on one level with the next
+    larger one if they are at least what `least` makes of it.
+    """
+    order = sorted(range(len(values)), key=lambda place: -values[place])
+    levels = [0] * len(values)
+    for larger, place in pairwise(order):
+        levels[place] = levels[larger] + (values[place] < least(values[larger]))
+    return levels
+
+
+def _codec(sound: Sound) -> str:
+    return "lossless" if sound.lossless else sound.codec
+
+
+def _copy(file: Path, sound: Sound) -> Copy:
+    try:
+        status = file.stat()
+    except OSError:  # it was removed after it was read
+        return Copy(sound, 0, sys.maxsize)
+    return Copy(sound, status.st_size, status.st_mtime_ns)
+
+
+def _described(sound: Sound) -> str:
+    minutes, seconds = divmod(round(sound.seconds), 60)
+    channels = {1: "mono", 2: "stereo"}.get(sound.channels, f"{sound.channels} channels")
+    rate, end = sound.rate / 1000, sound.bandwidth / 1000
+    return f"{minutes}:{seconds:02}, {sound.format}, {rate:g} kHz ({end:.1f} used), {channels}"
+
+
+_ASKED = 1024
+
+"""Words of a recording that look for others, from all over it."""
+
+_RADIUS = 1
+
+"""Of a whole recording, enough words survive within one bit; more would take longer to find."""
+
+_LEAST_VOTES = 0.02
+
+_TOGETHER = 64
+
+"""Recordings that are looked for at a time."""
+
+_STRETCH = 1000
+
+"""Milliseconds that are the same or not."""
+
+_SAME_BITS = 0.3
+
+"""Of the bits of a stretch, may differ; of different recordings, half do."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Two recordings by their positions, left before right."""
+
+    left: int
+    right: int
+    share: float
+    """Of the longer one's words: what the other has at the same places."""
+
+
+def alike_pairs(
+    recordings: Sequence[Fingerprint],
+    hash: AudioHash,
+    least: float,
+    *,
+    threads: int = 1,
+    tell: Callable[[float], None] | None = None,
+) -> Iterator[Alike]:
+    """Yield the pairs that are the same over at least this share of the longer one, by position.
+
+    Words propose: those that some recording shares, at one distance, with another. All words of
+    both, laid beside each other at that distance, decide.
+    """
+    proposed = _proposed(recordings, hash, threads, tell)
+    for left, right in sorted(proposed):
+        offset = proposed[left, right]
+        share = same_share(recordings[left], recordings[right], offset, hash.hop)
+        if share >= least:
+            yield Alike(left, right, share)
+
+
+def _proposed(
+    recordings: Sequence[Fingerprint],
+    hash: AudioHash,
+    threads: int,
+    tell: Callable[[float], None] | None,
+) -> dict[tuple[int, int], int]:
+    """Return pairs that either of the two has proposed, and how much later the left one's words
+    are in the right one.
+    """
+    index = PartIndex(AudioHash.bits)
+    told = [place for place, one in enumerate(recordings) if len(one.words)]
+    index.add_many(
+        told,
+        [recordings[place].signatures for place in told],
+        [recordings[place].offsets for place in told],
+    )
+    proposed: dict[tuple[int, int], int] = {}
+    for start in range(0, len(told), _TOGETHER):
+        some = told[start : start + _TOGETHER]
+        asked = [slice(None, None, -(-len(recordings[one].words) // _ASKED)) for one in some]
+        answers = index.search_many(
+            [recordings[one].signatures[own] for one, own in zip(some, asked, strict=True)],
+            [recordings[one].offsets[own] for one, own in zip(some, asked, strict=True)],
+            radius=_RADIUS,
+            tolerance=math.ceil(hash.hop),
+            k=len(told),
+            threads=threads,
+        )
+        for one, answer in zip(some, answers, strict=True):
+            for match in answer:
+                other = int(match.item)
+                if other != one and match.score >= _LEAST_VOTES:
+                    later = match.offset if one < other else -match.offset
+                    proposed.setdefault((min(one, other), max(one, other)), later)
+        if tell is not None:
+            tell(min(1.0, (start + _TOGETHER) / len(told)))
+    return proposed
+
+
+def same_share(one: Fingerprint, other: Fingerprint, offset: int, hop: float) -> float:
+    """Return what share of the words of the longer recording the other has, where its words are
+    laid so many milliseconds later, or one hop earlier or later than that.
+    """
+    places = np.rint(one.offsets / hop).astype(np.int64)
+    others = np.rint(other.offsets / hop).astype(np.int64)
+    shift = round(offset / hop)
+    best = max(
+        _same_words(one.words, places + moved, other.words, others, hop)
+        for moved in (shift - 1, shift, shift + 1)
+    )
+    return best / max(len(one.words), len(other.words))
+
+
+def _same_words(
+    words: NDArray[np.uint32],
+    places: NDArray[np.int64],
+    other_words: NDArray[np.uint32],
+    other_places: NDArray[np.int64],
+    hop: float,
+) -> int:
+    """Return how many words lie in stretches that are the same."""
+    shared, left, right = np.intersect1d(
+        places, other_places, assume_unique=True, return_indices=True
+    )
+    if len(shared) == 0:
+        return 0
+    differ = np.bitwise_count(words[left] ^ other_words[right]).astype(np.float64)
+    stretch = (shared - shared[0]) * hop // _STRETCH
+    stretch = stretch.astype(np.int64)
+    counts = np.bincount(stretch)
+    bits = np.bincount(stretch, differ)
+    return int(counts[bits <= _SAME_BITS * AudioHash.bits * counts].sum())
