@@ -26,7 +26,14 @@ from lookalike.cli.options import (
     settings_of,
     warn_read,
 )
-from lookalike.cli.options.kinds import add_hash, add_kind, input_kind, typed_options, warn_problems
+from lookalike.cli.options.kinds import (
+    add_hash,
+    add_kind,
+    input_kind,
+    tell_medium,
+    typed_options,
+    warn_problems,
+)
 from lookalike.cli.parser import add_switch
 from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.corpora.columns import columns_for, filtered, find_columns
@@ -268,6 +275,7 @@ def sign_images(options: argparse.Namespace) -> None:
     check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
     medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
+    tell_medium(options, medium)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None

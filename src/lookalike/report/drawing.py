@@ -103,5 +103,5 @@ def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img"
     """
     return element(
         '<svg viewBox="0 0 {} {}" role="{}" aria-label="{}">\n{}\n</svg>',
-        *(WIDTH, height, role, name, Markup("\n".join(lines))),
+        *(WIDTH, height, role, name, Markup("\n").join(lines)),
     )

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from lookalike.shown import counted
 
-__all__ = ["Markup", "clipped", "compact", "one_line", "pieces", "rendered", "shown", "table"]
+__all__ = ["Markup", "clipped", "compact", "one_line", "pieces", "rendered", "shown"]
 
 
 def _stand_ins() -> dict[int, str | None]:
@@ -81,6 +81,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,
     )
     environment.globals["counted"] = counted
     return environment
@@ -94,12 +95,3 @@ def rendered(template: str, **values: object) -> Markup:
 def pieces(template: str) -> Any:
     """Return the macros of a template; each returns `Markup`."""
     return _environment().get_template(template).module
-
-
-def table(
-    heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "", *, id: str = ""
-) -> str:
-    """Return a table of ready HTML; `numbers` are the columns to be set to the right."""
-    cells = [[Markup(cell) for cell in row] for row in rows]
-    made: str = pieces("report/pieces.html").table(map(Markup, heads), cells, numbers, name, id)
-    return made

@@ -25,8 +25,7 @@ from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.base import reads_links
 from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
-from lookalike.media import medium_of_signer
-from lookalike.recordings import AudioHash
+from lookalike.media import MEDIA, medium_of_signer
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import Signer, SimHash, load_signer
 from lookalike.signatures.methods import TEXT_SIGNERS, text_signer
@@ -42,9 +41,9 @@ which one is meant (default: documents).
 examples:
 """
 _BITS = {**{name: SIGNERS[name].usual_bits for name in TEXT_SIGNERS}, "none": 128}
-_PASSAGES, _RECORDINGS = "passages", "recordings"
+_PASSAGES = "passages"
 _PASSAGE_BITS = 64
-_METHODS = (*_BITS, _PASSAGES, _RECORDINGS)
+_METHODS = (*_BITS, _PASSAGES, *MEDIA.names())
 
 
 def declare(actions: Subparsers) -> None:
@@ -61,7 +60,8 @@ def declare(actions: Subparsers) -> None:
         default="simhash",
         help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; "
         "passages: texts that are found by a passage; recordings: files that are found by a "
-        "snippet; or a file that Signer.save wrote (default simhash)",
+        "snippet; images, or another medium: similar files; or a file that Signer.save wrote "
+        "(default simhash)",
     )
     bits = ", ".join(
         f"{method} {number}" for method, number in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items()
@@ -159,8 +159,8 @@ def _signer(options: argparse.Namespace) -> Signer | None:
         chosen = {name: getattr(options, name) for name in ("words", "step")}
         given = {name: value for name, value in chosen.items() if value is not None}
         return PassageHash(by, **given)
-    if options.method == _RECORDINGS:
-        return AudioHash()
+    if options.method in MEDIA:
+        return MEDIA[options.method]().signer
     if options.method == "none":
         return None
     if not os.path.exists(options.method):  # noqa: PTH110  # takes every name
