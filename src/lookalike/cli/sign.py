@@ -51,7 +51,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.media import find_files
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures import load_signer, save_signatures
 from lookalike.signatures.methods import METHODS, Method
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
@@ -244,7 +244,7 @@ def _summary(
 
 def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
     rate = f"{signed.documents / seconds:,.0f} documents/s" if seconds > 0 else ""
-    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {shown(path)}")
+    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {escape_terminal(path)}")
     say(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
     left_out = "left out" if path.suffix == ".lookalike" else "their signatures mean nothing"
     for count, what in (
@@ -309,7 +309,10 @@ def sign_images(options: argparse.Namespace) -> None:
         )
     elif not options.quiet:
         left = "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
-        say(f"{len(rows):,} signatures of {medium.signer.bits} bits: {shown(options.output)}")
+        say(
+            f"{len(rows):,} signatures of {medium.signer.bits} bits: "
+            f"{escape_terminal(options.output)}"
+        )
         say(f"  {len(read.files):,} images in {seconds:.2f} s")
         for count, what in (
             (int((~clear).sum()), f"of one colour, or nearly: {left}"),
