@@ -11,7 +11,7 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.cli.options import check_not_read
-from lookalike.cli.options.kinds import typed_options, warn_problems
+from lookalike.cli.options.kinds import tell_medium, typed_options, warn_problems
 from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.writing import check_outside_folder
@@ -19,7 +19,7 @@ from lookalike.dedup.kinds import refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.images.medium import ImageMedium
 from lookalike.media import find_files
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures import save_signatures
 from lookalike.storage import check_replaceable, whole_file
 
@@ -39,6 +39,7 @@ def sign_images(options: argparse.Namespace) -> None:
     check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
     medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
+    tell_medium(options, medium)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None
@@ -72,7 +73,10 @@ def sign_images(options: argparse.Namespace) -> None:
         )
     elif not options.quiet:
         left = "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
-        say(f"{len(rows):,} signatures of {medium.signer.bits} bits: {shown(options.output)}")
+        say(
+            f"{len(rows):,} signatures of {medium.signer.bits} bits: "
+            f"{escape_terminal(options.output)}"
+        )
         say(f"  {len(read.files):,} images in {seconds:.2f} s")
         for count, what in (
             (int((~clear).sum()), f"of one colour, or nearly: {left}"),

@@ -26,9 +26,8 @@ from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.base import reads_links
 from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
-from lookalike.media import medium_of_signer
-from lookalike.recordings import AudioHash
-from lookalike.shown import shown, shown_json, shown_lines
+from lookalike.media import MEDIA, medium_of_signer
+from lookalike.shown import escape_terminal, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
 from lookalike.signatures.simhash import signature_bits
 from lookalike.suggestions import did_you_mean
@@ -46,9 +45,9 @@ _SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
     "bbitminhash": BBitMinHash,
 }
 _BITS = {"simhash": BITS["simhash"], "topsig": BITS["topsig"], "bbitminhash": 512, "none": 128}
-_PASSAGES, _RECORDINGS = "passages", "recordings"
+_PASSAGES = "passages"
 _PASSAGE_BITS = 64
-_METHODS = (*_BITS, _PASSAGES, _RECORDINGS)
+_METHODS = (*_BITS, _PASSAGES, *MEDIA.names())
 
 
 def declare(actions: Subparsers) -> None:
@@ -65,7 +64,8 @@ def declare(actions: Subparsers) -> None:
         default="simhash",
         help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; "
         "passages: texts that are found by a passage; recordings: files that are found by a "
-        "snippet; or a file that Signer.save wrote (default simhash)",
+        "snippet; images, or another medium: similar files; or a file that Signer.save wrote "
+        "(default simhash)",
     )
     bits = ", ".join(
         f"{method} {number}" for method, number in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items()
@@ -161,8 +161,8 @@ def _signer(options: argparse.Namespace) -> Signer | None:
         chosen = {name: getattr(options, name) for name in ("words", "step")}
         given = {name: value for name, value in chosen.items() if value is not None}
         return PassageHash(by, **given)
-    if options.method == _RECORDINGS:
-        return AudioHash()
+    if options.method in MEDIA:
+        return MEDIA[options.method]().signer
     if options.method == "none":
         return None
     if not os.path.exists(options.method):  # noqa: PTH110  # takes every name
@@ -222,7 +222,7 @@ def _as_json(document: Document) -> str:
 
 def _asgiven_text(document: Document) -> str:
     lines = [
-        f"id         {shown(document.id)}",
+        f"id         {escape_terminal(document.id)}",
         f"added      {document.added:%Y-%m-%d %H:%M:%S} UTC",
         f"updated    {document.updated:%Y-%m-%d %H:%M:%S} UTC",
         f"signature  {document.signature.tobytes().hex()}",
