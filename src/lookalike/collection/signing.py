@@ -128,8 +128,9 @@ class Signing:
 
     @cached_property
     def files(self) -> type[Medium[Any]] | None:
-        """The medium of the files that are signed; None for texts, and for parts, whose signer reads
-        files itself.
+        """The medium of the files that are signed; None for texts.
+
+        Also None for parts: their signer reads the files itself.
         """
         return None if self._opened.parts else medium_of_signer(self.signer)
 
