@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.checks import optional_module
+from lookalike.cli import leave_to_thread
 from lookalike.cli.parser import add_switch
-from lookalike.cli.signals import leave_to_thread
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.guard.keys import make_key

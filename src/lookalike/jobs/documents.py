@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora import Corpus, Problems
-from lookalike.corpora.base import compute, pa
+from lookalike.corpora.base import StringWriter, compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
 from lookalike.errors import ArgumentError, CorruptIndexError, DocumentError
 from lookalike.jobs.context import JobContext
 from lookalike.jobs.work_folder import WorkFolder, digest, naming, release
 from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
-from lookalike.storage.strings import StringWriter
 
 _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
 """Maximum ratio of a corpus to its compressed files, and the size that is always accepted."""
