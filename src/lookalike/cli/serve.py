@@ -115,7 +115,7 @@ def _without_password(place: str) -> str:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Leave signals to the server, which ends in good order; see `terminal.signals`.
+    """Leave signals to the server, which ends in good order; see `orderly_end`.
 
     It knows SIGTERM and SIGINT. A terminal that is closed (SIGHUP) is to it as SIGTERM, except
     under `nohup`, where SIGHUP has no handler of ours.
