@@ -22,6 +22,7 @@ from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
+from lookalike.dedup.vectors import RECALL
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
@@ -36,6 +37,7 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 
 IN_WORDS = {
     "a guess", "a guess, or rows", "detected", "all cores", "by T", "by the size", "all of them",
+    "derived from the threshold",
     "as in the snapshot", "what SliceIndex chooses", "the same as expand",
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",
@@ -105,6 +107,11 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("audio search", "--min-score"): lambda: ", ".join(
         f"{kind} {score}" for kind, score in LEAST_SCORE.items()
     ),
+    ("dedup", "--recall"): lambda: str(RECALL),
+    **{
+        (command, "--hash"): lambda: default_of(la.ImageHash, "kind")
+        for command in ("dedup", "sign")
+    },
     ("match", "--recall"): lambda: default_of(la.match_batch, "recall"),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from tools.postgres_server import PostgresServer
 
-from lookalike.collection.search import probing
+from lookalike.collection.search import sql
 
 KINDS = ("sqlite", "postgresql")
 _numbers = itertools.count()
@@ -72,7 +72,7 @@ def url(new_url: Callable[[], str]) -> str:
 @pytest.fixture
 def probes_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make reading everything look so dear that slices are looked up wherever that can be done."""
-    monkeypatch.setattr(probing, "SCAN_COST", 1e6)
-    probing._plan.cache_clear()
+    monkeypatch.setattr(sql, "SCAN_COST", 1e6)
+    sql._plan.cache_clear()
     yield
-    probing._plan.cache_clear()
+    sql._plan.cache_clear()

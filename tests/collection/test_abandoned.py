@@ -19,9 +19,8 @@ import pytest
 
 import lookalike as la
 from lookalike.collection.care import snapshots
-from lookalike.collection.care.abandoned import exclusive_file, shared_file
-from lookalike.collection.stores.base import Store
-from lookalike.collection.stores.view import HIDDEN, View
+from lookalike.collection.stores.base import HIDDEN, Store, View
+from lookalike.collection.stores.sqlite import exclusive_file, shared_file
 from lookalike.storage import whole_file
 from support.forked import in_a_fork
 

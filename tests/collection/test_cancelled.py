@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.cancellation import Cancellation, Cancelled
 from lookalike.collection.search import answer as answering
-from lookalike.collection.search import fetch
-from lookalike.collection.search.bounds import answer_limit
+from lookalike.collection.search.answer import Budget
 from lookalike.collection.search.native import NativeSearch
-from lookalike.collection.stores.postgresql_transaction import PostgresTransaction
-from lookalike.collection.stores.sqlite_transaction import SqliteTransaction
+from lookalike.collection.stores.postgresql import PostgresTransaction
+from lookalike.collection.stores.sqlite import SqliteTransaction
 
 ENDLESS = (
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000000000000) "
@@ -49,7 +48,7 @@ def test_a_statement_without_end_is_interrupted(url: str) -> None:
 
         threading.Thread(target=cancel).start()
         with pytest.raises(Cancelled):
-            cancellation.run(docs._versions.read, work)
+            cancellation.run(docs._read, work)
         assert docs.search(_ROWS[5], 1).ids == ["d005"]
         assert docs.search(_ROWS[5], 1, way="sql").ids == ["d005"]
 
@@ -170,11 +169,13 @@ def test_memory_does_not_show_in_answers(
     asked, options = _ROWS[queries], {"where": where, "exclude": exclude, "way": way}
     explained = explain and (radius is None or found > 300)  # which way it went shows in `work`
 
-    def ask() -> list[Any]:
+    def ask(budget: Budget | None = None) -> list[Any]:
+        how: Any = {"k": k, "radius": radius}
         if limit is not None and radius is not None:
-            answers = known.within_many(asked, radius, limit=limit, explain=explained, **options)
-        else:
-            answers = known.search_many(asked, k, radius=radius, explain=explained, **options)
+            how = {"radius": radius, "limit": limit}
+        answers = known.answers_each(
+            asked, lambda _, answer: answer, explain=explained, budget=budget, **how, **options
+        )
         return [(list(answer), answer.exact, answer.version) for answer in answers]
 
     expected = ask()
@@ -182,10 +183,10 @@ def test_memory_does_not_show_in_answers(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(answering, "_FOUND_AT_ONCE", found)
         patched.setattr(answering, "_TOGETHER", together)
-        patched.setattr(fetch, "_PIECE", piece)
-        patched.setattr(fetch, "_KEPT", kept)
-        with answer_limit(1 << 30, taken.append):
-            assert ask() == expected
+        patched.setattr(answering, "_PIECE", piece)
+        patched.setattr(answering, "_KEPT", kept)
+        with Budget(1 << 30, change=taken.append) as budget:
+            assert ask(budget) == expected
     assert sum(taken) == 0, "all memory is given back"
 
 
@@ -199,11 +200,16 @@ def test_memory_that_is_not_there_is_refused(known: la.Collection) -> None:
             left += size
             raise MemoryError
 
-    with pytest.raises(MemoryError), answer_limit(1 << 30, change):
-        known.search_many(np.repeat(_ROWS, 30, axis=0), 300, explain=True)
+    def ask(rows: Any, k: int, explain: bool, budget: Budget) -> list[Any]:
+        return known.answers_each(
+            rows, lambda _, answer: answer, k=k, explain=explain, budget=budget
+        )
+
+    with pytest.raises(MemoryError), Budget(1 << 30, change=change) as budget:
+        ask(np.repeat(_ROWS, 30, axis=0), 300, True, budget)
     assert left == 3 << 20
-    with answer_limit(1 << 30, change):
-        assert len(known.search_many(_ROWS, 10)) == 300
+    with Budget(1 << 30, change=change) as budget:
+        assert len(ask(_ROWS, 10, False, budget)) == 300
     assert left == 3 << 20
 
 
@@ -215,11 +221,16 @@ def test_matches_are_counted_while_they_are_found(
     known: la.Collection, monkeypatch: pytest.MonkeyPatch, way: Any, how: Any, most: int
 ) -> None:
     monkeypatch.setattr(answering, "_FOUND_AT_ONCE", 700)
-    search: Any = known.search_many if "k" in how else known.within_many
-    with answer_limit(1 << 30, matches=most):
-        assert sum(map(len, search(_ROWS[:10], **how, way=way))) == most
+
+    def search(budget: Budget) -> list[int]:
+        return known.answers_each(
+            _ROWS[:10], lambda _, answer: len(answer), **how, way=way, budget=budget
+        )
+
+    with Budget(1 << 30, matches=most) as budget:
+        assert sum(search(budget)) == most
     with (
-        answer_limit(1 << 30, matches=most - 1),
+        Budget(1 << 30, matches=most - 1) as budget,
         pytest.raises(la.ResultTooLargeError, match=f"more than {most - 1} matches"),
     ):
-        search(_ROWS[:10], **how, way=way)
+        search(budget)

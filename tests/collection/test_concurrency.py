@@ -181,12 +181,12 @@ def test_an_older_view_does_not_get_a_newer_index(postgres: PostgresServer) -> N
     with la.open_collection(new_database(postgres), bits=BITS, cache=False) as docs:
         docs.add(["a"], signatures=np.zeros((1, 4), np.uint8))
         with docs._store.reading() as old:
-            state = docs._versions.state(old)
+            state = docs._state(old)
             docs.add(["b"], signatures=np.ones((1, 4), np.uint8))
             docs.refresh()
             with pytest.raises(StaleView):
                 docs._native.at(old, state)
-            assert docs._versions.state(old).version == 1, "a view stays what it is"
+            assert docs._state(old).version == 1, "a view stays what it is"
         assert docs.search(np.ones(4, np.uint8), 1).ids == ["b"]
 
 

@@ -14,7 +14,7 @@ import pytest
 import lookalike as la
 from lookalike.collection.care import verify as maintenance
 from lookalike.collection.care.transfer import export_documents
-from lookalike.collection.stores.rows import numbered
+from lookalike.collection.stores.schema import numbered
 
 PAGE = 4096
 ROWS = np.random.default_rng(0).integers(0, 256, (40, 8), dtype=np.uint8)

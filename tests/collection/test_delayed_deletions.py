@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.collection.bounded import delete_meeting
 from lookalike.collection.care.duplicates import delete_unchanged
 from lookalike.collection.documents import Seen
+from lookalike.collection.reading import delete_meeting
 from lookalike.collection.stores.sqlite import SqliteStore
 from lookalike.service.work import job_process
 from support import oracle
@@ -270,7 +270,7 @@ def test_writers_in_other_threads_lose_nothing(
 
 def _seen(docs: la.Collection) -> dict[str, Seen]:
     with docs._store.reading() as view:
-        return view.seen(docs._versions.state(view), list(IDS))
+        return view.seen(docs._state(view), list(IDS))
 
 
 def test_what_counts_as_a_change(url: str) -> None:
@@ -304,7 +304,7 @@ def test_deleting_by_a_condition_decides_when_it_deletes(
     rows = np.random.default_rng(0).integers(0, 256, (6, 8), dtype=np.uint8)
     docs = la.open_collection(url, bits=64)
     docs.add(list(IDS[:6]), signatures=rows, metadata=[{"old": place < 4} for place in range(6)])
-    writing = docs._versions.writing
+    writing = docs._writing
     other = la.open_collection(url)
 
     @contextmanager
@@ -316,7 +316,7 @@ def test_deleting_by_a_condition_decides_when_it_deletes(
         with writing() as both:
             yield both
 
-    monkeypatch.setattr(docs._versions, "writing", later)
+    monkeypatch.setattr(docs, "_writing", later)
     assert delete_meeting(docs, {"old": True}).deleted == 2  # c and d
     monkeypatch.undo()
     assert sorted(one.id for one in docs) == ["a", "e", "f"]
@@ -327,11 +327,11 @@ def test_deleting_by_a_condition_decides_when_it_deletes(
 
 
 def test_conditions_that_many_meet(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lookalike.collection import bounded
+    from lookalike.collection import reading
 
-    monkeypatch.setattr(bounded, "_COUNTED", 7)
-    monkeypatch.setattr(bounded, "_DELETED", 20)
-    monkeypatch.setattr(bounded, "_FILTERED", 3)
+    monkeypatch.setattr(reading, "_COUNTED", 7)
+    monkeypatch.setattr(reading, "_DELETED", 20)
+    monkeypatch.setattr(reading, "_FILTERED", 3)
     rows = np.random.default_rng(0).integers(0, 256, (100, 8), dtype=np.uint8)
     with la.open_collection(url, bits=64) as docs:
         ids = [f"{place:03}" for place in range(100)]

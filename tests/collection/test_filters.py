@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import lookalike as la
-from lookalike.collection.search.filters import compile_where
+from lookalike.collection.query import compile_where
 
 METADATA: dict[str, Any] = {
     "lang": "en", "year": 2021, "score": 0.5, "draft": False, "none": None,

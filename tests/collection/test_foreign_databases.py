@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 import lookalike as la
-from lookalike.collection.search.kept import cache_file
-from lookalike.collection.stores.state import signer_hash
+from lookalike.collection.search.native import cache_file
+from lookalike.collection.stores.schema import signer_hash
 
 BITS = 64
 ROWS = np.random.default_rng(0).integers(0, 256, (2000, BITS // 8), dtype=np.uint8)
@@ -127,7 +127,7 @@ def test_a_link_in_the_cache_is_not_followed(tmp_path: Path) -> None:
     with la.open_collection(path, bits=BITS) as docs:
         docs.add(IDS, signatures=ROWS)
         with docs._store.reading() as view:
-            state = docs._versions.state(view)
+            state = docs._state(view)
     cache = cache_file(tmp_path / "docs.db.cache", state.uid)
     cache.parent.mkdir(exist_ok=True)
     cache.unlink(missing_ok=True)

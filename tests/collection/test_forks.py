@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.collection.stores import forking
+from lookalike.collection.stores import pool
 from support.forked import in_a_fork
 
 BITS = 64
@@ -132,7 +132,7 @@ def test_a_child_that_returns_from_its_parents_transaction_leaves_it_alone(url: 
 
 
 def test_a_fork_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forking, "_PATIENCE", 0.2)
+    monkeypatch.setattr(pool, "_PATIENCE", 0.2)
     inside, leave = threading.Event(), threading.Event()
 
     def linger(metadata: dict[str, Any]) -> bool:

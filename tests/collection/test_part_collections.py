@@ -19,7 +19,7 @@ from benchmarks.recordings.sounds import music
 from numpy.typing import NDArray
 
 import lookalike as la
-from lookalike.collection import part_signing
+from lookalike.collection import signing
 from lookalike.collection.care.transfer import export_documents, import_documents
 from lookalike.collection.search import votes as vote_search
 from support.part_collection_model import Entry, expected, told
@@ -222,7 +222,7 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
 
 
 def test_too_many_parts_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_signing, "MOST_PARTS_BYTES", 100)
+    monkeypatch.setattr(signing, "MOST_PARTS_BYTES", 100)
     with la.open_collection(url, signer=la.PassageHash(la.SimHash(64), words=3, step=1)) as docs:
         texts = ["one two three four", some_text(1)]
         with pytest.raises(la.BatchError, match=r"item 1 \('b'\): the text has 198 parts, which"):

@@ -24,7 +24,7 @@ from tools.postgres_server import PostgresServer
 
 import lookalike as la
 from collection.conftest import new_database
-from lookalike.collection.search import fetch as gathering
+from lookalike.collection.search import answer as gathering
 from lookalike.collection.search import votes as vote_search
 from support.exploring import examples
 from support.part_collection_model import Entry, expected, told

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.collection.search.probing import HotValues, plan_probes
-from lookalike.collection.slicing import Slicing, default_slice_bits, flips
-from lookalike.collection.stores.base import State, View
+from lookalike.collection.search.sql import HotValues, plan_probes
+from lookalike.collection.stores.base import View
+from lookalike.collection.stores.schema import Slicing, State, default_slice_bits, flips
 from support import collection_model as model
 from support import oracle
 from support.strategies import collections
@@ -178,7 +178,7 @@ def test_searches_use_indexes_and_never_read_a_whole_table(kind: str, url: str) 
             rows = rng.integers(0, 256, (count, 8), dtype=np.uint8)
             docs.add([f"{count}-{i}" for i in range(count)], signatures=rows)
             with docs._store.reading() as view:
-                plans = plans_of_reads(view, docs._versions.state(view), kind)
+                plans = plans_of_reads(view, docs._state(view), kind)
             for name, plan in plans.items():
                 if kind == "sqlite":
                     lines = [

@@ -23,9 +23,8 @@ from tools.postgres_server import PostgresServer
 
 import lookalike as la
 from collection.conftest import new_database
-from lookalike.collection.search import fetch as gathering
+from lookalike.collection.search import answer as gathering
 from lookalike.collection.search import native as native_search
-from lookalike.collection.search import probing
 from lookalike.collection.search import sql as sql_search
 from support import collection_model as model
 from support import oracle
@@ -49,7 +48,7 @@ asked = st.fixed_dictionaries(
 Settings = dict[tuple[Any, str], float]
 FINE: Settings = {(gathering, "_FILTERED_CHUNK"): 1, (sql_search, "_MORE"): 1}
 """Searches go on in the smallest steps."""
-PROBES: Settings = {(probing, "SCAN_COST"): 1e6}
+PROBES: Settings = {(sql_search, "SCAN_COST"): 1e6}
 """Slices are looked up wherever that can be done."""
 TEMPERS: dict[str, list[Settings]] = {
     "native": [{}, {(gathering, "_FILTERED_CHUNK"): 1, (native_search, "_SPARE"): 2}],
@@ -59,7 +58,7 @@ TEMPERS: dict[str, list[Settings]] = {
         PROBES,
         {**FINE, **PROBES},
         {**PROBES, (sql_search, "_SPARE_CANDIDATES"): 1, (sql_search, "_HOT"): 1},
-        {**FINE, (probing, "SCAN_COST"): 0.0, (probing, "_LEAST_SCAN"): 0.0},
+        {**FINE, (sql_search, "SCAN_COST"): 0.0, (sql_search, "_LEAST_SCAN"): 0.0},
     ],
 }
 """What makes small collections take every path that large ones take: the last two count values
@@ -72,7 +71,7 @@ USUAL: Settings = {
 def be(temper: Settings) -> None:
     for (module, name), value in {**USUAL, **temper}.items():
         setattr(module, name, value)
-    probing._plan.cache_clear()  # plans were made with the costs of before
+    sql_search._plan.cache_clear()  # plans were made with the costs of before
 
 
 def text_of(id: str, described: dict[str, Any]) -> str:

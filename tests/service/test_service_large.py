@@ -20,8 +20,8 @@ import pytest
 
 import lookalike as la
 from lookalike.cancellation import stop_if_cancelled
-from lookalike.collection.bounded import documents_with, page_of
-from lookalike.collection.search.bounds import answer_limit
+from lookalike.collection.reading import documents_with, page_of
+from lookalike.collection.search.answer import Budget
 from lookalike.service.formats import JSON, MESSAGEPACK
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
@@ -174,11 +174,11 @@ def test_results_of_jobs_come_in_pages(tmp_path: Path) -> None:
 
 
 def test_a_document_counts_as_often_as_it_is_asked_for(database: Path) -> None:
-    with la.open_collection(database, "pages") as docs, answer_limit(MOST):
-        assert len(documents_with(docs, IDS[:1] * 5)) == 5
-        assert len(documents_with(docs, IDS * 10, text=False)) == 10 * COUNT
+    with la.open_collection(database, "pages") as docs, Budget(MOST) as budget:
+        assert len(documents_with(docs, IDS[:1] * 5, True, budget)) == 5
+        assert len(documents_with(docs, IDS * 10, False, budget)) == 10 * COUNT
         with pytest.raises(la.ResultTooLargeError):
-            documents_with(docs, IDS[:1] * 12)
+            documents_with(docs, IDS[:1] * 12, True, budget)
         # What is not wanted does not fill the memory either.
         page, _ = page_of(docs, "", COUNT, MOST, text=False)
         assert [one.text for one in page] == [None] * COUNT
@@ -188,12 +188,19 @@ def test_explanations_count(tmp_path: Path) -> None:
     with la.open_collection(tmp_path / "plain.db", bits=64) as docs:
         rows = np.arange(COUNT, dtype=np.uint8)[:, None].repeat(8, axis=1)
         docs.add(IDS, signatures=rows)
-        with answer_limit(64 * 20):
-            assert len(docs.search(rows[0], 10, explain=True)) == 10
-            assert len(docs.search(rows[0], 1)) == 1
-        with answer_limit(64 * 20), pytest.raises(la.ResultTooLargeError, match="more than 1280"):
-            docs.search(rows[0], 20, explain=True)
-        assert len(docs.search(rows[0], 20, explain=True)) == 20
+
+        def search(k: int, explain: bool, budget: Budget | None) -> int:
+            (found,) = docs.answers_each(
+                rows[:1], lambda _, answer: len(answer), k=k, explain=explain, budget=budget
+            )
+            return found
+
+        with Budget(64 * 20) as budget:
+            assert search(10, True, budget) == 10
+            assert search(1, False, budget) == 1
+        with pytest.raises(la.ResultTooLargeError, match="more than 1280"):
+            search(20, True, Budget(64 * 20))
+        assert search(20, True, None) == 20
 
 
 def test_answers_together_are_no_larger_than_one(service: Service) -> None:

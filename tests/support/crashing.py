@@ -140,14 +140,14 @@ def _die_at(url: str, point: str, calls: int) -> None:
         return
     if url.startswith("postgresql"):
         from lookalike.collection.stores import postgresql as store
-        from lookalike.collection.stores.postgresql_transaction import (
+        from lookalike.collection.stores.postgresql import (
             PostgresTransaction as Transaction,
         )
 
         owner = store.PostgresStore
     else:
         from lookalike.collection.stores import sqlite as sqlite_store
-        from lookalike.collection.stores.sqlite_transaction import (  # type: ignore[assignment]
+        from lookalike.collection.stores.sqlite import (  # type: ignore[assignment]
             SqliteTransaction as Transaction,
         )
 

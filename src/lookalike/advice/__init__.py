@@ -5,24 +5,19 @@ that is good enough, `evaluate` measures a grid of settings, and `growth` how ti
 collection. All return a `Tuning`, as the methods do with which an index tunes itself.
 """
 
-from typing import TYPE_CHECKING
-
-from lookalike.lazy import names_from
-
-if TYPE_CHECKING:
-    from lookalike.advice.evaluation import Measurement, evaluate, growth
-    from lookalike.advice.measures import (
-        cumulative_distance_ratio,
-        near_duplicate_recall,
-        nearest_hit_rate,
-        recall_at_k,
-        recall_by_distance,
-        top_in_top,
-    )
-    from lookalike.advice.planner import Prediction, plan
-    from lookalike.advice.plots import plot_growth, plot_touched, plot_trade_off
-    from lookalike.advice.tuner import tune
-    from lookalike.indexes.tuning import Option, Tuning
+from lookalike.advice.evaluation import Measurement, evaluate, growth
+from lookalike.advice.measures import (
+    cumulative_distance_ratio,
+    near_duplicate_recall,
+    nearest_hit_rate,
+    recall_at_k,
+    recall_by_distance,
+    top_in_top,
+)
+from lookalike.advice.planner import Prediction, plan
+from lookalike.advice.plots import plot_growth, plot_touched, plot_trade_off
+from lookalike.advice.tuner import tune
+from lookalike.indexes.tuning import Option, Tuning
 
 __all__ = [
     "Measurement",
@@ -43,24 +38,3 @@ __all__ = [
     "top_in_top",
     "tune",
 ]
-
-__getattr__ = names_from(
-    globals(),
-    {
-        "lookalike.advice.evaluation": ("Measurement", "evaluate", "growth"),
-        "lookalike.advice.measures": (
-            "cumulative_distance_ratio",
-            "near_duplicate_recall",
-            "nearest_hit_rate",
-            "recall_at_k",
-            "recall_by_distance",
-            "top_in_top",
-        ),
-        "lookalike.advice.planner": ("Prediction", "plan"),
-        "lookalike.advice.plots": ("plot_growth", "plot_touched", "plot_trade_off"),
-        "lookalike.advice.tuner": ("tune",),
-        "lookalike.indexes.tuning": ("Option", "Tuning"),
-    },
-)
-
-del TYPE_CHECKING, names_from

@@ -300,50 +300,45 @@ def explain_times(steps: Sequence[Sequence[float]], times: Sequence[float]) -> l
     return [float(cost) for cost in costs]
 
 
+class _Timed:
+    """Searches that were timed, and how often each took the steps of these names."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._steps: list[Sequence[float]] = []
+        self._times: list[float] = []
+
+    def add(self, time: float, *steps: float) -> None:
+        self._times.append(time)
+        self._steps.append(steps)
+
+    def costs(self) -> dict[str, float]:
+        """Return what each step costs."""
+        return dict(zip(self._names, explain_times(self._steps, self._times), strict=True))
+
+
 def measure_costs() -> MachineCosts:
     """Measure everything; takes about a second, 128 MB of memory and 16 MB of disk."""
     generator = np.random.default_rng(_SEED)
-    access, waiting, reading = _memory()
-    query, scanned_byte = _scan(generator)
-    within_list, within_sketch, row, row_byte = _slice_within(generator, query)
-    top_query, top_list, top_posting, top_candidate, slice_build = _slice_nearest(generator)
-    table_query, bucket, bucket_word = _blocks(generator)
-    table_build, table_byte, table_sort = _table_builds(generator)
-    centre, group, grouped_row, grouped_centre = _groups(generator, query, scanned_byte)
-    return MachineCosts(
-        access=access,
-        waiting=waiting,
-        reading_byte=reading,
-        query=query,
-        scanned_byte=scanned_byte,
-        nearest=_nearest(generator, query, scanned_byte),
-        match=_match(generator),
-        row=row,
-        row_byte=row_byte,
-        within_list=within_list,
-        within_sketch=within_sketch,
-        top_query=top_query,
-        top_list=top_list,
-        top_posting=top_posting,
-        top_candidate=top_candidate,
-        slice_build=slice_build,
-        table_query=table_query,
-        bucket=bucket,
-        bucket_word=bucket_word,
-        table_build=table_build,
-        table_byte=table_byte,
-        table_sort=table_sort,
-        centre=centre,
-        group=group,
-        grouped_row=grouped_row,
-        grouped_centre=grouped_centre,
-        flip=_flip(generator),
-        disk_byte=max(reading, _disk()),
-    )
+    memory, scan = _memory(), _scan(generator)
+    costs: dict[str, Any] = {
+        **memory,
+        **scan,
+        "nearest": _nearest(generator, **scan),
+        "match": _match(generator),
+        **_slice_within(generator, scan["query"]),
+        **_slice_nearest(generator),
+        **_blocks(generator),
+        **_table_builds(generator),
+        **_groups(generator, **scan),
+        "flip": _flip(generator),
+        "disk_byte": max(memory["reading_byte"], _disk()),
+    }
+    return MachineCosts(**costs)
 
 
-def _memory() -> tuple[Access, Access, float]:
-    """Return random reads by size, asked for and waited for, and reading a byte in order."""
+def _memory() -> dict[str, Any]:
+    """Time random reads by size, asked for and waited for, and reading a byte in order."""
     words = np.ones(_MEMORY // 8, np.uint64)
     places = count(step=_READS)  # others each time, or they would be in the cache from last time
 
@@ -362,20 +357,20 @@ def _memory() -> tuple[Access, Access, float]:
         return tuple(curve)
 
     reading = best_time(lambda: _native.read_all(words.view(np.uint8), 1), 2) / words.nbytes
-    return by_size(_AHEAD, _READS), by_size(0, _READS // 8), reading
+    access, waiting = by_size(_AHEAD, _READS), by_size(0, _READS // 8)
+    return {"access": access, "waiting": waiting, "reading_byte": reading}
 
 
-def _scan(generator: np.random.Generator) -> list[float]:
-    """Time the scan of narrow and wide signatures, few and many: a query, a byte compared."""
-    steps: list[list[float]] = []
-    times: list[float] = []
+def _scan(generator: np.random.Generator) -> dict[str, float]:
+    """Time the scan of narrow and wide signatures, few and many."""
+    timed = _Timed("query", "scanned_byte")
     for width in (8, 32, 128):
         for size in (64, _COUNT // 4):
             index = ScanIndex(_uniform(generator, size, width))
             queries = _uniform(generator, _QUERIES, width)
-            times.append(best_time(lambda: index.within(queries, 0, threads=1)) / _QUERIES)  # noqa: B023
-            steps.append([1.0, float(size * width)])
-    return explain_times(steps, times)
+            time = best_time(lambda: index.within(queries, 0, threads=1))  # noqa: B023
+            timed.add(time / _QUERIES, 1.0, size * width)
+    return timed.costs()
 
 
 def _nearest(generator: np.random.Generator, query: float, scanned_byte: float) -> float:
@@ -398,16 +393,12 @@ def _match(generator: np.random.Generator) -> float:
     return max(0.0, best_time(lambda: index.within(queries, 4 * width, threads=1)) - none) / found
 
 
-def _slice_within(generator: np.random.Generator, query: float) -> list[float]:
-    """Time searches within a radius: a list, a sketch, a signature and its bytes.
-
-    With few lists, many lists, long lists, with sketches and without.
-    """
+def _slice_within(generator: np.random.Generator, query: float) -> dict[str, float]:
+    """Time searches within a radius: few, many and long lists, with sketches and without."""
     cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 16, 6), (8, 9, 3), (8, 4, 1), (8, 5, 2)]
     cases += [(16, 12, 7), (16, 14, 9), (32, 12, 10), (32, 8, 1), (128, 12, 30), (128, 10, 40)]
     cases += [(128, 6, 1), (128, 7, 2)]
-    steps: list[list[float]] = []
-    times: list[float] = []
+    timed = _Timed("within_list", "within_sketch", "row", "row_byte")
     for width, slice_bits, radius in cases:
         size = 64 * _COUNT // max(width, 16)  # or it would be scanned
         index = SliceIndex(_uniform(generator, size, width), slice_bits, threads=1)
@@ -416,27 +407,22 @@ def _slice_within(generator: np.random.Generator, query: float) -> list[float]:
         if work is None or not work.lists.all():
             continue  # it scanned: nothing to learn about lists
         time = best_time(lambda: index.within(queries, radius, threads=1)) / _QUERIES  # noqa: B023
-        times.append(_beside(query, time))
         sketches = float(work.postings.mean()) if _native.has_sketches(8 * width) else 0.0
         rows = float(work.candidates.mean())
-        steps.append([float(work.lists.mean()), sketches, rows, rows * width])
-    return explain_times(steps, times)
+        timed.add(_beside(query, time), float(work.lists.mean()), sketches, rows, rows * width)
+    return timed.costs()
 
 
-def _slice_nearest(generator: np.random.Generator) -> list[float]:
-    """Time searches for the nearest, with few postings and many, and building.
-
-    Returns a query, a list, a posting, a candidate, and an entry of a list built.
-    """
+def _slice_nearest(generator: np.random.Generator) -> dict[str, float]:
+    """Time searches for the nearest, with few postings and many, and building."""
     cases = [(1, 128, 14, (0, 1, 2)), (1, 128, 18, (1,)), (1, 32, 14, (0, 1)), (1, 32, 12, (0,))]
     cases += [(1, 128, 10, (0, 1)), (1, 32, 10, (0, 1, 2)), (4, 32, 12, (0,))]
-    steps: list[list[float]] = []
-    times: list[float] = []
+    timed = _Timed("top_query", "top_list", "top_posting", "top_candidate")
     build = 0.0
     for times_as_many, width, slice_bits, expands in cases:
         rows = _uniform(generator, times_as_many * _COUNT, width)
         index = SliceIndex(rows, slice_bits, threads=1)
-        if not times:
+        if not build:
             build = best_time(lambda: SliceIndex(rows, slice_bits, threads=1), 1)  # noqa: B023
             build /= index.slices * len(rows)
         queries = _uniform(generator, _QUERIES // 2, width)
@@ -446,33 +432,27 @@ def _slice_nearest(generator: np.random.Generator) -> list[float]:
             if work is None:
                 continue
             time = best_time(lambda: index.search(queries, 10, expand=expand, threads=1), 2)  # noqa: B023
-            times.append(time / len(queries))
             taken = (work.lists, work.postings, work.reranked)
-            steps.append([1.0, *(float(each.mean()) for each in taken)])
-    return [*explain_times(steps, times), build]
+            timed.add(time / len(queries), 1.0, *(float(each.mean()) for each in taken))
+    return {**timed.costs(), "slice_build": build}
 
 
-def _blocks(generator: np.random.Generator) -> list[float]:
-    """Time few and many tables, short and long buckets, wide signatures.
-
-    Returns a query, a bucket, and eight bytes of a signature in it.
-    """
+def _blocks(generator: np.random.Generator) -> dict[str, float]:
+    """Time few and many tables, short and long buckets, wide signatures."""
     cases = [(8, 0, 1, 1), (8, 3, 4, 1), (8, 3, 5, 2), (8, 4, 6, 2), (8, 7, 8, 1), (8, 11, 12, 1)]
     cases += [(16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)]
-    steps: list[list[float]] = []
-    times: list[float] = []
+    timed = _Timed("table_query", "bucket", "bucket_word")
     for width, radius, blocks, lead in cases:
         rows = _uniform(generator, _COUNT // (width // 8), width)
         index = BlockIndex(rows, radius, blocks=blocks, lead=lead, threads=1)
         queries = _uniform(generator, 4 * _QUERIES, width)
         time = best_time(lambda: index.within(queries, radius, threads=1)) / len(queries)  # noqa: B023
         taken = BlockChoice(8 * width, blocks, lead).steps(len(rows))
-        steps.append([1.0, taken.buckets, taken.rows * (width // 8)])
-        times.append(time)
-    return explain_times(steps, times)
+        timed.add(time, 1.0, taken.buckets, taken.rows * (width // 8))
+    return timed.costs()
 
 
-def _table_builds(generator: np.random.Generator) -> tuple[float, float, float]:
+def _table_builds(generator: np.random.Generator) -> dict[str, float]:
     """Time building tables: a signature, a byte of it, and doubling those with its header."""
 
     def build(rows: Signatures) -> float:
@@ -486,19 +466,14 @@ def _table_builds(generator: np.random.Generator) -> tuple[float, float, float]:
     byte = max(0.0, build(wide) - alone) / (64 - 16)
     sort = max(0.0, build(alike) - alone) / math.log2(_COUNT)
     # Memory of large tables is new, which that of small ones is not.
-    return max(0.0, alone - 16 * byte), byte + new, sort
+    row = max(0.0, alone - 16 * byte)
+    return {"table_build": row, "table_byte": byte + new, "table_sort": sort}
 
 
-def _groups(generator: np.random.Generator, query: float, scanned_byte: float) -> list[float]:
-    """Time groups, few and many of them, read and built.
-
-    Returns a centre and a group of a query, and a signature and a centre of building.
-    """
+def _groups(generator: np.random.Generator, query: float, scanned_byte: float) -> dict[str, float]:
+    """Time groups, few and many of them, read and built."""
     width, k = 32, 10
-    steps: list[list[float]] = []
-    times: list[float] = []
-    assigned: list[list[float]] = []
-    built: list[float] = []
+    read, built = _Timed("centre", "group"), _Timed("grouped_row", "grouped_centre")
     for size in (_COUNT // 4, _COUNT):
         rows = _uniform(generator, size, width)
         queries = _uniform(generator, _QUERIES, width)
@@ -506,17 +481,16 @@ def _groups(generator: np.random.Generator, query: float, scanned_byte: float) -
         start = process_time()
         index = ClusterIndex(rows, made, threads=1)
         time = 1e9 * (process_time() - start) / rows_assigned(size, made, index.clusters)
-        built.append(_beside(made * width * scanned_byte, time))
-        assigned.append([1.0, float(made)])
+        built.add(_beside(made * width * scanned_byte, time), 1.0, made)
         for probe in (4, 32, made // 2):
             found = index.search(queries, k, probe=probe, explain=True, threads=1)
             if found.explanation is None:
                 continue
             compared = index.clusters + float(found.explanation.candidates.mean())
             time = best_time(lambda: index.search(queries, k, probe=probe, threads=1))  # noqa: B023
-            times.append(_beside(query + compared * width * scanned_byte, time / _QUERIES))
-            steps.append([float(index.clusters), float(probe)])
-    return [*explain_times(steps, times), *explain_times(assigned, built)]
+            known = query + compared * width * scanned_byte
+            read.add(_beside(known, time / _QUERIES), index.clusters, probe)
+    return {**read.costs(), **built.costs()}
 
 
 def _flip(generator: np.random.Generator) -> float:

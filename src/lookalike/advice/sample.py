@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.advice.measures import recall_at_k
 from lookalike.advice.planner import Question
 from lookalike.indexes.base import Index
 from lookalike.indexes.clusters.groups import group_count
@@ -257,16 +258,6 @@ class Tried(NamedTuple):
     """The share of the signatures that a query was compared with."""
 
 
-def _shares(found: NDArray[np.int64], true: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of the true ids of each query that was found; -1 stands for none."""
-    first = (1 + int(max(found.max(initial=0), true.max(initial=0)))) * np.arange(len(true))
-    there = true >= 0
-    every = np.where(found >= 0, found + first[:, None], -1)
-    hits = np.isin(true + first[:, None], every) & there
-    wanted = there.sum(axis=1)
-    return np.where(wanted, hits.sum(axis=1) / np.maximum(wanted, 1), 1.0)
-
-
 class Trial:
     """Queries, signatures, and which of these are nearest to each query.
 
@@ -327,7 +318,7 @@ class Trial:
             self._built = None  # makes room for the next
             self._built = key, build_option(option, self._rows)
         found = self._nearest(self._built[1], explain=True, **self._settings(option))
-        shares = _shares(self._others(found.ids), self._truth)
+        shares = recall_at_k(self._others(found.ids), self._truth)
         work = found.explanation
         compared = 1.0 if work is None else float(work.candidates.mean()) / max(1, len(self))
         return Tried(float(shares.mean()), sampling_error(shares), compared)

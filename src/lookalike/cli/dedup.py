@@ -37,6 +37,7 @@ from lookalike.cli.options.kinds import (
     add_hash,
     add_kind,
     input_kind,
+    tell_medium,
     typed_options,
     warn_problems,
 )
@@ -56,10 +57,19 @@ from lookalike.corpora import Corpus, check_table_target, check_target, format_o
 from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DEVICES, DedupResult, DedupSettings, MediaResult, TextResult, dedup
-from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, refuse, support_lines, supports
+from lookalike.dedup.kinds import (
+    SPARK,
+    TEXT,
+    VECTORS,
+    medium_with,
+    refuse,
+    support_lines,
+    supports,
+)
 from lookalike.dedup.write import check_file_list, check_kept_files
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.media import Medium
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
@@ -174,8 +184,8 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--vectors",
         metavar="COLUMN",
-        help="column with lists of numbers: rows are compared by their cosine (--threshold, "
-        "default: 0.95), and texts are ignored",
+        help="column with lists of numbers: rows are compared by their cosine, 0.95 or more "
+        "without --threshold, and texts are ignored",
     )
 
 
@@ -294,9 +304,12 @@ def _run(options: argparse.Namespace) -> None:
     else:
         source = expand_paths(options.input)
         _check_file_outputs(options, source)
+    arguments = _arguments(options, kind, typed)
+    chosen = kind if kind in (TEXT, VECTORS) else medium_with(kind, arguments)
+    if isinstance(chosen, Medium):
+        tell_medium(options, chosen)
     with progress_bars(options.quiet or options.json) as progress:
-        arguments = _arguments(options, kind, typed)
-        result = dedup(source, kind=kind, against=old, progress=progress, **arguments)
+        result = dedup(source, kind=chosen, against=old, progress=progress, **arguments)
         written = _write(options, result, progress)
     # Rows are alone on standard output.
     file = sys.stderr if is_standard(options.output) else sys.stdout

@@ -11,7 +11,7 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.cli.options import check_not_read
-from lookalike.cli.options.kinds import typed_options, warn_problems
+from lookalike.cli.options.kinds import tell_medium, typed_options, warn_problems
 from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.writing import check_outside_folder
@@ -39,6 +39,7 @@ def sign_images(options: argparse.Namespace) -> None:
     check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
     medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
+    tell_medium(options, medium)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None

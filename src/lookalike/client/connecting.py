@@ -9,7 +9,7 @@ from urllib.parse import quote
 from lookalike.checks import flag, whole_number
 from lookalike.client.channel import Channel
 from lookalike.client.remote import RemoteCollection
-from lookalike.collection.opening import checked_name
+from lookalike.collection.stores.base import checked_name
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.signatures import Signer
 

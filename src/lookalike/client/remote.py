@@ -20,8 +20,7 @@ from lookalike.client.values import answer_of, asked_value, document_of, sendabl
 from lookalike.client.writing import Sent
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.documents import Document, as_id, is_id
-from lookalike.collection.query import Query, Way, how_many, listed
-from lookalike.collection.search.filters import Where
+from lookalike.collection.query import Query, Way, Where, how_many, listed
 from lookalike.collection.signing import query_rows, wanted_mask
 from lookalike.collection.writing import Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError

@@ -10,8 +10,7 @@ import numpy as np
 
 from lookalike.collection.answers import Answer, Match, Work
 from lookalike.collection.documents import Document
-from lookalike.collection.query import Query
-from lookalike.collection.search.filters import Where, compile_where
+from lookalike.collection.query import Query, Where, compile_where
 from lookalike.errors import ArgumentError, Said
 
 __all__ = ["answer_of", "asked_value", "document_of", "sendable_where"]

@@ -15,13 +15,19 @@ from numpy.typing import NDArray
 
 from lookalike.checks import nested_deeper
 from lookalike.errors import ArgumentError, CollectionError, ItemError, Said
+from lookalike.parts.given import FARTHEST
+from lookalike.parts.signer import SignedParts
 
 MOST_ID_BYTES = 1_000
 MOST_TEXT_BYTES = 256 << 20
 MOST_METADATA_BYTES = 32 << 20
 MOST_ROW_BYTES = MOST_TEXT_BYTES + MOST_METADATA_BYTES + (1 << 20)
 MOST_DEPTH = 100
+MOST_PARTS_BYTES = 256 << 20
+"""Largest size of the parts of one document: 24 hours of sound take 21 MB."""
+DIGEST_BYTES = 32
 
+_POSITION = np.dtype("<i8")
 _TYPES = (str, int, bytes | None, str, int, int, int)
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -316,3 +322,32 @@ def _utf8(text: str, name: str) -> bytes:
 def _datetime(microseconds: int) -> datetime:
     seconds, rest = divmod(microseconds, 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+
+
+# Documents of many parts. Their parts are one value of a table, known by its digest: the positions,
+# 8 bytes each, followed by the signatures.
+
+
+def packed(signatures: NDArray[np.uint8], offsets: NDArray[np.int64]) -> bytes:
+    """Return parts as they are stored."""
+    return offsets.astype(_POSITION).tobytes() + np.ascontiguousarray(signatures).tobytes()
+
+
+def unpacked(data: bytes, bits: int) -> SignedParts | None:
+    """Return packed parts with signatures of `bits` bits; None if the bytes are not such parts."""
+    width = bits // 8
+    count, rest = divmod(len(data), _POSITION.itemsize + width)
+    if rest:
+        return None
+    end = count * _POSITION.itemsize
+    offsets = np.frombuffer(data[:end], _POSITION).astype(np.int64)
+    if ((offsets < -FARTHEST) | (offsets > FARTHEST)).any():
+        return None
+    return SignedParts(np.frombuffer(data[end:], np.uint8).reshape(count, width), offsets)
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return the cryptographic digest that packed parts are known by."""
+    import hashlib  # takes milliseconds to import, which most callers do not need
+
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Literal, SupportsIndex
 
 from lookalike.checks import file_path, flag, one_of, whole_number
-from lookalike.collection.care.abandoned import remove_abandoned, remove_old_caches
 from lookalike.collection.collection import Collection
 from lookalike.collection.query import WAYS, Way
-from lookalike.collection.search.kept import cache_file
-from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
-from lookalike.collection.stores.address import Address, parse_address
-from lookalike.collection.stores.base import NoCollectionsError, Store
-from lookalike.collection.stores.state import MOST_BITS, State, signer_hash
+from lookalike.collection.search.native import forget_cache, remove_old_caches
+from lookalike.collection.stores.address import open_store, parse_address
+from lookalike.collection.stores.base import TO_MAKE_ONE, NoCollectionsError, Store, checked_name
+from lookalike.collection.stores.schema import (
+    MOST_BITS,
+    MOST_SLICE_BITS,
+    Slicing,
+    State,
+    default_slice_bits,
+    signer_hash,
+)
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.parts.signer import PartSigner
 from lookalike.shown import brief
 from lookalike.signatures import MinHash, Signer
-from lookalike.storage import is_there
-from lookalike.suggestions import did_you_mean_file
-
-_MOST_NAME = 200
 
 
 def open_collection(
@@ -54,7 +55,7 @@ def open_collection(
     one of parts (`la.AudioHash`, `la.PassageHash`), or where there are only `bits` and `parts` is
     True.
 
-    `way` says where searches run unless told: `"native"`, in an index in memory, or `"sql"`, in
+    `way` says where searches run by default: `"native"`, in an index in memory, or `"sql"`, in
     the database. The index is kept in the folder `cache` (beside the file, or in the user's
     folder for caches; False: nowhere). Locks are waited for `timeout` seconds. With
     `durable=False` writes are quicker, and the last ones may be lost with the power.
@@ -77,7 +78,7 @@ def open_collection(
         state = _find_or_create(store, name, wanted, signer, create)
         _refuse_other(state, signer, bits, slice_bits)
         _refuse_mode(state, flag("parts", parts), way)
-        remove_abandoned(store)
+        store.remove_abandoned()
         if folder is not None:
             remove_old_caches(store, folder, of_this_database=cache is None)
     except BaseException:
@@ -116,15 +117,12 @@ def drop_collection(url: str | os.PathLike[str], name: str) -> None:
 
 def remove_unused_file(path: str | os.PathLike[str]) -> bool:
     """Remove an SQLite file that lookalike created if nothing is left in it; return whether."""
-    from lookalike.collection.stores.sqlite import SqliteStore
-
-    address = parse_address(path)
     try:
-        store = open_store(address, create=False)
+        store = open_store(parse_address(path), create=False)
     except NotFoundError:
         return False
     with closing(store):
-        return isinstance(store, SqliteStore) and store.remove_file()
+        return store.remove_file()
 
 
 def holds_other_content(path: str | os.PathLike[str]) -> bool:
@@ -132,14 +130,12 @@ def holds_other_content(path: str | os.PathLike[str]) -> bool:
 
     That is so if it has no collections at all.
     """
-    from lookalike.collection.stores.sqlite_transaction import SqliteTransaction
-
     try:
         store = open_store(parse_address(path), create=False)
     except NoCollectionsError:
         return True
     with closing(store), store.reading() as view:
-        return isinstance(view, SqliteTransaction) and view.other_content()
+        return view.other_content()
 
 
 def unused_file(path: str | os.PathLike[str]) -> bool:
@@ -151,52 +147,6 @@ def unused_file(path: str | os.PathLike[str]) -> bool:
         return False
     with closing(open_store(parse_address(path), create=False)) as store, store.reading() as view:
         return not view.states() and not view.states(hidden=True)
-
-
-def forget_cache(address: Address, state: State) -> None:
-    """Remove the saved index of a collection that is gone, where it is by default."""
-    folder = address.cache_folder()
-    with suppress(OSError):
-        if folder is not None:
-            cache_file(folder, state.uid).unlink()
-
-
-def open_store(
-    address: Address, *, timeout: float = 30.0, durable: bool = True, create: bool = True
-) -> Store:
-    """Return the database behind an address; its module is imported only now."""
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= 1e6:
-        raise ArgumentError(f"timeout is {timeout!r}; expected seconds, from 0 to a million")
-    durable = flag("durable", durable)
-    if address.path is not None:
-        from lookalike.collection.stores.sqlite import SqliteStore
-
-        if not create and not is_there(address.path):
-            raise NotFoundError(
-                f"there is no file {address.shown}", _TO_MAKE_ONE, did_you_mean_file(address.path)
-            )
-        return SqliteStore(address.path, timeout=timeout, durable=durable, create=create)
-    from lookalike.collection.stores.postgresql import PostgresStore
-
-    return PostgresStore(
-        address.url, address.shown, timeout=timeout, durable=durable, create=create
-    )
-
-
-_TO_MAKE_ONE = Said(
-    "; to make one, give a signer such as la.SimHash(bits=128), or bits",
-    "; `lookalike collection create` makes one",
-)
-
-
-def checked_name(name: str) -> str:
-    """Return the name if it can be that of a collection."""
-    if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
-        raise ArgumentError(
-            f"the name of the collection is {str(name)[: 2 * _MOST_NAME]!r}; expected 1 to "
-            f"{_MOST_NAME} printable characters"
-        )
-    return name
 
 
 def describe_signer(signer: Signer | None) -> str:
@@ -276,9 +226,7 @@ def _no_collection(name: str, shown: str, others: list[str], described: bool) ->
     `described` tells whether the call says enough of it to create one.
     """
     known = f"; there are {others}" if others else ""
-    hint = _TO_MAKE_ONE
-    if described:
-        hint = Said("; create=True makes one", _TO_MAKE_ONE.typed)
+    hint = Said("; create=True makes one", TO_MAKE_ONE.typed) if described else TO_MAKE_ONE
     return NotFoundError(f"there is no collection {name!r} at {shown}{known}", hint)
 
 

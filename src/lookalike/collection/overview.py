@@ -15,7 +15,8 @@ from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import Row, check_row
-from lookalike.collection.stores.base import State, View
+from lookalike.collection.stores.base import View
+from lookalike.collection.stores.schema import State
 from lookalike.indexes import ScanIndex, cluster
 from lookalike.indexes.all_pairs import pairs_of_rows
 
@@ -128,7 +129,7 @@ def groups(
             result.append(Group(int(sizes[center]), int(far.max()), shown))
         return result, state.version
 
-    return docs._versions.read(found)
+    return docs._read(found)
 
 
 def map_of(docs: Collection, *, most: int = 2_000, regions: int = 40) -> Map:
@@ -162,7 +163,7 @@ def map_of(docs: Collection, *, most: int = 2_000, regions: int = 40) -> Map:
         ]
         return Map(result, places, state.signatures, state.version)
 
-    return docs._versions.read(found)
+    return docs._read(found)
 
 
 def distances(docs: Collection, *, threads: int | None = None) -> Distances:
@@ -188,7 +189,7 @@ def distances(docs: Collection, *, threads: int | None = None) -> Distances:
             state.version,
         )
 
-    return docs._versions.read(found)
+    return docs._read(found)
 
 
 def _sharing(view: View, state: State) -> int:

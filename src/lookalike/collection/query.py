@@ -1,25 +1,48 @@
-"""What is asked of a collection, checked once."""
+"""What is asked of a collection, checked once.
+
+Conditions on metadata are such as `where={"lang": "en", "year": {">=": 2020}}`:
+
+    {"lang": "en"}                              equal, as JSON: 1 is not true, "1" is not 1
+    {"year": {">=": 2020, "<": 2025}}           = != < <= > >=; numbers with numbers, text with text
+    {"lang": {"in": ["en", "de"]}}              in, not in
+    {"tags": {"has": "news"}}                   the list holds it, or the text contains it
+    {"source": {"starts": "s3://"}}             the text begins with it
+    {"draft": {"exists": False}}
+    {"author.name": "Ada"}                      a dot goes one level down
+    {"or": [{...}, {...}]}, {"and": [...]}, {"not": {...}}
+
+Several keys must all hold. A key that is missing meets no condition but `!=`, `not in` and
+`{"exists": False}`. A function of the metadata will do too. Conditions are evaluated here and not
+in SQL: they mean the same on every database, and nothing in them can become SQL.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import flag, one_of, thread_count, whole_number
 from lookalike.collection.documents import as_id
-from lookalike.collection.search.filters import Predicate, Where, compile_where
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
+from lookalike.shown import brief
+from lookalike.signatures.masking import Mask, as_mask
 
 Way: TypeAlias = Literal["native", "sql"]
+Where: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], object]
+Predicate: TypeAlias = Callable[[dict[str, Any]], object]
 T = TypeVar("T")
 
 WAYS = get_args(Way)
 _MORE_THAN_ALL = 1 << 40
-"""Whoever asks for more gets this many: more than there can be, few enough for every database."""
+"""The largest number that is asked of a database: more documents than there can be."""
+_ORDERINGS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_MISSING = object()
+_MOST_LEVELS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +108,41 @@ class Query:
         )
 
 
+def no_single_signatures(name: str) -> ArgumentError:
+    """Return the error for a search that compares one signature with one."""
+    return ArgumentError(
+        f"the documents of the collection {name!r} have many signatures each, and are found by the "
+        "votes of these: use search"
+    )
+
+
+def refuse_ways(way: str, mask: Mask) -> None:
+    """Refuse options that are for documents of one signature."""
+    if one_of("way", way, WAYS) != "native":
+        raise ArgumentError(
+            Said("way"),
+            f" is {brief(way)}, and documents have many parts, whose votes are counted in memory "
+            'alone: leave it out, or "native"',
+        )
+    if as_mask(mask) is True:
+        raise ArgumentError(
+            Said("mask"), Said("=True", " yes"), " is for documents of one signature; leave it out"
+        )
+
+
+def refuse_votes(name: str, **told: object) -> None:
+    """Refuse options that are for documents of many parts."""
+    for setting, value in told.items():
+        if value is not None:
+            raise ArgumentError(
+                Said(setting),
+                f" is for votes of many parts, and documents of the collection {name!r} have one "
+                "signature each; leave it out",
+            )
+
+
 def how_many(name: str, value: SupportsIndex | None, at_least: int = 1) -> int:
-    """Return how many are wanted."""
+    """Return a number of documents, checked."""
     whole = whole_number(name, value, at_least=at_least)  # type: ignore[arg-type]  # not None
     return min(whole, _MORE_THAN_ALL)
 
@@ -101,3 +157,119 @@ def listed(name: str, values: Iterable[T]) -> list[T]:
         raise ArgumentError(
             f"{name} are of type {type(values).__name__}; expected a list"
         ) from None
+
+
+# Conditions
+
+
+def compile_where(where: Where | None, levels: int = _MOST_LEVELS) -> Predicate | None:
+    """Return a function that says whether metadata meet the condition; None if there is none.
+
+    Conditions are nested up to `levels` deep.
+    """
+    if where is None or callable(where):
+        return where
+    if not levels:
+        raise ArgumentError(f"where is nested more than {_MOST_LEVELS} levels deep; simplify it")
+    if not isinstance(where, Mapping):
+        raise ArgumentError(
+            f"where is of type {type(where).__name__}; expected a dict such as "
+            '{"lang": "en", "year": {">=": 2020}}, or a function of the metadata'
+        )
+    parts = [_condition(key, value, levels) for key, value in where.items()]
+    return lambda metadata: all(part(metadata) for part in parts)
+
+
+def _condition(key: object, value: Any, levels: int) -> Predicate:
+    if not isinstance(key, str):
+        raise ArgumentError(f"where has the key {key!r}; expected the name of a metadata field")
+    if key in ("and", "or"):
+        if not isinstance(value, list | tuple):
+            raise ArgumentError(f"{key!r} has {value!r}; expected a list of conditions")
+        inner = [_nested(key, condition, levels) for condition in value]
+        combine = all if key == "and" else any
+        return lambda metadata: combine(part(metadata) for part in inner)
+    if key == "not":
+        negated = _nested(key, value, levels)
+        return lambda metadata: not negated(metadata)
+    path = key.split(".")
+    operations = value if isinstance(value, Mapping) else {"=": value}
+    tests = [_operation(key, name, operand) for name, operand in operations.items()]
+
+    def meets(metadata: Any) -> bool:
+        for name in path:
+            if not isinstance(metadata, dict) or name not in metadata:
+                metadata = _MISSING
+                break
+            metadata = metadata[name]
+        return all(test(metadata) for test in tests)
+
+    return meets
+
+
+def _nested(key: str, condition: Any, levels: int) -> Predicate:
+    inner = compile_where(condition, levels - 1) if isinstance(condition, Mapping) else None
+    if inner is None:
+        raise ArgumentError(f"{key!r} holds {condition!r}; expected a condition, which is a dict")
+    return inner
+
+
+def _operation(key: str, name: object, operand: Any) -> Callable[[Any], bool]:
+    match name:
+        case "=" | "==":
+            if isinstance(operand, float) and operand != operand:
+                raise ArgumentError(f"the condition on {key!r} is NaN, which equals nothing")
+            return lambda value: _equal(value, operand)
+        case "!=":
+            return lambda value: not _equal(value, operand)
+        case "<" | "<=" | ">" | ">=":
+            return _ordering(key, name, operand)
+        case "in" | "not in":
+            if not isinstance(operand, list | tuple | set | frozenset):
+                raise ArgumentError(f"{name!r} of {key!r} has {operand!r}; expected a list")
+            options = list(operand)
+            wanted = name == "in"
+            return lambda value: any(_equal(value, option) for option in options) is wanted
+        case "has":
+            return lambda value: _has(value, operand)
+        case "starts":
+            if not isinstance(operand, str):
+                raise ArgumentError(f"'starts' of {key!r} has {operand!r}; expected text")
+            return lambda value: isinstance(value, str) and value.startswith(operand)
+        case "exists":
+            if not isinstance(operand, bool):
+                raise ArgumentError(f"'exists' of {key!r} has {operand!r}; expected True or False")
+            return lambda value: (value is not _MISSING) is operand
+    raise ArgumentError(
+        f"the condition on {key!r} has the operation {name!r}; expected one of = != < <= > >= in, "
+        "not in, has, starts, exists"
+    )
+
+
+def _ordering(key: str, name: str, operand: Any) -> Callable[[Any], bool]:
+    if not _is_number(operand) and not isinstance(operand, str):
+        raise ArgumentError(
+            f"{name!r} of {key!r} has {operand!r}; only numbers and text have an order"
+        )
+    comparable = _is_number if _is_number(operand) else lambda value: isinstance(value, str)
+    compare = _ORDERINGS[name]
+    return lambda value: comparable(value) and bool(compare(value, operand))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _equal(value: Any, expected: Any) -> bool:
+    """Compare as JSON does: true is not 1, a list is not a tuple's business."""
+    if isinstance(value, bool) is not isinstance(expected, bool):
+        return False
+    if isinstance(expected, list | tuple) and isinstance(value, list):
+        return len(value) == len(expected) and all(map(_equal, value, expected))
+    return bool(value == expected)
+
+
+def _has(value: Any, operand: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(operand, str) and operand in value
+    return isinstance(value, list) and any(_equal(item, operand) for item in value)

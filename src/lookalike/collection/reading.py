@@ -1,27 +1,66 @@
-"""Reading the documents of a collection by their ids."""
+"""Reading the documents of a collection: by id, page by page, or by a condition.
+
+Each text may have megabytes, so texts are read a few at a time, and not at all where only the
+metadata matter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import starmap
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.collection.documents import Document, as_document, damaged
-from lookalike.collection.search.filters import Predicate
-from lookalike.collection.stores.base import State, View
-from lookalike.collection.stores.rows import Numbered, Stored
-from lookalike.collection.versions import Versions
+from lookalike.cancellation import stop_if_cancelled
+from lookalike.collection.documents import (
+    Document,
+    Row,
+    as_document,
+    as_id,
+    check_row,
+    damaged,
+    decoded_metadata,
+    is_id,
+)
+from lookalike.collection.query import Predicate, Where, compile_where
+from lookalike.collection.search.answer import Budget, rows_with_texts
+from lookalike.collection.stores.base import View
+from lookalike.collection.stores.schema import Numbered, State, Stored
+from lookalike.collection.writing import Written, delete_documents
 from lookalike.parts.signer import SignedParts
 
+if TYPE_CHECKING:
+    from lookalike.collection.collection import Collection
+
+__all__ = [
+    "count_meeting",
+    "delete_meeting",
+    "documents_with",
+    "documents_with_parts",
+    "next_documents",
+    "page_of",
+    "row_pages",
+    "signatures_with",
+]
+
 _FILTERED_PAGE = 1000
+_AT_ONCE = 64
+"""Documents of a page that are read together: each may have a text of a megabyte."""
+_FILTERED = 256
+"""Documents of which the metadata are looked at together, where few may meet a condition."""
+_COUNTED = 1_000
+_DELETED = 5_000
+"""Documents that are deleted together."""
 
 
 def next_documents(
     view: View, state: State, after: str, wanted: int, predicate: Predicate | None = None
 ) -> list[Document]:
-    """Return so many documents behind an id, or as many as there are."""
+    """Return the next `wanted` documents behind an id, or as many as there are."""
     result: list[Document] = []
     size = wanted if predicate is None else max(wanted, _FILTERED_PAGE)
     for page in view.pages(state, size, after):
@@ -30,10 +69,6 @@ def next_documents(
         if len(result) >= wanted:
             break
     return result[:wanted]
-
-
-def _next_rows(view: View, state: State, after: str, wanted: int) -> list[Stored]:
-    return next(view.pages(state, wanted, after), [])
 
 
 def documents_with_parts(
@@ -50,25 +85,159 @@ def documents_with_parts(
     return [(one, parts[number]) for number, one in there]
 
 
-def document_pages(
-    versions: Versions, size: int, predicate: Predicate | None
-) -> Iterator[list[Document]]:
-    """Yield all documents, each page at a version of its own; see `Collection.pages`."""
-    for rows in row_pages(versions, size):
-        page = list(starmap(as_document, rows))
-        yield page if predicate is None else [one for one in page if predicate(one.metadata)]
-
-
-def row_pages(versions: Versions, size: int) -> Iterator[list[Stored]]:
+def row_pages(docs: Collection, size: int, text: bool = True) -> Iterator[list[Stored]]:
     """Yield the rows of all documents by id, not checked yet, each page at its own version.
 
     Raises at the end if nothing was written meanwhile, but rows are missing.
     """
-    before = versions.read(lambda view, state: state)
+
+    def page(view: View, state: State) -> list[Stored]:
+        return next(view.pages(state, size, after, text), [])
+
+    before = docs._read(lambda view, state: state)
     after, seen = "", 0
-    while page := versions.read(partial(_next_rows, after=after, wanted=size)):
-        after, seen = page[-1][0].id, seen + len(page)
-        yield page
-    now = versions.read(lambda view, state: state)
+    while rows := docs._read(page):
+        stop_if_cancelled()
+        after, seen = rows[-1][0].id, seen + len(rows)
+        yield rows
+    now = docs._read(lambda view, state: state)
     if now == before and seen != now.documents:
         raise damaged(f"{seen} documents are there to be read, not {now.documents}")
+
+
+def documents_with(
+    docs: Collection, ids: Sequence[str], text: bool, budget: Budget
+) -> list[Document | None]:
+    """Return the documents of these ids, None for each that is not there, at one moment.
+
+    A document that is asked for several times counts as often in the budget.
+    """
+    times = Counter(ids)
+
+    def found(view: View, state: State) -> dict[str, Document]:
+        result = {}
+        for row, signature in rows_with_texts(view, state, _different(ids)):
+            result[row.id], size = _document(row, signature, text)
+            budget.spend(size * times[row.id])
+        return result
+
+    known = docs._read(found)
+    return [known.get(id) for id in ids]
+
+
+def signatures_with(docs: Collection, ids: Sequence[str]) -> list[bytes | None]:
+    """Return the signatures of the documents of these ids, None for each that is not there."""
+
+    def found(view: View, state: State) -> dict[str, bytes]:
+        rows = view.documents(state, _different(ids), text=False)
+        return {row.id: check_row(row, signature, text=False) for row, signature in rows}
+
+    known = docs._read(found)
+    return [known.get(id) for id in ids]
+
+
+def page_of(
+    docs: Collection,
+    after: str,
+    limit: int,
+    most_bytes: int,
+    *,
+    where: Where | None = None,
+    text: bool = True,
+    count: Callable[[int], object] = lambda size: None,
+) -> tuple[list[Document], str | None]:
+    """Return the next documents by id behind `after`, and the id to go on with; None at the end.
+
+    The page ends with the document with which it has `most_bytes`, so there is always one; texts
+    count if they are wanted. `count` is called with the bytes of each document.
+    """
+    begin: str | None = as_id(after) if after else ""
+    predicate = compile_where(where)
+    found: list[Document] = []
+    held = 0
+    while begin is not None and len(found) < limit and held < most_bytes:
+        stop_if_cancelled()
+        most = min(_AT_ONCE, limit - len(found))
+        some, begin = docs._read(
+            partial(_documents, begin=begin, predicate=predicate, most=most, text=text)
+        )
+        for place, (document, size) in enumerate(some):
+            found.append(document)
+            held += size
+            count(size)
+            if held >= most_bytes and place < len(some) - 1:
+                return found, document.id
+    return found, begin
+
+
+def count_meeting(docs: Collection, predicate: Predicate) -> int:
+    """Count the documents that meet a condition; their texts are not read."""
+    return sum(len(_meeting(page, predicate)) for page in row_pages(docs, _COUNTED, text=False))
+
+
+def delete_meeting(docs: Collection, where: Where | None) -> Written:
+    """Delete the documents that meet a condition, `_DELETED` at a time, each time in one step.
+
+    Whether a document meets it is decided in the transaction that deletes it.
+    """
+    predicate = compile_where(where)
+    deleted, version = 0, docs.version
+    waiting: list[str] = []
+
+    def delete() -> None:
+        nonlocal deleted, version
+        with docs._writing() as (writer, state):
+            meeting = []
+            for first in range(0, len(waiting), _FILTERED):
+                some = waiting[first : first + _FILTERED]
+                meeting += _meeting(writer.documents(state, some, text=False), predicate)
+            after = delete_documents(writer, state, meeting)
+        deleted, version = deleted + state.documents - after.documents, after.version
+        waiting.clear()
+
+    for page in row_pages(docs, _COUNTED, text=False):
+        waiting += _meeting(page, predicate)
+        if len(waiting) + _COUNTED > _DELETED:
+            delete()
+    if waiting:
+        delete()
+    return Written(deleted=deleted, version=version)
+
+
+def _meeting(rows: Sequence[Stored], predicate: Predicate | None) -> list[str]:
+    """Return the ids of those of the documents that meet a condition."""
+    ids = []
+    for row, signature in rows:
+        check_row(row, signature, text=False)
+        if predicate is None or predicate(decoded_metadata(row)):
+            ids.append(row.id)
+    return ids
+
+
+def _documents(
+    view: View, state: State, begin: str, predicate: Predicate | None, most: int, text: bool
+) -> tuple[list[tuple[Document, int]], str | None]:
+    """Return some documents behind an id, with their sizes, and the id to go on with."""
+    size = most if predicate is None else _FILTERED
+    page = next(view.pages(state, size, begin, text=False), [])
+    ids, following = _meeting(page, predicate), page[-1][0].id if len(page) == size else None
+    if len(ids) > most:
+        ids, following = ids[:most], ids[most - 1]
+    found = [
+        _document(row, signature, text) for row, signature in rows_with_texts(view, state, ids)
+    ]
+    found.sort(key=lambda one: one[0].id)
+    return found, following
+
+
+def _document(row: Row, signature: bytes, text: bool) -> tuple[Document, int]:
+    """Return a document and its size; a text that came for its checksum alone is not held."""
+    document = as_document(row, signature)
+    if text:
+        return document, len(row.metadata) + len(row.text or b"")
+    return replace(document, text=None), len(row.metadata)
+
+
+def _different(ids: Sequence[str]) -> list[str]:
+    """Return each id once that can be one of a document."""
+    return [id for id in dict.fromkeys(ids) if is_id(id)]

@@ -1,27 +1,45 @@
-"""How texts become signatures in a collection."""
+"""How documents become signatures in a collection, or parts, and queries too."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import as_array, thread_count
-from lookalike.collection.documents import damaged
-from lookalike.collection.versions import Versions
-from lookalike.errors import ArgumentError, DocumentError, Said
-from lookalike.images import ImageHash
-from lookalike.images.decode import ImageSource, is_one_image
+from lookalike.collection.documents import (
+    DIGEST_BYTES,
+    MOST_PARTS_BYTES,
+    damaged,
+    digest_of,
+    packed,
+)
+from lookalike.collection.query import listed
+from lookalike.collection.stores.schema import State
+from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
+from lookalike.images.decode import ImageSource
+from lookalike.media import Medium, medium_of_signer
+from lookalike.parts.given import all_positions, rows_of
+from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
 from lookalike.signatures import Projection, Signer, as_queries, signer_from_dict
 from lookalike.signatures.masking import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
+if TYPE_CHECKING:
+    from lookalike.recordings import Fingerprint
+
+PartsGiven: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike | None]
+"""Signatures of one document, or these and their positions."""
+PartsAsked: TypeAlias = (
+    "PartsGiven | str | os.PathLike[str] | bytes | tuple[Any, Any] | Fingerprint"
+)
+"""What a signer of parts signs: texts or recordings; or parts."""
 Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 """Which bits of each query count; None: all."""
 
@@ -93,27 +111,33 @@ class Signed:
 class Signing:
     """The signer that a collection was made with, read when it is first needed."""
 
-    medium = "image"
-    """What a thing is called that cannot be signed."""
-
-    def __init__(self, versions: Versions) -> None:
-        self._versions = versions
-        self._opened = versions.opened
+    def __init__(self, opened: State, describe: Callable[[], str]) -> None:
+        self._opened = opened
+        self._describe = describe
         self._signer: Signer | None = None
         self.reads_files = True
-        """Whether paths of images are opened: whoever takes them from strangers says no."""
+        """Whether paths of files are opened; False where they come from untrusted clients."""
 
     @property
     def signer(self) -> Signer | None:
         """How documents are signed; None if signatures are given by the caller."""
         if self._signer is None and self._opened.signer:
-            description = self._versions.read(lambda view, state: view.checked_signer(state))
-            self._signer = _described(description, self._opened.bits)
+            self._signer = _described(self._describe(), self._opened.bits)
         return self._signer
 
+    @property
+    def files(self) -> type[Medium[Any]] | None:
+        """The medium of the files that are signed; None where texts are."""
+        return medium_of_signer(self.signer)
+
+    @property
+    def medium(self) -> str:
+        """The noun for an item that cannot be signed."""
+        return "document" if self.files is None else self.files.noun
+
     def check_signs(self) -> None:
-        """Say so unless texts, or the paths of images, can be signed."""
-        if isinstance(self.signer, ImageHash):
+        """Say so unless texts, or the paths of files, can be signed."""
+        if self.files is not None:
             self._check_reads()
         else:
             self.of_texts()
@@ -134,29 +158,28 @@ class Signing:
 
     def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
         """Return the signatures of texts that can be signed, and what is wrong with the others, by
-        place: images, whose paths these are, may be broken.
+        place: files, whose paths these are, may be broken.
         """
-        signer = self.signer
-        if not isinstance(signer, ImageHash):
+        if self.files is None:
             return Signed(self.sign(texts)), {}
-        found = list(signer.each(texts, threads=thread_count(None)))
+        found = list(self.files.sign_each(self.signer, texts, threads=thread_count(None)))
         wrong = {at: str(one) for at, one in enumerate(found) if isinstance(one, DocumentError)}
-        rows = [one.signatures[0] for one in found if not isinstance(one, DocumentError)]
+        rows = [one for one in found if not isinstance(one, DocumentError)]
         return Signed(np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8)), wrong
 
     def images(self, queries: object) -> NDArray[np.uint8] | None:
-        """Return the signatures of images, one or many, if the collection is one of images and that
+        """Return the signatures of files, one or many, if the collection is one of files and that
         is what these are: paths, bytes, or images of Pillow.
         """
-        signer = self.signer
-        if not isinstance(signer, ImageHash) or isinstance(queries, np.ndarray):
+        signer, files = self.signer, self.files
+        if files is None or signer is None or isinstance(queries, np.ndarray):
             return None
         several: Sequence[Any] = [queries] if not isinstance(queries, Sequence) else queries
-        if is_one_image(queries):
+        if files.is_one(queries):
             several = [queries]
         if any(isinstance(one, str | os.PathLike) for one in several):
             self._check_reads()
-        return signer.sign(several) if several and all(map(is_one_image, several)) else None
+        return signer.sign(several) if several and all(map(files.is_one, several)) else None
 
     def sign(self, texts: list[str]) -> NDArray[np.uint8]:
         """Return the signatures of texts."""
@@ -187,7 +210,7 @@ class Signing:
         Texts choose for themselves with "auto", unless they are to be compared as a `whole`.
         """
         wanted, texts = wanted_mask(queries, mask, whole)
-        if wanted == "auto" and isinstance(self.signer, ImageHash):
+        if wanted == "auto" and self.files is not None:
             wanted = False
         found = sign_masked(self.of_texts(), texts, wanted) if wanted and texts else None
         if found is None:
@@ -197,10 +220,9 @@ class Signing:
         return found.signatures, tuple(mask if used else None for mask, used in masks)
 
     def one(self, query: Any) -> list[str] | NDArray[np.uint8]:
-        """Return one query as one of many."""
-        if (images := self.images(query)) is not None:
-            return images
-        return [query] if isinstance(query, str) else self.query(query)
+        """Return one query as one of many; a text stays one, since it may get a mask."""
+        is_text = isinstance(query, str) and self.files is None
+        return [query] if is_text else self.query(query)
 
     def query(self, query: str | ArrayLike | ImageSource) -> NDArray[np.uint8]:
         """Return the signature of one text, or the one that is given."""
@@ -216,8 +238,91 @@ class Signing:
         return rows
 
 
+class PartSigning(Signing):
+    """The signer of a collection whose documents have many parts."""
+
+    @property
+    def files(self) -> None:
+        """None: a signer of parts reads files itself."""
+
+    @property
+    def medium(self) -> str:
+        """The noun for an item that cannot be signed."""
+        signer = self.signer
+        return signer.medium if isinstance(signer, PartSigner) else "text"
+
+    @property
+    def votes(self) -> VoteSettings:
+        """The default settings of a search."""
+        signer = self.signer
+        if isinstance(signer, PartSigner):
+            return signer.votes
+        return VoteSettings(self._opened.bits // 10, 0, 2)
+
+    def check_signs(self) -> None:
+        """Say so unless texts, or the paths of recordings, can be signed."""
+        if self._of_parts().of_files:
+            self._check_reads()
+
+    def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
+        """Return the parts of those that can be signed, and what is wrong with the others."""
+        found = list(self._of_parts().sign_each(texts, threads=thread_count(None)))
+        good, wrong = [], {}
+        for at, one in enumerate(found):
+            try:
+                if isinstance(one, DocumentError):
+                    raise one
+                good.append(_packed(one))
+            except (ArgumentError, DocumentError) as error:
+                wrong[at] = str(error)
+        return _signed(good), wrong
+
+    def given(self, signatures: Any) -> Signed:
+        """Return parts of documents that the caller gives."""
+        good = []
+        for place, one in enumerate(listed("signatures", signatures)):
+            try:
+                good.append(_packed(self._given(one)))
+            except (ArgumentError, SignatureError) as error:
+                raise type(error)(f"item {place}: {error}") from None
+        return _signed(good)
+
+    def one(self, query: Any) -> Any:
+        """Return one query as one of many."""
+        return [query]
+
+    def asked_parts(self, queries: Any) -> list[SignedParts]:
+        """Return the parts of queries."""
+        return [self._asked(query) for query in listed("queries", queries)]
+
+    def _asked(self, query: Any) -> SignedParts:
+        if _is_given(query):
+            return self._given(query)
+        signer = self._of_parts()
+        if signer.of_files and isinstance(query, str | os.PathLike):
+            self._check_reads()
+        return signer.sign_query(query)
+
+    def _given(self, parts: Any) -> SignedParts:
+        """Return parts that are given: signatures, or these and their positions."""
+        pair = isinstance(parts, tuple) and len(parts) == 2
+        signatures, offsets = parts if pair else (parts, None)
+        rows = rows_of(signatures, self._opened.bits)
+        return SignedParts(rows, all_positions("offsets", [offsets], [len(rows)])[0])
+
+    def _of_parts(self) -> PartSigner:
+        signer = self.signer
+        if not isinstance(signer, PartSigner):
+            other = "" if signer is None else f" of parts, but {type(signer).__name__}"
+            raise ArgumentError(
+                f"the collection {self._opened.name!r} has no signer{other}: give (signatures, "
+                "offsets), as la.PartIndex takes them"
+            )
+        return signer
+
+
 def _described(description: str, bits: int) -> Signer:
-    """Return the signer that a table describes; it may come from anybody."""
+    """Return the signer that a table describes; the table is untrusted."""
     try:
         described = json.loads(description)
     except (ValueError, RecursionError):
@@ -226,3 +331,32 @@ def _described(description: str, bits: int) -> Signer:
     if getattr(signer, "bits", None) != bits:
         raise damaged(f"the signer is {brief(signer)}, and signatures have {bits} bits")
     return signer
+
+
+def _is_given(query: Any) -> bool:
+    """Return whether a query is parts: an array of signatures, or one and positions.
+
+    Samples have a rate in the place of these, which is one number.
+    """
+    if isinstance(query, np.ndarray | list):
+        return True
+    if not isinstance(query, tuple) or len(query) != 2:
+        return False
+    places = query[1]
+    several = hasattr(places, "__len__") and getattr(places, "ndim", 1) > 0
+    return places is None or (several and not isinstance(places, str))
+
+
+def _packed(parts: SignedParts) -> bytes:
+    data = packed(*parts)
+    if len(data) > MOST_PARTS_BYTES:
+        raise ArgumentError(
+            f"has {len(parts.offsets):,} parts, which take {len(data):,} bytes; expected at most "
+            f"{MOST_PARTS_BYTES:,}: cut it into pieces"
+        )
+    return data
+
+
+def _signed(parts: Sequence[bytes]) -> Signed:
+    rows: NDArray[np.uint8] = np.frombuffer(b"".join(map(digest_of, parts)), np.uint8)
+    return Signed(rows.reshape(len(parts), DIGEST_BYTES), parts)

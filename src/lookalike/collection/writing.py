@@ -25,9 +25,8 @@ from lookalike.collection.documents import (
 )
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signed, Signing
-from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.stores.base import State, Writer
-from lookalike.collection.stores.rows import Numbered, blobs
+from lookalike.collection.stores.base import Writer
+from lookalike.collection.stores.schema import Numbered, State, blobs, digest, hashes
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
 _KEPT_REMOVALS = 100_000

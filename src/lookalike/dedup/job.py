@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -14,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, one_of, thread_count
-from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.base import limited
-from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, find_columns
-from lookalike.corpora.opening import with_old_pages
+from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import (
     Decision,
     GroupChoices,
@@ -38,6 +35,7 @@ from lookalike.jobs.context import JobProgress, longest_document, memory_bytes
 from lookalike.jobs.documents import (
     DocumentTable,
     OldSignatures,
+    Reading,
     Source,
     early_signatures,
     read_documents,
@@ -85,19 +83,23 @@ def run_job(
         save_signatures = file_path("save_signatures", save_signatures)
         chosen.feature_kind().check_lasting()
     limit = memory_bytes(memory_limit)
-    longest = longest_document(max_document, limit)
-    told = max_document is not None
-    pages = partial(open_corpus, html=html, page_limits=page_limits)
-    corpus = _open(source, format, longest, told, pages, encoding)
-    columns = find_columns(corpus, text, id, chosen.keep_column)
-    columns = columns_for(corpus, columns, chosen.feature_kind())
-    corpus = filtered(corpus, columns, filters)
-    count = thread_count(threads)
-    old_pages = partial(with_old_pages, html=html, limits=page_limits)
-    opening = partial(
-        _open, format=format, longest=longest, told=told, pages=old_pages, encoding=encoding
+    reading = Reading(
+        format=format,
+        encoding=encoding,
+        html=html,
+        page_limits=page_limits,
+        filters=filters,
+        longest=longest_document(max_document, limit),
+        was_given=max_document is not None,
     )
-    old = _open_old(against, chosen, columns, opening, filters)
+    features = chosen.feature_kind()
+    opened = reading.source(source, features, text=text, id=id, order=chosen.keep_column)
+    count = thread_count(threads)
+    old: Source | OldSignatures | None = None
+    if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
+        old = _old_signatures(against, chosen)
+    elif against is not None:
+        old = reading.old_source(against, features, opened.columns)
     folder = WorkFolder(work)
     job = DedupJob(
         settings=chosen,
@@ -110,7 +112,7 @@ def run_job(
     )
     try:
         with limited(*job.limits):
-            result = _steps(job, Source(corpus, columns, corpus.identity()), old)
+            result = _steps(job, opened, old)
             if save_signatures is not None:
                 result.save_signatures(save_signatures)
             return result
@@ -337,53 +339,24 @@ def settings_of(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
-def _open(
-    source: Any,
-    format: str | None,
-    longest: int | None,
-    told: bool,
-    pages: Callable[[Corpus], Corpus],
-    encoding: str | None,
-) -> Corpus:
-    corpus = pages(open_corpus(source, format, encoding=encoding))
-    if longest is not None:
-        corpus.max_document = longest if told else min(longest, type(corpus).max_document)
-    return corpus
-
-
-def _open_old(
-    against: Any,
-    settings: DedupSettings,
-    new: Columns,
-    opening: Callable[..., Corpus],
-    filters: Filters,
-) -> Source | OldSignatures | None:
-    if against is None:
-        return None
-    if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
-        if not settings.by_signatures:
-            raise ArgumentError(
-                settings.said_reason,
-                f" compares documents, and {against} has signatures alone; give the old corpus "
-                "itself, or leave that out",
-            )
-        saved = load_signatures(against)
-        if saved.signer != settings.signer():
-            raise FormatError(
-                f"{against} was signed by ",
-                saved.signer.said(),
-                ", this job would sign by ",
-                settings.signer().said(),
-                "; sign both in the same way",
-            )
-        with naming(Path(against), "read"):
-            state = Path(against).stat()
-        identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
-        return OldSignatures(saved.signatures, saved.ids, identity)
-    # The format that was given is that of the source; an old file may well tell its own.
-    unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
-    corpus = opening(against) if unnamed else opening(against, format=None)
-    known = corpus.columns()
-    text, id = (name if name in known else None for name in (new.text, new.id))
-    columns = columns_for(corpus, find_columns(corpus, text, id, None), settings.feature_kind())
-    return Source(filtered(corpus, columns, filters.for_old()), columns, corpus.identity())
+def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) -> OldSignatures:
+    """Return the signatures of an old corpus, if they are of the kind that the job makes."""
+    if not settings.by_signatures:
+        raise ArgumentError(
+            settings.said_reason,
+            f" compares documents, and {against} has signatures alone; give the old corpus "
+            "itself, or leave that out",
+        )
+    saved = load_signatures(against)
+    if saved.signer != settings.signer():
+        raise FormatError(
+            f"{against} was signed by ",
+            saved.signer.said(),
+            ", this job would sign by ",
+            settings.signer().said(),
+            "; sign both in the same way",
+        )
+    with naming(Path(against), "read"):
+        state = Path(against).stat()
+    identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
+    return OldSignatures(saved.signatures, saved.ids, identity)

@@ -115,7 +115,7 @@ class DedupSettings:
     method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
     threshold: float = _setting(
         0.8,
-        "least similarity, of vectors 0.95 by default",
+        "least similarity; of vectors 0.95",
         kinds="text spark vectors recordings",
         type=float,
         metavar="T",
@@ -138,8 +138,7 @@ class DedupSettings:
     )
     bits: int | None = _setting(
         None,
-        f"bits of a signature, for simhash, topsig and images (default: {_by_method(BITS)}, images "
-        "256)",
+        f"bits of a signature; of images 256 or 64 (default: {_by_method(BITS)})",
         signs=True,
         only=("method", ("simhash", "topsig")),
         kinds="text spark images",
@@ -148,8 +147,8 @@ class DedupSettings:
     )
     radius: int | None = _setting(
         None,
-        "maximum Hamming distance of a candidate pair, for simhash, topsig and images (default: "
-        "derived from the threshold; images 56 of 256 bits)",
+        "maximum Hamming distance of a candidate pair of simhash or topsig; of images 56 of 256 "
+        "(default: derived from the threshold)",
         only=("method", ("simhash", "topsig")),
         kinds="text spark images",
         type=int,

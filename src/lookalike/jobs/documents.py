@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora import Corpus, Problems
+from lookalike.corpora import Corpus, Problems, format_of, open_corpus
 from lookalike.corpora.base import StringWriter, compute, pa
-from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
+from lookalike.corpora.columns import (
+    Columns,
+    Filters,
+    columns_for,
+    filtered,
+    find_columns,
+    id_strings,
+    text_strings,
+    undictionaried,
+)
+from lookalike.corpora.opening import with_old_pages
 from lookalike.errors import ArgumentError, CorruptIndexError, DocumentError
+from lookalike.features import FeatureKind
 from lookalike.jobs.context import JobContext
 from lookalike.jobs.work_folder import WorkFolder, digest, naming, release
+from lookalike.pages import PageLimits
 from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
 
@@ -29,21 +43,8 @@ _MOST_BYTES, _SHARE = 64 << 20, 128
 """Limit of early signatures, and of texts that wait for them; its share of a memory limit."""
 
 
-class TextWriter(StringWriter):
-    """Appends Arrow strings to two files of a work folder."""
-
-    @classmethod
-    @contextmanager
-    def open(cls, work: WorkFolder, name: str) -> Iterator[TextWriter]:
-        """Create the two files of this name."""
-        with ExitStack() as files:
-            data = files.enter_context(work.writer(f"{name}.bytes"))
-            ends = files.enter_context(work.writer(f"{name}.ends"))
-            yield cls(data, ends)
-
-
 class StringsOnDisk:
-    """Memory-mapped strings that `TextWriter` wrote: all bytes in one file, all ends in another."""
+    """Memory-mapped strings: all bytes in one file, the ends of the strings in another."""
 
     def __init__(self, work: WorkFolder, name: str) -> None:
         self._data: NDArray[np.uint8] = work.array(f"{name}.bytes", np.uint8)
@@ -55,6 +56,12 @@ class StringsOnDisk:
                 "damaged: remove them"
             )
         self._documents: _native.Documents | None = None
+
+    @staticmethod
+    def writer(files: ExitStack, work: WorkFolder, name: str) -> StringWriter:
+        """Return what writes the two files; `files` closes them."""
+        data = files.enter_context(work.writer(f"{name}.bytes"))
+        return StringWriter(data, files.enter_context(work.writer(f"{name}.ends")))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -105,6 +112,56 @@ class Source:
     columns: Columns
     identity: list[Any] | None
     """Its state when the job began; see `Corpus.identity`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the corpora of a job are opened."""
+
+    format: str | None
+    encoding: str | None
+    html: str | None
+    page_limits: PageLimits | None
+    filters: Filters
+    longest: int | None
+    """Maximum bytes of a document, of `longest_document`."""
+    was_given: bool
+    """Whether that was asked for; else a smaller maximum of the format holds."""
+
+    def source(
+        self,
+        given: Any,
+        features: FeatureKind,
+        *,
+        text: str | None,
+        id: str | None,
+        order: str | None = None,
+    ) -> Source:
+        """Open the corpus of a job. `order` names a column to rank documents by."""
+        corpus = open_corpus(given, self.format, encoding=self.encoding)
+        corpus = open_corpus(corpus, html=self.html, page_limits=self.page_limits)
+        self._limit(corpus)
+        columns = columns_for(corpus, find_columns(corpus, text, id, order), features)
+        corpus = filtered(corpus, columns, self.filters)
+        return Source(corpus, columns, corpus.identity())
+
+    def old_source(self, given: Any, features: FeatureKind, new: Columns) -> Source:
+        """Open an old corpus, with the columns of the new one where it has them."""
+        # The format that was given is that of the source; an old file may well tell its own.
+        unnamed = isinstance(given, str | os.PathLike) and format_of(Path(given)) is None
+        corpus = open_corpus(given, self.format if unnamed else None, encoding=self.encoding)
+        corpus = with_old_pages(corpus, self.html, self.page_limits)
+        self._limit(corpus)
+        known = corpus.columns()
+        text, id = (name if name in known else None for name in (new.text, new.id))
+        columns = columns_for(corpus, find_columns(corpus, text, id, None), features)
+        filters = self.filters.for_old()
+        return Source(filtered(corpus, columns, filters), columns, corpus.identity())
+
+    def _limit(self, corpus: Corpus) -> None:
+        if self.longest is not None:
+            default = type(corpus).max_document
+            corpus.max_document = self.longest if self.was_given else min(self.longest, default)
 
 
 @dataclass(frozen=True)
@@ -285,13 +342,13 @@ def _read_all(
     problems = Problems(job.skip_bad)
     counts = []
     with ExitStack() as files:
-        texts = files.enter_context(TextWriter.open(job.work, "texts"))
+        texts = StringsOnDisk.writer(files, job.work, "texts")
         texts.append_empty(without_text)
         for number, source in enumerate(sources):
             begin = texts.count
             ids = None
             if source.columns.id:
-                ids = files.enter_context(TextWriter.open(job.work, f"ids{number}"))
+                ids = StringsOnDisk.writer(files, job.work, f"ids{number}")
             _read(job, source, texts, ids, early, problems)
             source.corpus.check_identity(source.identity)
             counts.append(texts.count - begin)
@@ -310,8 +367,8 @@ def _read_all(
 def _read(
     job: JobContext,
     source: Source,
-    texts: TextWriter,
-    ids: TextWriter | None,
+    texts: StringWriter,
+    ids: StringWriter | None,
     early: EarlySignatures | None,
     problems: Problems,
 ) -> None:

@@ -72,6 +72,7 @@ class AudioHash(PartSigner):
 
     bits = 32
     medium = "recording"
+    medium_name = "recordings"
     of_files = True
     _seeded = False
 

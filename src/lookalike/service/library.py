@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from lookalike.collection import Collection, drop_collection, open_collection
-from lookalike.collection.care.abandoned import exclusive_file
 from lookalike.collection.opening import (
     collections_by_parts,
     remove_unused_file,
     unused_file,
 )
 from lookalike.collection.stores.address import Address, parse_address
+from lookalike.collection.stores.sqlite import exclusive_file
 from lookalike.errors import (
     BatchError,
     CollectionBusyError,

@@ -12,7 +12,7 @@ import errno
 import sqlite3
 from typing import Any
 
-from lookalike.collection.search.bounds import AnswerTooLargeError
+from lookalike.collection.search.answer import AnswerTooLargeError
 from lookalike.errors import (
     ArgumentError,
     BatchError,

@@ -7,7 +7,6 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +16,8 @@ import numpy as np
 from lookalike.cancellation import Cancellation, Cancelled
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
-from lookalike.collection.search.bounds import answer_limit, answers_counted_by
+from lookalike.collection.answers import Work
+from lookalike.collection.search.answer import Budget
 from lookalike.service.guard.memory import HELD, Held, Memory
 from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
@@ -177,13 +177,17 @@ class Service:
         found = self.library.opened_now(name)
         return found if found is not None else await self.read(self.library.collection, name)
 
-    def answering(self, beside: int = 0) -> AbstractContextManager[None]:
-        """Bound an answer while it is computed: its bytes and matches, and the memory of all.
+    def answering(self, beside: int = 0, work: list[Work] | None = None) -> Budget:
+        """Return the limits of an answer: its bytes and matches, and the memory of all answers.
 
-        `beside` are matches that are found and left out.
+        `beside` are matches that are found and left out. `work` gets what the search did.
         """
-        settings = self.settings
-        return answer_limit(settings.max_answer, matches=settings.max_results, beside=beside)
+        settings, held = self.settings, HELD.get()
+        return Budget(
+            settings.max_answer, matches=settings.max_results, beside=beside, work=work,
+            count=None if held is None else held.add_answer,
+            change=None if held is None else held.change,
+        )  # fmt: skip
 
     def similarities(self, docs: Collection) -> list[float]:
         """Return the similarity that each distance suggests."""
@@ -248,8 +252,11 @@ class _Work:
 
 
 def _counted(held: Held, work: Callable[..., T], *arguments: Any) -> T:
-    with answers_counted_by(held.add_answer, held.change):
+    before = HELD.set(held)
+    try:
         return work(*arguments)
+    finally:
+        HELD.reset(before)
 
 
 class _CountedReaders(Executor):

@@ -71,6 +71,8 @@ def cluster_documents(
     Texts and signatures lie on disk, in a temporary folder, until the result is gone.
     """
     from lookalike.corpora.columns import Filters
+    from lookalike.jobs.context import longest_document
+    from lookalike.jobs.documents import Reading
     from lookalike.topics.job import run_job
     from lookalike.topics.settings import TopicSettings
 
@@ -79,16 +81,19 @@ def cluster_documents(
         k,
         text=text,
         id=id,
-        format=format,
-        encoding=encoding,
-        max_document=max_document,
         skip_bad=skip_bad,
         threads=threads,
         progress=progress,
-        html=html,
-        page_limits=page_limits,
-        filters=Filters(
-            min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+        reading=Reading(
+            format=format,
+            encoding=encoding,
+            html=html,
+            page_limits=page_limits,
+            filters=Filters(
+                min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+            ),
+            longest=longest_document(max_document, None),
+            was_given=True,
         ),
         settings=TopicSettings(
             method=method,

@@ -10,16 +10,13 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import callback, flag, thread_count, whole_number
-from lookalike.corpora import open_corpus
 from lookalike.corpora.base import limited
-from lookalike.corpora.columns import Filters, columns_for, filtered, find_columns
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
-from lookalike.jobs.context import JobContext, JobProgress, longest_document
-from lookalike.jobs.documents import DocumentTable, Source, read_documents
+from lookalike.jobs.context import JobContext, JobProgress
+from lookalike.jobs.documents import DocumentTable, Reading, read_documents
 from lookalike.jobs.work_folder import WorkFolder
-from lookalike.pages import PageLimits
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
 from lookalike.topics.words import WordCounts, cluster_words
@@ -34,28 +31,17 @@ def run_job(
     *,
     text: str | None,
     id: str | None,
-    format: str | None,
-    max_document: SupportsIndex | None,
     skip_bad: bool,
     threads: SupportsIndex | None,
     progress: Callable[[str, float], None] | None,
-    html: str | None,
-    page_limits: PageLimits | None,
-    encoding: str | None,
-    filters: Filters,
+    reading: Reading,
     settings: TopicSettings,
 ) -> DocumentClusters:
-    """Take the steps; see `lookalike.topics.cluster_documents`."""
+    """Run the steps; see `lookalike.topics.cluster_documents`."""
     wanted = None if k is None else whole_number("k", k, at_least=1)
     skip_bad, progress = flag("skip_bad", skip_bad), callback("progress", progress)
-    longest, workers = longest_document(max_document, None), thread_count(threads)
-    corpus = open_corpus(source, format, encoding=encoding)
-    corpus = open_corpus(corpus, html=html, page_limits=page_limits)
-    if longest is not None:
-        corpus.max_document = longest
-    columns = find_columns(corpus, text, id)
-    columns = columns_for(corpus, columns, settings.signing.features)
-    corpus = filtered(corpus, columns, filters)
+    workers = thread_count(threads)
+    opened = reading.source(source, settings.signing.features, text=text, id=id)
     folder = WorkFolder(None)
     tell = JobProgress(progress)
     job = JobContext(
@@ -64,9 +50,7 @@ def run_job(
     try:
         with limited(*job.limits):
             with tell.timed("read"):
-                documents = read_documents(
-                    job, Source(corpus, columns, corpus.identity()), None, None
-                )
+                documents = read_documents(job, opened, None, None)
             rows, positions = _signed(job, documents, settings)
             with tell.timed("cluster"):
                 assigned = _assigned(rows, positions, len(documents), wanted, settings, workers)
@@ -78,8 +62,8 @@ def run_job(
                 clusters=clusters,
                 seconds=tell.seconds,
                 wanted=wanted,
-                source=corpus,
-                columns=columns,
+                source=opened.corpus,
+                columns=opened.columns,
                 documents=documents,
             )
     finally:

@@ -1,14 +1,11 @@
-"""`lookalike collection ...`: documents that come and go, on SQLite or PostgreSQL.
-
-A file for each sort of action: what is in a collection, searching, care, whole corpora.
-"""
+"""`lookalike collection ...`: documents that come and go, on SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
 import argparse
 
-from lookalike.cli.collection import care, content, search, transfer
-from lookalike.cli.collection.action import DATABASE
+from lookalike.cli.collection import care, content, search
+from lookalike.cli.collection.content import DATABASE
 
 PURPOSE = "keep documents in a database and search them while they come and go"
 DESCRIPTION = f"{PURPOSE.capitalize()}."
@@ -22,5 +19,5 @@ DETAILS = (
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare what can be done."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for sort in (content, search, care, transfer):
+    for sort in (content, search, care):
         sort.declare(actions)

@@ -1,16 +1,50 @@
-"""Care for a collection: `stats`, `verify`, `repair`, `snapshot` and `restore`."""
+"""Whole collections: `import` and `export`, `stats`, `verify`, `repair`, `snapshot`, `restore`."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.collection.action import DATABASE, action, database_name, opened
+from lookalike.cli.collection.content import (
+    DATABASE,
+    action,
+    database_name,
+    json_object,
+    opened,
+)
+from lookalike.cli.options import add_corpus_options, add_filters, corpus_of, filters_of
 from lookalike.cli.parser import Subparsers, add_json, add_switch, command
-from lookalike.cli.terminal import say, say_json, tell
+from lookalike.cli.terminal import (
+    is_standard,
+    progress_bars,
+    say,
+    say_json,
+    standard_output,
+    tell,
+    warn,
+)
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
-from lookalike.errors import CollectionError
-from lookalike.shown import shown
+from lookalike.collection.care.transfer import Imported, export_documents, import_documents
+from lookalike.corpora.opening import expand_paths
+from lookalike.errors import ArgumentError, CollectionError, FileError, Said
+from lookalike.media import find_files, medium_of_files, medium_of_signer
+from lookalike.shown import counted, shown
+from lookalike.storage.files import temporary_folder
+
+if TYPE_CHECKING:
+    from lookalike.collection import Collection
+
+_PREFIX = "lookalike-rows-"
+_TOGETHER = 200
+_NAMED = 5
+_NO_TEXT = "its name is no UTF-8, and cannot be kept; give it another"
+_OF_TEXTS = ("text", "id", "signature", "format")
 
 
 def declare(actions: Subparsers) -> None:
@@ -47,6 +81,32 @@ def declare(actions: Subparsers) -> None:
     restore.add_argument("--name", help="what to call it there (default: as in the snapshot)")
     add_switch(restore, "--replace", "replace one of that name")
     add_json(restore)
+    importer = action(
+        actions, "import", _import, "add the rows of files: JSON Lines, JSON, CSV, Parquet, text",
+        "docs.db corpus.jsonl", "docs.db 'crawl/*.parquet' --text content --id url --replace",
+        "docs.db notes/", "music.db music/",
+    )  # fmt: skip
+    importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
+    add_corpus_options(importer)
+    add_filters(importer)
+    importer.add_argument(
+        "--signature",
+        metavar="COLUMN",
+        help="column with hexadecimal signatures (default: signature, if there is one)",
+    )
+    add_switch(importer, "--replace", "replace documents of equal id")
+    add_switch(importer, "--quiet", "no progress bar")
+    add_json(importer)
+    exporter = action(
+        actions, "export", _export, "write all documents to a file",
+        "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
+    )  # fmt: skip
+    exporter.add_argument(
+        "output", type=Path, metavar="FILE", help=".jsonl, .csv, .parquet ..., or - for JSON Lines"
+    )
+    exporter.add_argument("--where", type=json_object, metavar="JSON", help="condition")
+    add_switch(exporter, "--quiet", "no progress bar")
+    add_json(exporter)
 
 
 def _stats(options: argparse.Namespace) -> None:
@@ -95,3 +155,128 @@ def _snapshot(options: argparse.Namespace) -> None:
 def _restore(options: argparse.Namespace) -> None:
     name = restore_collection(options.file, options.database, options.name, replace=options.replace)
     tell(options.json, {"collection": name}, f"restored the collection {name!r}")
+
+
+def _import(options: argparse.Namespace) -> None:
+    with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
+        if _are_files(docs, options.input):
+            done = _import_files(docs, options, progress)
+        else:
+            corpus = corpus_of(options.input, options)
+            done = import_documents(
+                docs,
+                corpus,
+                text=options.text,
+                id=options.id,
+                signature=options.signature,
+                replace=options.replace,
+                skip_bad=options.skip_bad,
+                max_document=corpus.max_document,
+                progress=progress,
+                **vars(filters_of(options)),
+            )
+    left_out = done.bad + sum(done.left_out.values())
+    tell(
+        options.json,
+        {
+            "added": done.added,
+            "replaced": done.updated,
+            "left_out": left_out,
+            "files_left_out": done.files_left_out,
+        },
+        f"added {done.added}, replaced {done.updated}, left out {left_out}",
+    )
+    for notice in done.notices:
+        warn(notice, kind="")
+    for example in done.examples:
+        say(f"  {shown(example)}", file=sys.stderr)
+
+
+def _export(options: argparse.Namespace) -> None:
+    with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
+        if is_standard(options.output):
+            _export_lines(docs, options, progress)
+            return
+        count = export_documents(docs, options.output, where=options.where, progress=progress)
+    tell(
+        options.json,
+        {"documents": count, "file": str(options.output)},
+        f"wrote {counted(count, 'document')} to {shown(options.output)}",
+    )
+
+
+def _export_lines(docs: Collection, options: argparse.Namespace, progress: Any) -> None:
+    """Write JSON Lines, as soon as all are known to be good."""
+    with temporary_folder(_PREFIX) as folder, standard_output() as stream:
+        path = folder / "documents.jsonl"
+        export_documents(docs, path, where=options.where, progress=progress)
+        with open(path, "rb") as made:
+            shutil.copyfileobj(made, stream)
+
+
+# Folders of images, recordings or files of another medium
+
+
+def _are_files(docs: Collection, given: Sequence[str]) -> bool:
+    """Return whether folders or files are given of the kind that the collection holds, and no
+    table with their paths.
+    """
+    medium = medium_of_signer(docs.signer)
+    if medium is None:
+        return False
+    paths = [Path(one) for one in given]
+    return any(path.is_dir() for path in paths) or medium_of_files(paths) == medium.name
+
+
+def _import_files(
+    docs: Collection,
+    options: argparse.Namespace,
+    progress: Callable[[str, float], None] | None,
+) -> Imported:
+    """Add files of folders, each known by its path there, some at a time in one transaction."""
+    for name in _OF_TEXTS:
+        if getattr(options, name) is not None:
+            raise ArgumentError(
+                Said(name),
+                f" is for rows of texts, and the collection {docs.name!r} is one of files; leave "
+                "it out",
+            )
+    paths = expand_paths([Path(one) for one in options.input])
+    medium = medium_of_signer(docs.signer)
+    if medium is None:
+        raise ArgumentError(f"the collection {docs.name!r} is not one of files; give rows of texts")
+    found = find_files(paths, medium)
+    good = [file for file in found.files if _is_text(file)]
+    bad = [f"{one.path}: {one.reason}" for one in found.problems]
+    bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if not _is_text(file)]
+    if not found.files:
+        raise FileError(f"there is nothing to add in {', '.join(map(str, options.input))}")
+    root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
+    write = docs.upsert if options.replace else docs.add
+    done = Imported(bad=len(bad), examples=bad[:_NAMED])
+    files = iter(good)
+    count = 0
+    while some := list(islice(files, _TOGETHER)):
+        written = write(
+            [_name(file if root is None else file.relative_to(root)) for file in some],
+            [str(file) for file in some],
+            on_error="skip" if options.skip_bad else "raise",
+        )
+        done.added += written.added
+        done.updated += written.updated
+        done.bad += len(written.errors)
+        done.examples = (done.examples + [str(error) for error in written.errors])[:_NAMED]
+        count += len(some)
+        if progress:
+            progress("importing", count / len(good))
+    return done
+
+
+def _is_text(path: Path) -> bool:
+    """Return whether a path can be kept, which is done as a text."""
+    return _name(path) == str(path)
+
+
+def _name(path: Path) -> str:
+    """Return what a file is called in the collection: text, whatever bytes its name has."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,46 +1,53 @@
-"""What is in a collection: `create`, `add`, `get` and `delete`."""
+"""What is in a collection: `create`, `add`, `get` and `delete`; and what all actions share."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from lookalike.cli.collection.action import (
-    action,
-    add_text,
-    database_name,
-    given_signature,
-    given_text,
-    json_object,
-    opened,
-    typed_text,
-)
-from lookalike.cli.parser import Subparsers, add_json, add_number, add_switch
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.cli.parser import Group, Subparsers, add_json, add_number, add_switch, command
 from lookalike.cli.terminal import say, tell, warn
-from lookalike.collection import Document, list_collections, open_collection
+from lookalike.collection import Collection, Document, list_collections, open_collection
+from lookalike.collection.documents import MOST_TEXT_BYTES
+from lookalike.collection.stores.address import parse_address
 from lookalike.compare.methods import BITS
+from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.excerpts import PassageHash
 from lookalike.features import Chars, Combined, FeatureKind, Words
+from lookalike.features.base import reads_links
 from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
-from lookalike.recordings import AudioHash
+from lookalike.media import MEDIA, medium_of_signer
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
 from lookalike.signatures.simhash import signature_bits
 from lookalike.suggestions import did_you_mean
 
+DATABASE = """\
+DATABASE is the name of an SQLite file, such as docs.db, or the address of a PostgreSQL database,
+such as postgresql://user@host/name. One database holds any number of collections; --name says
+which one is meant (default: documents).
+
+examples:
+"""
 _SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
     "simhash": SimHash,
     "topsig": TopSig,
     "bbitminhash": BBitMinHash,
 }
 _BITS = {"simhash": BITS["simhash"], "topsig": BITS["topsig"], "bbitminhash": 512, "none": 128}
-_PASSAGES, _RECORDINGS = "passages", "recordings"
+_PASSAGES = "passages"
 _PASSAGE_BITS = 64
-_METHODS = (*_BITS, _PASSAGES, _RECORDINGS)
+_METHODS = (*_BITS, _PASSAGES, *MEDIA.names())
 
 
 def declare(actions: Subparsers) -> None:
@@ -57,7 +64,8 @@ def declare(actions: Subparsers) -> None:
         default="simhash",
         help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; "
         "passages: texts that are found by a passage; recordings: files that are found by a "
-        "snippet; or a file that Signer.save wrote (default simhash)",
+        "snippet; images, or another medium: similar files; or a file that Signer.save wrote "
+        "(default simhash)",
     )
     bits = ", ".join(
         f"{method} {number}" for method, number in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items()
@@ -153,8 +161,8 @@ def _signer(options: argparse.Namespace) -> Signer | None:
         chosen = {name: getattr(options, name) for name in ("words", "step")}
         given = {name: value for name, value in chosen.items() if value is not None}
         return PassageHash(by, **given)
-    if options.method == _RECORDINGS:
-        return AudioHash()
+    if options.method in MEDIA:
+        return MEDIA[options.method]().signer
     if options.method == "none":
         return None
     if not os.path.exists(options.method):  # noqa: PTH110  # takes every name
@@ -223,3 +231,107 @@ def _asgiven_text(document: Document) -> str:
     if document.text is not None:
         lines.append(f"text       {shown_lines(document.text)}")
     return "\n".join(lines)
+
+
+# What all actions share
+
+
+def action(
+    actions: Subparsers,
+    verb: str,
+    run: Callable[[argparse.Namespace], None],
+    purpose: str,
+    *examples: str,
+    name: str | None = "documents",
+) -> argparse.ArgumentParser:
+    """Declare an action on a collection, with its examples in the help."""
+    shown = "\n".join(f"  lookalike collection {verb} {one}" for one in examples)
+    description = purpose[0].upper() + purpose[1:] + "."
+    parser = command(actions, verb, run, purpose, description, DATABASE + shown)
+    parser.add_argument("database", metavar="DATABASE")
+    which = "all of them" if name is None else name
+    parser.add_argument("--name", default=name, help=f"which collection (default: {which})")
+    return parser
+
+
+def database_name(options: argparse.Namespace) -> str:
+    """Return the database as it was typed, but without its password."""
+    address = parse_address(options.database)
+    return address.shown if address.path is None else str(options.database)
+
+
+def opened(options: argparse.Namespace) -> Collection:
+    """Return the collection that is meant, which has to be there."""
+    return open_collection(options.database, options.name, create=False)
+
+
+def add_text(parser: argparse.ArgumentParser, meaning: Group, what: str) -> None:
+    """Declare a text: typed, through a pipe or in a file; `meaning` is what else it may be."""
+    parser.add_argument("text", nargs="?", metavar="TEXT", help=f"{what}; - reads standard input")
+    source = "read the text from this file; of a web page, its main text"
+    meaning.add_argument("--file", metavar="FILE", help=source)
+    parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of that file, such as cp1252 or utf-16 (default: detected)",
+    )
+
+
+def given_text(options: argparse.Namespace, docs: Collection) -> str:
+    """Return the text that was typed, or comes through standard input, or is in a file.
+
+    Of a file that is a web page, the main text. Where documents are files, the path is the text.
+    """
+    if options.file is not None:
+        if options.text is not None:
+            raise ArgumentError(Said("--file"), " takes the place of TEXT; leave one of them out")
+        if of_files(docs.signer):
+            return str(options.file)
+        features = getattr(docs.signer, "features", None)
+        links = isinstance(features, FeatureKind) and reads_links(features)
+        encoding = getattr(options, "encoding", None)
+        return read_document(Path(options.file), MOST_TEXT_BYTES, links=links, encoding=encoding)
+    typed = typed_text(options)
+    return sys.stdin.read() if typed == "-" else typed
+
+
+def of_files(signer: Signer | None) -> bool:
+    """Return whether what is signed are files, known by their paths."""
+    return medium_of_signer(signer) is not None
+
+
+def typed_text(options: argparse.Namespace) -> str:
+    """Return TEXT, which has to be there."""
+    if options.text is None:
+        raise ArgumentError(Said("text"), " is missing; type it, or give --file FILE")
+    return str(options.text)
+
+
+def given_signature(text: str, docs: Collection) -> NDArray[np.uint8]:
+    """Return the signature that hexadecimal digits stand for."""
+    if docs.parts:
+        raise ArgumentError(
+            Said("--signature"),
+            f" is one, and the documents of the collection {docs.name!r} have many parts each; "
+            "leave it out",
+        )
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        data = b""
+    if 8 * len(data) != docs.bits:
+        raise ArgumentError(
+            f"the signature is {text[:40]!r}; expected {docs.bits // 4} hexadecimal digits"
+        )
+    return np.frombuffer(data, np.uint8)[None]
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the object that JSON stands for."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"this is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError('expected a JSON object such as {"lang": "en"}')
+    return value

@@ -3,50 +3,49 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from lookalike.checks import flag
-from lookalike.collection.care.abandoned import remove_abandoned, remove_old_snapshots
-from lookalike.collection.documents import damaged
-from lookalike.collection.opening import (
+from lookalike.collection.documents import damaged, packed
+from lookalike.collection.search.native import forget_cache, remove_if_old
+from lookalike.collection.stores.address import open_store, parse_address
+from lookalike.collection.stores.base import (
+    HIDDEN,
+    StaleView,
+    Store,
+    View,
+    Writer,
     checked_name,
-    forget_cache,
-    holds_other_content,
-    open_store,
 )
-from lookalike.collection.packing import packed
-from lookalike.collection.stores.address import parse_address
-from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
-from lookalike.collection.stores.rows import Numbered
-from lookalike.collection.stores.view import HIDDEN
+from lookalike.collection.stores.schema import Numbered, State
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError, Said
 from lookalike.storage import is_there, whole_file
 
+_SQLITE = b"SQLite format 3\0"
 _BATCH = 50_000
 _PARTS_BYTES = 64 << 20
 _TRIES = 20
-_GONE = "what was being copied is gone from the database: somebody has removed it; try again"
+_GONE = "what was being copied is gone from the database: it was removed; try again"
 
 
 def snapshot(store: Store, name: str, path: Path) -> None:
     """Write one collection, as it is at one moment, to a new SQLite file."""
     if is_there(path):
         raise FileError(f"{path} is there already; name a new file, or remove that one")
-    remove_old_snapshots(path.absolute().parent)
+    _remove_old_snapshots(path.absolute().parent)
     with whole_file(path) as temporary:
         pages = temporary.with_name(f"{temporary.name}-pages")
         try:
             if not store.copy_file(temporary):
                 _copy_to_file(store, name, temporary)
-            elif holds_other_content(temporary):  # which is not ours to pass on: copy our rows
+            elif not _keep_only(temporary, name):  # pages were copied, at the speed of the disk
                 temporary.rename(pages)
                 with closing(open_store(parse_address(pages), create=False)) as copy:
                     _copy_to_file(copy, name, temporary)
-            else:  # pages were copied, at the speed of the disk
-                _keep_only(temporary, name)
         finally:
             for left in (pages.name, f"{pages.name}-journal", f"{temporary.name}-journal"):
                 with suppress(OSError):
@@ -63,9 +62,9 @@ def restore_collection(
 ) -> str:
     """Put the collection of a snapshot into a database, and return its name there.
 
-    `name` is what it is called there (as in the snapshot unless told); if there is one of that name
-    it is only replaced if `replace` is True, in one step, when everything has been copied.
-    `source` says which collection to take if the file has several.
+    `name` is its name there (default: as in the snapshot). A collection of that name is replaced
+    only if `replace` is True, in one step, when everything has been copied. `source`
+    says which collection to take if the file has several.
     """
     replace = flag("replace", replace)
     source = None if source is None else checked_name(source)
@@ -95,7 +94,7 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
                 " to replace it, or give another ",
                 Said("name"),
             )
-    remove_abandoned(target)
+    target.remove_abandoned()
     with target.restoring():
         return _restore_hidden(view, state, target, name, None if old is None else old.uid)
 
@@ -209,10 +208,16 @@ def _choose(view: View, source: str | None, shown: str) -> State:
     return states[0]
 
 
-def _keep_only(path: Path, name: str) -> None:
-    """Remove other collections from a copy of a file."""
+def _keep_only(path: Path, name: str) -> bool:
+    """Remove other collections from a copy of a file.
+
+    Returns False, and changes nothing, if the file has content that is not of collections: that is
+    not ours to pass on.
+    """
     with closing(open_store(parse_address(path), create=False)) as copy:
         with copy.reading() as view:
+            if view.other_content():
+                return False
             others = [state for state in view.states() if state.name != name]
             others += view.states(hidden=True)
         if others:
@@ -220,3 +225,19 @@ def _keep_only(path: Path, name: str) -> None:
                 for state in others:
                     writer.drop(state)
             copy.compact()
+    return True
+
+
+def _remove_old_snapshots(folder: Path) -> None:
+    """Remove unfinished snapshots that are old."""
+    try:
+        paths = list(folder.iterdir())
+    except OSError:
+        return  # there is none, or it is not ours to look at
+    for path in paths:
+        if not re.fullmatch(r"\..+\.[0-9a-f]{12}\.tmp", path.name, re.DOTALL) or path.is_symlink():
+            continue
+        with suppress(OSError), open(path, "rb") as file:
+            head = file.read(len(_SQLITE))
+            if head in (b"", _SQLITE) and remove_if_old(path):
+                path.with_name(f"{path.name}-journal").unlink(missing_ok=True)

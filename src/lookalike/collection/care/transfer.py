@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.checks import callback, file_path, flag, whole_number
-from lookalike.collection.documents import MOST_DEPTH
-from lookalike.collection.packing import packed, unpacked
+from lookalike.collection.documents import MOST_DEPTH, packed, unpacked
 from lookalike.collection.reading import documents_with_parts
 from lookalike.corpora import Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import Rows, pa
@@ -335,7 +334,7 @@ def _tables(docs: Collection, where: Any, progress: Progress | None) -> Iterator
         if docs.parts:
             # At one version with their parts: some may have been written to since, or removed.
             ids = [document.id for document in page]
-            both = docs._versions.read(partial(documents_with_parts, ids=ids))
+            both = docs._read(partial(documents_with_parts, ids=ids))
             page = [document for document, _ in both]
             signatures = [packed(*parts).hex() for _, parts in both]
         columns = [

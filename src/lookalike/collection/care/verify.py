@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import as_document
-from lookalike.collection.search.kept import KeptIndex
-from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.stores.base import StaleView, State, Store, View
-from lookalike.collection.stores.state import signer_hash
+from lookalike.collection.search.native import KeptIndex
+from lookalike.collection.stores.base import StaleView, Store, View
+from lookalike.collection.stores.schema import State, digest, hashes, signer_hash
 from lookalike.errors import CollectionBusyError, CollectionError
 
 _PAGE = 2_000

@@ -1,34 +1,36 @@
-"""The way of a query: signatures that are near, then the documents that have them."""
+"""Answers to a query: signatures that are near, then the documents that have them.
+
+Conditions and exclusions apply to documents before the nearest are chosen, so as many signatures
+are looked at as it takes to have k documents that meet them. How large the answers may get, and how
+much memory they may take, is counted while they grow: see `Budget`.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.cancellation import stop_if_cancelled
-from lookalike.collection.answers import Answer, Match, explained
-from lookalike.collection.query import Query
-from lookalike.collection.search.bounds import (
-    check_matches,
-    held,
-    hold,
-    limits_matches,
-    release,
-    spend,
+from lookalike.collection.answers import (
+    Answer,
+    Level,
+    MaskedDistances,
+    Match,
+    Work,
+    explained,
+    match_of,
 )
-from lookalike.collection.search.fetch import DocumentFetcher
-from lookalike.collection.search.kept import KeptIndex
-from lookalike.collection.search.level import Level, MaskedDistances
-from lookalike.collection.search.native import native_levels, native_within
-from lookalike.collection.search.noted import note, noting
+from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata, decoded_text
+from lookalike.collection.query import Query
+from lookalike.collection.search.native import KeptIndex, native_levels, native_within
 from lookalike.collection.search.sql import SqlSearch
-from lookalike.collection.search.texts import add_texts
-from lookalike.collection.stores.base import State, View
+from lookalike.collection.stores.base import View
+from lookalike.collection.stores.schema import State
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes import SliceIndex
 
@@ -42,10 +44,112 @@ _MATCH = 350
 """Bytes that a match takes beside its document."""
 _BIT = 40
 """Bytes that a differing bit takes in an explanation."""
+_FILTERED_CHUNK = 512
+_PIECE = 1 << 14
+"""Documents that are fetched with one question at most, if each signature has k of them."""
+_KEPT = 16 << 20
+"""Bytes of documents that are kept for the next query."""
+_ROW = 600
+"""Bytes that a document takes beside its metadata and text."""
+_TEXTS = 64
+"""Documents that are read with their texts at once: a database may hold all of them in memory."""
+_STEP = 1 << 20
+"""Bytes of memory that a budget takes at once: taking memory takes a lock."""
+
+_NOTHING = Level([], [], -1)
 
 Taken = TypeVar("Taken")
 Near: TypeAlias = tuple[Sequence[int], list[Level] | list[Iterator[Level]]]
 """Positions of queries, and what is near each; ever more of it, where these are iterators."""
+
+
+class AnswerTooLargeError(ResultTooLargeError):
+    """Texts, metadata and explanations have more bytes than the limit."""
+
+
+class Budget:
+    """Limits for the searches of one answer, counted while the answer grows.
+
+        with Budget(1 << 20) as budget:
+            docs.answers_each(queries, take, k=10_000, text=True, budget=budget)
+
+    Args:
+        most: Bytes that texts, metadata and explanations may have in all (default: any number).
+        matches: Matches that the queries of one search may have in all (default: any number).
+        beside: Matches beyond these, which the caller leaves out.
+        count: Called with the bytes of the answer as it grows.
+        change: Called with bytes of memory before they are taken. What was taken is given back with
+            a negative number, the last of it at the end of the context.
+        work: Gets what the search did for each query.
+
+    `count` and `change` may raise an error, which ends the search.
+    """
+
+    def __init__(
+        self,
+        most: int | None = None,
+        *,
+        matches: int | None = None,
+        beside: int = 0,
+        count: Callable[[int], object] | None = None,
+        change: Callable[[int], object] | None = None,
+        work: list[Work] | None = None,
+    ) -> None:
+        self.matches = matches
+        self.work = work
+        self.held = 0
+        """Bytes of memory that have been taken and not given back."""
+        self._most = most
+        self._left = most or 0
+        self._beside = beside
+        self._count = count
+        self._change = change
+        self._taken = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._change is not None:
+            self._change(-self._taken)
+        self.held = self._taken = 0
+
+    def spend(self, size: int) -> None:
+        """Add bytes to the answer; raise `AnswerTooLargeError` if it has too many."""
+        if self._most is None:
+            return
+        if self._count is not None:
+            self._count(size)
+        self._left -= size
+        if self._left < 0:
+            raise AnswerTooLargeError(
+                f"the documents of the answer have more than {self._most} bytes; ask for fewer of "
+                "them, or without their texts"
+            )
+
+    def check_matches(self, found: int) -> None:
+        """Refuse a search that has found more matches than the limit, for all its queries."""
+        if self.matches is not None and found > self.matches + self._beside:
+            raise ResultTooLargeError(
+                f"the queries have more than {self.matches} matches in all; ask for fewer at once, "
+                "with a smaller radius or with a limit"
+            )
+
+    def hold(self, size: int) -> None:
+        """Take memory."""
+        self.held += size
+        if self._change is not None and self.held > self._taken:
+            more = max(_STEP, self.held - self._taken)
+            self._change(more)
+            self._taken += more
+
+    def release(self, size: int) -> None:
+        """Give memory back."""
+        self.held -= size
+        if self._change is not None and self._taken - self.held > 4 * _STEP:
+            less = self._taken - self.held - _STEP
+            self._taken -= less
+            self._change(-less)
 
 
 def answers(
@@ -55,20 +159,21 @@ def answers(
     native: KeptIndex[Any, SliceIndex],
     sql: SqlSearch,
     take: Callable[[int, Answer], Taken],
+    budget: Budget,
 ) -> list[Taken]:
-    """Return the answer for each signature of the query, at the version of the view.
+    """Return what `take` makes of each answer, at the version of the view.
 
-    More exactly, what `take` makes of its position and of it, in order: so nothing else of an
-    answer stays in memory.
+    It gets the position of the query and its answer, in order. Nothing else of an answer stays in
+    memory.
     """
     # Texts are read when it is known whose are wanted.
-    fetcher = DocumentFetcher(view, state, replace(query, text=False) if query.text else query)
-    both = MaskedDistances(state.bits)
-    before, size, count = held(), 0, 0
+    without = replace(query, text=False) if query.text else query
+    fetcher = DocumentFetcher(view, state, without, budget)
+    before, size, count = budget.held, 0, 0
     results: list[Taken] = []
-    for positions, levels in _near(query, view, state, native, sql):
+    for positions, levels in _near(query, view, state, native, sql, budget):
         found_bytes = _FOUND * sum(len(one.numbers) for one in levels if isinstance(one, Level))
-        hold(found_bytes)
+        budget.hold(found_bytes)
         for group in _groups(levels, query.k):
             known = [levels[place] for place in group]
             if len(known) > 1:
@@ -78,22 +183,22 @@ def answers(
                 stop_if_cancelled()
                 mask = query.masks[positions[place]]
                 matches, level = fetcher.nearest(
-                    [near] if isinstance(near, Level) else near, None if mask is None else both
+                    [near] if isinstance(near, Level) else near, masked=mask is not None
                 )
                 signature = query.signatures[positions[place]]
                 found.append(_answer(fetcher, signature, mask, matches, level))
                 count += len(found[-1])
-                check_matches(count)
+                budget.check_matches(count)
             if query.text:
-                add_texts(view, state, found)
+                _add_texts(view, state, found, budget)
             for place, answer in zip(group, found, strict=True):
                 taken = take(positions[place], answer)
                 results.append(taken)
                 size += len(taken) if isinstance(taken, bytes) else _MATCH * len(answer)
             del found
             fetcher.trim()
-            release(held() - before - found_bytes - fetcher.held - size)
-        release(found_bytes)
+            budget.release(budget.held - before - found_bytes - fetcher.held - size)
+        budget.release(found_bytes)
     return results
 
 
@@ -113,7 +218,12 @@ def _groups(levels: list[Level] | list[Iterator[Level]], k: int) -> Iterator[lis
 
 
 def _near(
-    query: Query, view: View, state: State, native: KeptIndex[Any, SliceIndex], sql: SqlSearch
+    query: Query,
+    view: View,
+    state: State,
+    native: KeptIndex[Any, SliceIndex],
+    sql: SqlSearch,
+    budget: Budget,
 ) -> Iterator[Near]:
     """Yield what is within the radius of the signatures, of as many as can be held at once.
 
@@ -135,7 +245,7 @@ def _near(
         asked, masked = signatures[some], None if masks is None else masks[some]
         if index is None:
             return sql.within(view, state, asked, near, masked, _FOUND_AT_ONCE)
-        explain = query.explain or noting()
+        explain = query.explain or budget.work is not None
         return native_within(index, asked, near, threads, explain, masked, _FOUND_AT_ONCE)
 
     def parts(begin: int, end: int, near: int) -> Iterator[Near]:
@@ -158,7 +268,7 @@ def _near(
     def count_first(near: int) -> None:
         """Refuse what surely has too many matches, before any of them becomes a document."""
         nonlocal counted
-        if counted or query.predicate is not None or not limits_matches():
+        if counted or query.predicate is not None or budget.matches is None:
             return
         counted, least = True, 0
         most = query.k if query.limit is None else query.limit
@@ -166,7 +276,7 @@ def _near(
             for one in some:
                 found = len(one.numbers) if isinstance(one, Level) else _FOUND_AT_ONCE
                 least += max(0, min(most, found) - len(query.exclude))
-            check_matches(least)
+            budget.check_matches(least)
 
     every = range(len(signatures))
     if radius is None:
@@ -193,9 +303,10 @@ def _answer(
     found: Level,
 ) -> Answer:
     """Return the answer for one signature."""
-    query, version = fetcher.query, fetcher.state.version
-    hold(_MATCH * len(matches))
-    note(found.work)
+    query, budget, version = fetcher.query, fetcher.budget, fetcher.state.version
+    budget.hold(_MATCH * len(matches))
+    if budget.work is not None and found.work is not None:
+        budget.work.append(found.work)
     cut = query.limit is not None and len(matches) > query.limit
     if cut:
         matches = matches[: query.limit]
@@ -217,10 +328,11 @@ def _explained(
 
     Bits that do not count do not differ, and slices of such bits alone do not hit.
     """
-    slicing = fetcher.state.slicing
-    spend(len(matches) * 8 * len(query))
+    slicing, budget = fetcher.state.slicing, fetcher.budget
+    budget.spend(len(matches) * 8 * len(query))
     apart_in_all = sum(match.distance for match in matches)
-    hold(len(matches) * 8 * len(query) + _BIT * (apart_in_all + len(matches) * slicing.count))
+    bits = apart_in_all + len(matches) * slicing.count
+    budget.hold(len(matches) * 8 * len(query) + _BIT * bits)
     data = b"".join([fetcher.signatures[match.id] for match in matches])
     signatures = np.frombuffer(data, np.uint8).reshape(len(matches), len(query))
     counting = [True] * slicing.count
@@ -229,7 +341,7 @@ def _explained(
         counting = (slicing.differing(np.zeros_like(mask), mask[None])[0] > 0).tolist()
     thresholds = (found.work and found.work.thresholds) or (0,) * slicing.count
     apart = slicing.differing(query, signatures).tolist()
-    bits = np.unpackbits(query ^ signatures, axis=1, bitorder="little")
+    differing = np.unpackbits(query ^ signatures, axis=1, bitorder="little")
     return [
         explained(
             match,
@@ -237,5 +349,196 @@ def _explained(
             tuple(slices),
             tuple(p for p, most in enumerate(thresholds) if slices[p] <= most and counting[p]),
         )
-        for match, differs, slices in zip(matches, bits, apart, strict=True)
+        for match, differs, slices in zip(matches, differing, apart, strict=True)
     ]
+
+
+@dataclass
+class DocumentFetcher:
+    """The documents of signatures, in one view; each signature's are fetched once, or again if that
+    would take much memory.
+
+    Documents are compared with their checksums, those too that do not meet a condition.
+    """
+
+    view: View
+    state: State
+    query: Query
+    budget: Budget
+    signatures: dict[str, bytes] = field(default_factory=dict)
+    """The signatures of what was found, by the id of the document."""
+    held: int = 0
+    """Bytes of memory that documents take."""
+    _rows: dict[int, list[Row]] = field(default_factory=dict)
+    _here: dict[str, int] = field(default_factory=dict)
+    """The documents in `_rows`, and what each takes."""
+
+    def nearest(self, levels: Iterable[Level], masked: bool) -> tuple[list[Match], Level]:
+        """Return the k nearest documents by (distance, id), and the last level that was needed.
+
+        With `masked` distances by (masked distance, unmasked distance, id).
+        """
+        rows, found = self.first(levels)
+        if not masked:
+            return [match_of(row, distance) for distance, row in rows], found
+        both = MaskedDistances(self.state.bits)
+        return [match_of(row, *both.apart(distance)) for distance, row in rows], found
+
+    def first(self, levels: Iterable[Level]) -> tuple[list[tuple[int, Row]], Level]:
+        """Return the first k documents by (distance, id), and the last level that was needed.
+
+        Each level holds all signatures up to its bound, so documents from it are final. What an
+        earlier level held is passed over in later ones, which may reach less far.
+        """
+        k = self.query.k
+        result: list[tuple[int, Row]] = []
+        found, done = _NOTHING, -1
+        for level in levels:
+            found, begin = level, bisect_right(level.distances, done)
+            done = max(done, level.bound)
+            while begin < len(level.numbers) and len(result) < k:
+                end = self._chunk_end(level.distances, begin, k - len(result))
+                for piece in range(begin, end, self._piece):
+                    stop_if_cancelled()
+                    last = min(end, piece + self._piece)
+                    self.fetch(level.numbers[piece:last])
+                    for place in range(piece, last):
+                        distance = level.distances[place]
+                        result += [(distance, row) for row in self._rows[level.numbers[place]]]
+                    if self._much:  # of many that are equally far, the first by id count
+                        result = _first(result, k)
+                        self.forget({row.id for _, row in result})
+                begin = end
+            if len(result) >= k:
+                break
+        return _first(result, k), found
+
+    @property
+    def _piece(self) -> int:
+        """The number of signatures whose documents are fetched with one question."""
+        if self.state.documents - self.state.signatures <= _PIECE:
+            return _PIECE
+        return max(16, _PIECE // (self.query.k + len(self.query.exclude)))
+
+    def forget(self, found: Container[str] = ()) -> None:
+        """Keep only the signatures of what was found."""
+        self.budget.release(self.held)
+        self.budget.spend(-sum(size - _ROW for id, size in self._here.items() if id not in found))
+        self.signatures = {id: one for id, one in self.signatures.items() if id in found}
+        self._rows, self._here = {}, {}
+        self.held = 0
+
+    def trim(self) -> None:
+        """Forget what was fetched for queries that are answered, if it is much."""
+        if self._much:
+            self.forget(self._here)
+            self.signatures = {}
+
+    @property
+    def _much(self) -> bool:
+        return self.held > _KEPT or len(self._rows) > 4 * _PIECE
+
+    def prefetch(self, founds: Iterable[Level]) -> None:
+        """Fetch the documents that several queries will surely want, with one question."""
+        wanted: set[int] = set()
+        for found in founds:
+            if found.numbers:
+                end = self._chunk_end(found.distances, 0, self.query.k)
+                wanted.update(found.numbers[:end])
+        self.fetch(sorted(wanted))
+
+    def fetch(self, numbers: Sequence[int]) -> None:
+        """Fetch the documents of signatures that have not been fetched yet."""
+        missing = [number for number in numbers if number not in self._rows]
+        for begin in range(0, len(missing), self._piece):
+            self._fetch(missing[begin : begin + self._piece])
+
+    def _fetch(self, missing: Sequence[int]) -> None:
+        found: dict[int, list[Row]] = {number: [] for number in missing}
+        without = set(missing)
+        # Excluded ones may come first, so as many more have to be asked for.
+        query = self.query
+        each = None if query.predicate else query.k + len(query.exclude)
+        wanted = np.array(missing, np.int64)
+        for row, signature in self.view.documents_of(self.state, wanted, each, query.text):
+            known = check_row(row, signature, query.text)
+            if row.signature not in found:
+                raise damaged(f"the document {row.id[:80]!r} was found by another signature")
+            without.discard(row.signature)
+            if not self._allowed(row):  # of those, which may be many, nothing is held
+                continue
+            if row.id in self._here:
+                raise damaged(f"the document {row.id[:80]!r} is there twice")
+            if row.text is not None and not query.text:
+                row = row._replace(text=None)  # it came for its checksum alone
+            size = len(row.metadata) + len(row.text or b"")
+            self.budget.spend(size)
+            self.budget.hold(size + _ROW)
+            self.held += size + _ROW
+            self._here[row.id] = size + _ROW
+            self.signatures[row.id] = known
+            found[row.signature].append(row)
+            if len(found[row.signature]) > 2 * query.k + _PIECE:
+                self._drop_last(found[row.signature])
+        for number in without:
+            raise damaged(f"the signature {number} has no document")
+        self._rows.update(found)
+
+    def _drop_last(self, rows: list[Row]) -> None:
+        """Keep of the documents of one signature those that can be among the first k by id."""
+        rows.sort(key=lambda row: row.id)
+        for row in rows[self.query.k :]:
+            del self.signatures[row.id]
+            size = self._here.pop(row.id)
+            self.held -= size
+            self.budget.release(size)
+            self.budget.spend(_ROW - size)
+        del rows[self.query.k :]
+
+    def _allowed(self, row: Row) -> bool:
+        if row.id in self.query.exclude:
+            return False
+        predicate = self.query.predicate
+        return predicate is None or bool(predicate(decoded_metadata(row)))
+
+    def _chunk_end(self, distances: list[int], begin: int, missing: int) -> int:
+        """Return where to stop fetching: with as many signatures as documents are missing.
+
+        All signatures of a distance or none, so that ties are decided by id.
+        """
+        if self.query.predicate:
+            missing = max(missing, _FILTERED_CHUNK)
+        if begin + missing >= len(distances):
+            return len(distances)
+        return bisect_right(distances, distances[begin + missing - 1])
+
+
+def _first(rows: list[tuple[int, Row]], k: int) -> list[tuple[int, Row]]:
+    """Return the first k by (distance, id)."""
+    if len(rows) > 1:
+        rows.sort(key=lambda one: (one[0], one[1].id))
+    return rows[:k]
+
+
+def rows_with_texts(view: View, state: State, ids: Sequence[str]) -> Iterator[tuple[Row, bytes]]:
+    """Yield documents of these ids that are as they were written, and their signatures."""
+    for begin in range(0, len(ids), _TEXTS):
+        for row, signature in view.documents(state, ids[begin : begin + _TEXTS]):
+            yield row, check_row(row, signature)
+
+
+def _add_texts(view: View, state: State, answers: Iterable[Answer], budget: Budget) -> None:
+    """Give each match the text of its document."""
+    wanted: dict[str, list[dict[str, object]]] = {}
+    for answer in answers:
+        for match in answer:
+            wanted.setdefault(match.id, []).append(vars(match))
+    for row, _ in rows_with_texts(view, state, list(wanted)):
+        text = decoded_text(row)
+        places = wanted.pop(row.id)
+        budget.spend(len(row.text or b"") * len(places))
+        if text is not None:
+            for fields in places:
+                fields["text"] = text
+    for id in wanted:
+        raise damaged(f"the document {id[:80]!r} was found, but is not there")

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import share, whole_number
-from lookalike.collection.answers import Answer, voted
+from lookalike.collection.answers import Answer, Level, voted
 from lookalike.collection.query import Query
-from lookalike.collection.search.fetch import DocumentFetcher
-from lookalike.collection.search.kept import KeptIndex
-from lookalike.collection.search.level import Level
-from lookalike.collection.stores.base import State, View
-from lookalike.collection.stores.rows import Numbered
+from lookalike.collection.search.answer import Budget, DocumentFetcher
+from lookalike.collection.search.native import KeptIndex
+from lookalike.collection.stores.base import View
+from lookalike.collection.stores.schema import Numbered, State
 from lookalike.parts import PartIndex, PartMatch
 from lookalike.parts.given import FARTHEST
 from lookalike.parts.index import MOST_NEAR
@@ -123,7 +122,7 @@ def answers_by_votes(
         MOST_NEAR,
         query.threads,
     )
-    fetcher = DocumentFetcher(view, state, query)
+    fetcher = DocumentFetcher(view, state, query, Budget())
     return [_answer(fetcher, votes, ballot) for ballot in cast]
 
 

@@ -1,46 +1,77 @@
-"""What a database must be able to do to hold collections; SQLite and PostgreSQL each do it once.
+"""What a database must be able to do to hold collections; each kind of database does it once.
 
-Tables, the same in both, `N` being the number of a collection:
+Tables, the same in every database, `N` being the number of a collection:
 
-    collections     one row each: name, widths, and the state below
+    collections     one row each: name, widths, and the state of the collection
     signers         how each collection's documents are signed
-    signatures_N    number, signature: each signature once, numbers never used again
+    signatures_N    number, signature: each signature once; a number is never used again
     keys_N          key, signature: primary key on both; the slices of every signature
     documents_N     id, number of the signature, text, metadata, times, checksum
-    removals_N      version, number, hash: signatures that are gone, for indexes that catch up
+    removals_N      version, number, hash: removed signatures, for indexes that catch up
     parts_N         number, parts: where documents have many signatures, these and their positions;
-                    what stands in signatures_N is then their digest
+                    signatures_N then has their digest
 
-Whoever writes holds the row of the collection until the commit, so versions follow each other in
-the order of commits, and a number is visible only after all smaller ones.
+A writer holds the row of the collection until the commit. So versions follow each other in the
+order of commits, and a number is visible only after all smaller ones.
+
+A kind of database is a `Store` with its `Writer`, registered in `stores.address`. In statements,
+places of values are written `?`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.cancellation import interruptible
+from lookalike.collection.documents import Row, Seen, damaged
 from lookalike.collection.stores.pool import Pool
-from lookalike.collection.stores.schema import MIGRATIONS, upgrade
-from lookalike.collection.stores.state import State
-from lookalike.collection.stores.view import View
-from lookalike.collection.stores.writer import Writer
-from lookalike.errors import CollectionError, NotFoundError, Said
+from lookalike.collection.stores.schema import (
+    MIGRATIONS,
+    STATE_COLUMNS,
+    Dialect,
+    Numbered,
+    State,
+    Stored,
+    as_state,
+    blobs,
+    checked_parts,
+    collection_tables,
+    consistency,
+    digest,
+    document_columns,
+    hashes,
+    integers,
+    kinds_of_tables,
+    numbered,
+    signer_hash,
+)
+from lookalike.errors import ArgumentError, CollectionError, NotFoundError, Said
+from lookalike.parts.signer import SignedParts
 
-__all__ = [
-    "NoCollectionsError",
-    "StaleView",
-    "State",
-    "Store",
-    "View",
-    "Writer",
-    "maybe_written",
-]
+if TYPE_CHECKING:
+    from lookalike.collection.stores.address import Address
+
+SCAN_BATCH = 20_000
+HIDDEN = "\1"
+"""What the name of a collection begins with while it is being restored; it cannot be opened."""
+TO_MAKE_ONE = Said(
+    "; to make one, give a signer such as la.SimHash(bits=128), or bits",
+    "; `lookalike collection create` makes one",
+)
+
+_MOST_NAME = 200
+_MOST_IDS = 10_000
+_MOST_PARTS = 64
+"""Documents whose parts are read at a time: an hour of sound has 0.9 MB of them."""
 
 
 class NoCollectionsError(NotFoundError):
@@ -57,8 +88,18 @@ class StaleView(CollectionError):
         super().__init__("the collection was replaced or dropped meanwhile; try again")
 
 
+def checked_name(name: str) -> str:
+    """Return the name if it can be that of a collection."""
+    if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
+        raise ArgumentError(
+            f"the name of the collection is {str(name)[: 2 * _MOST_NAME]!r}; expected 1 to "
+            f"{_MOST_NAME} printable characters"
+        )
+    return name
+
+
 def maybe_written(shown: str, error: Exception) -> CollectionError:
-    """Return the error for a commit of which nobody can say whether it has happened."""
+    """Return the error for a commit that may or may not have happened."""
     return CollectionError(
         f"{shown}: this batch could not be committed ({error}): it may have been written, all of "
         "it or nothing: ",
@@ -69,20 +110,432 @@ def maybe_written(shown: str, error: Exception) -> CollectionError:
     )
 
 
-class Store(ABC):
-    """A database that holds collections. Safe to use from many threads, not across a fork."""
+class _Cursor(Protocol):
+    """What `_execute` returns: rows, one after the other or all at once."""
 
-    shown: str
-    """Where it is, for messages; no password in it."""
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+def _stored(rows: Iterable[Any]) -> Iterator[Stored]:
+    """Return documents and their signatures, one by one, from rows with the columns of both."""
+    return ((Row._make(row[:-1]), row[-1]) for row in rows)
+
+
+class View(ABC):
+    """Reads in one transaction on one connection: all that it reads belongs to the same version."""
+
+    dialect: ClassVar[Dialect]
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    @abstractmethod
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> _Cursor:
+        """Run a statement."""
+
+    @abstractmethod
+    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[list[Any]]:
+        """Yield rows in batches, of which one is held at a time."""
+
+    @abstractmethod
+    def _array(self, values: list[Any]) -> object:
+        """Return values as the one that stands for them in `dialect.among`."""
+
+    def _table(self, kind: str, state: State) -> str:
+        return f"{self.dialect.prefix}{kind}_{state.number}"
+
+    def _with_signature(self, state: State) -> str:
+        """Join the signature `s` to a document `d`."""
+        return f"LEFT JOIN {self._table('signatures', state)} s ON s.number = d.signature"
+
+    # The row of a collection
+
+    def state(self, name: str, suffix: str = "") -> State | None:
+        """Return the row of a collection, or None if there is none of that name."""
+        row = self._execute(
+            f"SELECT {STATE_COLUMNS} FROM {self.dialect.prefix}collections WHERE name = ?{suffix}",
+            (name,),
+        ).fetchone()
+        return as_state(row) if row else None
+
+    def states(self, hidden: bool = False) -> list[State]:
+        """Return the rows of all collections that can be opened, or of all others, by name."""
+        rows = self._execute(
+            f"SELECT {STATE_COLUMNS} FROM {self.dialect.prefix}collections ORDER BY name"
+        )
+        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
+
+    def signer(self, state: State) -> str:
+        """Return the description of the signer as JSON, whatever there is."""
+        row = self._execute(
+            f"SELECT description FROM {self.dialect.prefix}signers WHERE number = ?",
+            (state.number,),
+        ).fetchone()
+        return str(row[0]) if row else ""
+
+    def checked_signer(self, state: State) -> str:
+        """Return the description of the signer as JSON, or raise if it is not as written."""
+        description = self.signer(state)
+        if signer_hash(description) != state.signer:
+            raise damaged(f"the signer of {state.name[:80]!r} is not described as it was")
+        return description
+
+    # Signatures
+
+    def candidates(self, state: State, keys: NDArray[np.int64], most: int) -> Numbered:
+        """Return signatures once for each of the keys that they have; `most` rows at most."""
+        rows = self._execute(
+            f"SELECT k.signature, s.signature FROM {self._table('keys', state)} k "
+            f"LEFT JOIN {self._table('signatures', state)} s ON s.number = k.signature "
+            f"WHERE k.key {self.dialect.among} LIMIT ?",
+            (self._array(keys.tolist()), most),
+        )
+        return numbered(rows.fetchall(), state.row_bytes)
+
+    def count_keys(self, state: State, keys: NDArray[np.int64], most: int) -> dict[int, int]:
+        """Return how many signatures have each key, looking at `most` rows at most in all."""
+        rows = self._execute(
+            f"SELECT key, count(*) FROM (SELECT key FROM {self._table('keys', state)} "
+            f"WHERE key {self.dialect.among} LIMIT ?) subquery GROUP BY key",
+            (self._array(keys.tolist()), most),
+        )
+        return dict(rows.fetchall())
+
+    def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
+        """Yield all signatures with larger numbers, in order, in batches."""
+        for rows in self._stream(self._after(state), (number,)):
+            yield numbered(rows, state.row_bytes)
+
+    def _after(self, state: State) -> str:
+        table = self._table("signatures", state)
+        return f"SELECT number, signature FROM {table} WHERE number > ? ORDER BY number"
+
+    def all_signatures(self, state: State) -> Iterator[Numbered]:
+        """Yield all signatures, in order, in batches; raise at the end if one is not as written."""
+        count, value, last = 0, 0, -1
+        for batch in self.signatures_after(state, -1):
+            count += len(batch)
+            value ^= digest(hashes(batch.numbers, batch.signatures))
+            last = int(batch.numbers[-1])
+            yield batch
+        if last >= state.next_signature:
+            raise damaged(f"the signature {last} has a number not given out yet")
+        if (count, value) != (state.signatures, state.digest):
+            raise damaged(
+                f"there are {count} signatures in the table, which are not the {state.signatures} "
+                f"that the collection {state.name[:80]!r} should have"
+            )
+
+    def whole_table(self, state: State) -> Numbered:
+        """Return all signatures at once, in order, if they are as written."""
+        parts = list(self.all_signatures(state))
+        signatures = [np.empty((0, state.row_bytes), np.uint8), *(p.signatures for p in parts)]
+        numbers = [np.empty(0, np.int64), *(part.numbers for part in parts)]
+        return Numbered(np.concatenate(numbers), np.concatenate(signatures))
+
+    def parts(self, state: State, wanted: Numbered) -> Iterator[tuple[int, SignedParts]]:
+        """Yield number and parts of each of these digests, in order; a few are held at a time.
+
+        Raises where there are none, or others than those that have this digest.
+        """
+        digests = blobs(wanted.signatures)
+        for begin in range(0, len(wanted), _MOST_PARTS):
+            numbers = wanted.numbers[begin : begin + _MOST_PARTS].tolist()
+            rows = self._execute(
+                f"SELECT number, parts FROM {self._table('parts', state)} "
+                f"WHERE number {self.dialect.among}",
+                (self._array(numbers),),
+            )
+            found = dict(rows.fetchall())
+            for number, known_by in zip(numbers, digests[begin:], strict=False):
+                yield number, checked_parts(number, found.get(number), known_by, state.bits)
+
+    def removals_after(
+        self, state: State, version: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Return number and hash of signatures that were removed in later versions."""
+        table = self._table("removals", state)
+        rows = self._execute(f"SELECT signature, hash FROM {table} WHERE version > ?", (version,))
+        numbers, hashed = integers(rows.fetchall())
+        return numbers, hashed.view(np.uint64)
+
+    def key_rows(
+        self, state: State, position: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield the rows (key, number) at one position, in batches."""
+        table = self._table("keys", state)
+        query = f"SELECT key, signature FROM {table} WHERE key >= ? AND key < ?"
+        return map(integers, self._stream(query, (position << 32, (position + 1) << 32)))
+
+    # Documents
+
+    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
+        """Return the documents with these ids, in no particular order."""
+        query = (
+            f"SELECT {document_columns(text)} FROM {self._table('documents', state)} d "
+            f"{self._with_signature(state)} WHERE d.id {self.dialect.among_texts}"
+        )
+        found: list[Stored] = []
+        for some in self._arrays(ids):
+            found += _stored(self._execute(query, (some,)))
+        return found
+
+    def seen(self, state: State, ids: Sequence[str]) -> dict[str, Seen]:
+        """Return the versions of the documents with these ids that are there."""
+        query = (
+            f"SELECT {', '.join(Seen._fields)} FROM {self._table('documents', state)} "
+            f"WHERE id {self.dialect.among_texts}"
+        )
+        found = {}
+        for some in self._arrays(ids):
+            found.update({row[0]: Seen._make(row) for row in self._execute(query, (some,))})
+        return found
+
+    def _arrays(self, ids: Sequence[str]) -> Iterator[object]:
+        """Yield different ids, a bounded number in one value, for `dialect.among_texts`."""
+        wanted = list(dict.fromkeys(ids))
+        for begin in range(0, len(wanted), _MOST_IDS):
+            yield self._array(wanted[begin : begin + _MOST_IDS])
+
+    def documents_of(
+        self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
+    ) -> Iterator[Stored]:
+        """Yield the documents that have these signatures.
+
+        Of each signature not more than `each`, and then those that come first by id.
+        """
+        wanted = self._array(numbers.tolist())
+        values = (wanted,) if each is None else (wanted, each)
+        return _stored(self._execute(self._documents_of(state, each, text), values))
+
+    @abstractmethod
+    def _documents_of(self, state: State, each: int | None, text: bool) -> str: ...
+
+    def pages(
+        self, state: State, size: int, after: str = "", text: bool = True
+    ) -> Iterator[list[Stored]]:
+        """Yield all documents behind `after` by id, `size` at a time.
+
+        Comes to an end whatever the tables hold: ids that do not grow, which a damaged index may
+        bring again and again, raise.
+        """
+        query = (
+            f"SELECT {document_columns(text)} FROM {self._table('documents', state)} d "
+            f"{self._with_signature(state)} WHERE d.id > ? ORDER BY d.id LIMIT ?"
+        )
+        while page := list(_stored(self._execute(query, (after, size)))):
+            for row, _ in page:
+                if not isinstance(row.id, str) or row.id <= after:
+                    raise damaged(f"after the id {after[:80]!r} comes {str(row.id)[:80]!r}")
+                after = row.id
+            yield page
+            if len(page) < size:
+                return
+
+    # Care
+
+    def other_content(self) -> bool:
+        """Return whether a file has tables, views or triggers that are not of collections."""
+        return False
+
+    def problems(self, state: State) -> list[str]:
+        """Return what the database itself and counting find wrong with the tables."""
+        found = []
+        for question, problem in consistency(state, partial(self._table, state=state)):
+            (count,) = self._execute(question).fetchone()
+            if count:
+                found.append(f"{count} {problem}")
+        return found
+
+
+class Writer(View):
+    """Reads and writes in one transaction: what it writes becomes visible with the commit."""
+
+    # The row of a collection
+
+    @abstractmethod
+    def lock(self, name: str) -> State | None:
+        """Return the row of a collection and hold it until the end."""
+
+    def create(self, state: State, signer: str) -> State:
+        """Make the tables of a new collection and return its row, with its number.
+
+        Where another process was first, returns the row of what that one made.
+        """
+        prefix = self.dialect.prefix
+        (number,) = self._execute(
+            f"SELECT coalesce(max(number), 0) + 1 FROM {prefix}collections"
+        ).fetchone()
+        state = replace(state, number=number)
+        for statement in collection_tables(self.dialect, state, partial(self._table, state=state)):
+            self._execute(statement)
+        # PostgreSQL takes no truth for a number.
+        values = [int(one) if isinstance(one, bool) else one for one in vars(state).values()]
+        marks = ", ".join("?" * len(values))
+        self._execute(f"INSERT INTO {prefix}collections ({STATE_COLUMNS}) VALUES ({marks})", values)
+        self._execute(f"INSERT INTO {prefix}signers VALUES (?, ?)", (number, signer))
+        return state
+
+    def drop(self, state: State) -> None:
+        """Remove a collection with all it holds."""
+        for kind in kinds_of_tables(state):
+            self._execute(f"DROP TABLE {self._table(kind, state)}")
+        for table in ("collections", "signers"):
+            self._execute(
+                f"DELETE FROM {self.dialect.prefix}{table} WHERE number = ?", (state.number,)
+            )
+
+    def drop_hidden(self) -> int:
+        """Remove the collections that are half restored; return how many there were."""
+        hidden = [self.lock(state.name) for state in self.states(hidden=True)]
+        left = [state for state in hidden if state is not None]
+        for state in left:
+            self.drop(state)
+        return len(left)
+
+    def rename(self, state: State, name: str) -> None:
+        """Give a collection another name."""
+        self._execute(
+            f"UPDATE {self.dialect.prefix}collections SET name = ? WHERE number = ?",
+            (name, state.number),
+        )
+
+    def save(self, state: State) -> None:
+        """Replace the row of a collection."""
+        names = ("version", "documents", "signatures", "next_signature", "digest", "removals_from")
+        places = ", ".join(f"{name} = ?" for name in names)
+        self._execute(
+            f"UPDATE {self.dialect.prefix}collections SET {places} WHERE number = ?",
+            [*(getattr(state, name) for name in names), state.number],
+        )
+
+    # Signatures and keys
+
+    @abstractmethod
+    def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the numbers of those that are there."""
+
+    @abstractmethod
+    def insert_signatures(self, state: State, new: Numbered) -> None:
+        """Add signatures."""
+
+    @abstractmethod
+    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Add the parts, packed, that the digests of these numbers stand for."""
+
+    @abstractmethod
+    def insert_keys(
+        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        """Add rows to the table of keys."""
+
+    @abstractmethod
+    def delete_keys(
+        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        """Remove rows from the table of keys."""
+
+    def unused(self, state: State, numbers: NDArray[np.int64]) -> Numbered:
+        """Return those of the signatures with these numbers that no document has."""
+        rows = self._execute(
+            f"SELECT s.number, s.signature FROM {self._table('signatures', state)} s "
+            f"WHERE s.number {self.dialect.among} AND NOT EXISTS "
+            f"(SELECT 1 FROM {self._table('documents', state)} d WHERE d.signature = s.number)",
+            (self._array(numbers.tolist()),),
+        )
+        return numbered(rows.fetchall(), state.row_bytes)
+
+    def delete_signatures(self, state: State, numbers: NDArray[np.int64]) -> None:
+        """Remove signatures, with the parts that they stand for."""
+        for kind in ("signatures", "parts") if state.parts else ("signatures",):
+            self._execute(
+                f"DELETE FROM {self._table(kind, state)} WHERE number {self.dialect.among}",
+                (self._array(numbers.tolist()),),
+            )
+
+    @abstractmethod
+    def log_removals(
+        self, state: State, version: int, numbers: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> None:
+        """Note which signatures a version has removed."""
+
+    def trim_removals(self, state: State, keep: int) -> int:
+        """Forget the oldest removals beyond `keep`; return the version they are known from."""
+        table = self._table("removals", state)
+        row = self._execute(
+            f"SELECT version FROM {table} ORDER BY version DESC LIMIT 1 OFFSET ?", (keep,)
+        ).fetchone()
+        if row is None:
+            return state.removals_from
+        self._execute(f"DELETE FROM {table} WHERE version <= ?", row)
+        return int(row[0])
+
+    # Documents
+
+    def find_documents(self, state: State, ids: Sequence[str]) -> dict[str, int]:
+        """Return the number of the signature for those that are there."""
+        table = self._table("documents", state)
+        query = f"SELECT id, signature FROM {table} WHERE id {self.dialect.among_texts}"
+        found: dict[str, int] = {}
+        for some in self._arrays(ids):
+            found.update(self._execute(query, (some,)).fetchall())
+        return found
+
+    @abstractmethod
+    def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
+        """Add documents."""
+
+    def delete_documents(self, state: State, ids: Sequence[str]) -> None:
+        """Remove documents."""
+        table = self._table("documents", state)
+        for some in self._arrays(ids):
+            self._execute(f"DELETE FROM {table} WHERE id {self.dialect.among_texts}", (some,))
+
+    # Care
+
+    def rebuild_indexes(self, state: State) -> None:
+        """Make the database rebuild its own indexes over the tables, and empty that of keys."""
+        for kind in ("signatures", "documents", *(["parts"] if state.parts else [])):
+            self._execute(f"{self.dialect.reindex} {self._table(kind, state)}")
+        # Not TRUNCATE: readers of PostgreSQL who began before it would find the table empty.
+        self._execute(f"DELETE FROM {self._table('keys', state)}")
+
+
+class Store(ABC):
+    """A database that holds collections. Safe to use from many threads, not across a fork.
+
+    Args:
+        timeout: Seconds to wait for a lock.
+        durable: Whether a write that returned survives a power failure.
+        create: Whether tables may be created in a database that has none of ours.
+    """
+
     transaction: type[Any]
     """The `Writer` that reads and writes on a connection."""
     begin_reading: str
     begin_writing: str
     begin_schema: tuple[str, ...]
-    """What begins a transaction in which tables are made, so that nobody else does."""
-    _create: bool
-    """Whether tables may be created in a database that has none of ours."""
-    _pool: Pool[Any]
+    """The statements that begin a transaction which makes tables, one process at a time."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, scheme: str, rest: str) -> Address:
+        """Return the address `scheme://rest`, or say what was expected.
+
+        What may be a password is not repeated in the error.
+        """
+
+    def __init__(self, address: Address, *, timeout: float, durable: bool, create: bool) -> None:
+        self.shown = address.shown
+        """The address for messages, without its password."""
+        self._timeout = timeout
+        self._durable = durable
+        self._create = create
+        self._pool: Pool[Any] = Pool(self._connect, self._usable)
+        with self._translated(), self._pool.connection() as connection:
+            self._prepare(connection)
 
     @contextmanager
     def reading(self) -> Iterator[View]:
@@ -133,7 +586,8 @@ class Store(ABC):
                 connection.execute(
                     f"CREATE TABLE {dialect.prefix}schema (version {dialect.integer})"
                 )
-            upgrade(connection.execute, dialect, version, self.shown)
+            for step in MIGRATIONS[version:]:
+                step(connection.execute, dialect)
             connection.execute(f"DELETE FROM {dialect.prefix}schema")
             connection.execute(f"INSERT INTO {dialect.prefix}schema VALUES ({len(MIGRATIONS)})")
         self._commit(connection)
@@ -157,6 +611,14 @@ class Store(ABC):
         self._pool.close()
 
     @abstractmethod
+    def _connect(self) -> Any:
+        """Return a new connection."""
+
+    def _usable(self, connection: Any) -> bool:
+        """Return whether an idle connection can still be used."""
+        return True
+
+    @abstractmethod
     def _translated(self) -> AbstractContextManager[None]:
         """Raise what the driver raises as errors of ours."""
 
@@ -170,21 +632,38 @@ class Store(ABC):
 
     @abstractmethod
     def restoring(self) -> AbstractContextManager[None]:
-        """Hold what tells others that something is being restored, and not abandoned."""
+        """Share the lock of processes that restore a collection.
+
+        The system releases the lock when a process dies. So a process that holds it alone knows
+        that what is half restored is abandoned. If that is wrong, an error follows but no damage:
+        each batch of a restore first checks that its collection is still there.
+        """
+
+    def remove_abandoned(self) -> int:
+        """Remove what restores that died have left; return the number of collections.
+
+        Nothing is removed while another process restores a collection, or if it cannot be done now.
+        """
+        with suppress(CollectionError):
+            with self.reading() as view:
+                hidden = bool(view.states(hidden=True))
+            return self._drop_abandoned() if hidden else 0
+        return 0
 
     @abstractmethod
-    def remove_abandoned(self) -> int:
-        """Remove what restores that died have left, and return how many.
+    def _drop_abandoned(self) -> int:
+        """Drop what is half restored if no other process shares the lock of `restoring`."""
 
-        None if there is a restore under way in any process, or if somebody else does it now.
-        """
+    def remove_file(self) -> bool:
+        """Remove the file if lookalike created it and nothing is left in it; return whether."""
+        return False
 
     def copy_file(self, path: Path) -> bool:
         """Copy the whole database at one moment, if it is a file; return whether it is one."""
         return False
 
     def compact(self) -> None:  # noqa: B027  # what a server does by itself
-        """Give free places back to the file system, where that is not done by itself."""
+        """Give free space back to the file system, where that is not automatic."""
 
     @abstractmethod
     def durability(self) -> str:

@@ -1,20 +1,101 @@
-"""A few connections that threads share."""
+"""Connections that threads share, and forks, which wait for transactions to end.
+
+SQLite keeps its mutexes and the locks of files in the memory of the process. A child that is forked
+in the middle of a transaction inherits them as they were. It then waits for a mutex for ever, or
+takes the locks of its parent for its own, and reads and writes without any. So a fork waits until
+no thread is in a transaction, and transactions that have not begun wait until the fork is over. If
+that takes too long, or if the forking thread is in a transaction itself, the fork goes on, and the
+child cannot use collections.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, Protocol, TypeVar
 
-from lookalike.collection.stores.forking import transaction
 from lookalike.errors import CollectionError
 
 _IDLE = 8
+_PATIENCE = 5.0
+"""Seconds for which a fork waits."""
 
 _inherited: list[object] = []
 """Connections in the middle of a parent's transaction: closing them here would roll that back."""
+
+
+class _Gate:
+    """Who is in a transaction now, in the whole process."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside: dict[int, int] = {}
+        """How many transactions each thread is in."""
+        self._forks = 0
+        """How many threads are about to fork."""
+        self._forking: int | None = None
+        """The thread that holds the condition while it forks."""
+        self._unfit = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self._unfit:
+            raise CollectionError(
+                "this process was forked in the middle of a transaction on a collection, so that "
+                "databases cannot be used safely here; fork while no thread reads or writes, or "
+                "start processes by 'spawn' or 'forkserver'"
+            )
+        me = threading.get_ident()
+        with self._changed:
+            while self._forks and me not in self._inside:
+                self._changed.wait()
+            self._inside[me] = self._inside.get(me, 0) + 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside[me] -= 1
+                if not self._inside[me]:
+                    del self._inside[me]
+                self._changed.notify_all()
+
+    def before(self) -> None:
+        self._changed.acquire()
+        self._forking = me = threading.get_ident()
+        self._forks += 1
+        deadline = time.monotonic() + _PATIENCE
+        while any(thread != me for thread in self._inside):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            self._changed.wait(left)
+            self._forking = me
+
+    def after_in_parent(self) -> None:
+        if self._forking != threading.get_ident():
+            return  # interrupted before it began
+        self._forks -= 1
+        self._forking = None
+        self._changed.notify_all()
+        self._changed.release()
+
+    def after_in_child(self) -> None:
+        me = threading.get_ident()
+        self._unfit = self._unfit or bool(self._inside)
+        self._inside = {thread: count for thread, count in self._inside.items() if thread == me}
+        self._changed = threading.Condition()
+        self._forks, self._forking = 0, None
+
+
+_gate = _Gate()
+os.register_at_fork(
+    before=_gate.before,
+    after_in_parent=_gate.after_in_parent,
+    after_in_child=_gate.after_in_child,
+)
 
 
 class _Closable(Protocol):
@@ -25,7 +106,7 @@ Connection = TypeVar("Connection", bound=_Closable)
 
 
 class Pool(Generic[Connection]):
-    """Open connections that nobody uses now. One that met an error is closed and not used again."""
+    """Idle connections. One that met an error is closed and not used again."""
 
     def __init__(
         self,
@@ -43,7 +124,7 @@ class Pool(Generic[Connection]):
     def connection(self) -> Iterator[Connection]:
         """Lend a connection; it comes back with its transaction ended."""
         self.refuse_other_process()
-        with transaction():
+        with _gate.transaction():
             connection = self._take()
             try:
                 yield connection

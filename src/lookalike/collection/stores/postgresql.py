@@ -2,27 +2,205 @@
 
 from __future__ import annotations
 
+import re
 import select
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
-from lookalike.collection.care.abandoned import drop_hidden
-from lookalike.collection.stores.base import StaleView, Store, maybe_written
-from lookalike.collection.stores.pool import Pool
-from lookalike.collection.stores.postgresql_transaction import (
-    SCHEMA_LOCK,
-    PostgresTransaction,
+from lookalike.collection.documents import Row
+from lookalike.collection.stores.address import Address
+from lookalike.collection.stores.base import SCAN_BATCH, StaleView, Store, Writer, maybe_written
+from lookalike.collection.stores.schema import (
+    Dialect,
+    Numbered,
+    State,
+    document_columns,
+    numbered,
+    refuse_newer,
 )
-from lookalike.collection.stores.schema import refuse_newer
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError, Said
 
 if TYPE_CHECKING:
     import psycopg
 
 _RESTORING = 1819242348
-"""Whoever restores shares this lock."""
+"""The lock that processes share which restore a collection."""
+_ENCODED = (
+    "in user names and passwords write / : @ ? # % and blanks as %2F %3A %40 %3F %23 %25 and %20"
+)
+_SECRETS = ("password", "secret")
+"""What the names of settings contain whose values are secret."""
+POSTGRESQL = Dialect(
+    prefix="lookalike.",
+    integer="BIGINT",
+    text='TEXT COLLATE "C"',
+    bytes="BYTEA",
+    clustered="",
+    among="= ANY(?::bigint[])",
+    among_texts="= ANY(?::text[])",
+    reindex="REINDEX TABLE",
+)
+
+_SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1819242347)"
+"""Takes the lock that is held while tables are made or changed."""
+
+_DOCUMENT_TYPES = ("text", "int8", "bytea", "text", "int8", "int8", "int8")
+_COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_COPY_END = b"\xff\xff"
+_FETCH = 2_000
+
+
+class PostgresTransaction(Writer):
+    """A transaction: every statement that is specific to PostgreSQL."""
+
+    dialect = POSTGRESQL
+
+    _connection: psycopg.Connection[Any]
+    _streams = 0
+
+    def _execute(self, query: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
+        cursor = self._connection.cursor(binary=True)
+        cursor.execute(query.replace("?", "%s"), values or None)
+        return cursor
+
+    def _stream(self, query: str, values: Sequence[object]) -> Iterator[list[Any]]:
+        """Yield rows in batches through a cursor on the server: the client holds one batch."""
+        self._streams += 1
+        name = f"lookalike_{self._streams}"
+        with self._connection.cursor(name=name, binary=True) as cursor:
+            cursor.execute(query.replace("?", "%s"), values)
+            while rows := cursor.fetchmany(SCAN_BATCH):
+                yield rows
+
+    def _array(self, values: list[Any]) -> list[Any]:
+        return values
+
+    # Reading
+
+    def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
+        # Few rows, which is the rule, are fetched at once: a cursor on the server takes longer.
+        first = self._execute(f"{self._after(state)} LIMIT {_FETCH}", (number,)).fetchall()
+        if first:
+            yield numbered(first, state.row_bytes)
+        if len(first) == _FETCH:
+            for rows in self._stream(self._after(state), (first[-1][0],)):
+                yield numbered(rows, state.row_bytes)
+
+    def _documents_of(self, state: State, each: int | None, text: bool) -> str:
+        table = self._table("documents", state)
+        if each is None:
+            return (
+                f"SELECT {document_columns(text)} FROM {table} d {self._with_signature(state)} "
+                f"WHERE d.signature {POSTGRESQL.among}"
+            )
+        return (
+            f"SELECT {document_columns(text)} FROM unnest(?::bigint[]) n CROSS JOIN LATERAL "
+            f"(SELECT * FROM {table} e WHERE e.signature = n ORDER BY e.id LIMIT ?) d "
+            f"{self._with_signature(state)}"
+        )
+
+    # Writing
+
+    def lock(self, name: str) -> State | None:
+        # Twice: if the row was replaced while we waited, only another look finds the new one.
+        return self.state(name, " FOR UPDATE") or self.state(name, " FOR UPDATE")
+
+    def try_lock(self, number: int) -> bool:
+        """Return whether a lock that is no row's could be had; it is held until the end."""
+        row = self._execute("SELECT pg_try_advisory_xact_lock(?)", (number,)).fetchone()
+        return bool(row and row[0])
+
+    def create(self, state: State, signer: str) -> State:
+        self._execute(_SCHEMA_LOCK)
+        return self.state(state.name) or super().create(state, signer)
+
+    def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
+        table = self._table("signatures", state)
+        rows = self._execute(
+            f"SELECT signature, number FROM {table} WHERE signature = ANY(?::bytea[])",
+            (list(signatures),),
+        )
+        return dict(rows.fetchall())
+
+    def insert_signatures(self, state: State, new: Numbered) -> None:
+        rows = _empty_rows(len(new), new.signatures.shape[1])
+        rows["first"], rows["second"] = new.numbers, new.signatures
+        self._copy(self._table("signatures", state), rows)
+
+    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
+        self._copy_rows(self._table("parts", state), ("int8", "bytea"), rows)
+
+    def insert_keys(
+        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        rows = _empty_rows(len(keys), 8)
+        rows["first"] = keys
+        rows["second"] = numbers.astype(">i8")[:, None].view(np.uint8)
+        self._copy(self._table("keys", state), rows)
+
+    def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
+        self._copy_rows(self._table("documents", state), _DOCUMENT_TYPES, rows)
+
+    def delete_keys(
+        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        table = self._table("keys", state)
+        self._execute(
+            f"DELETE FROM {table} t USING unnest(?::bigint[], ?::bigint[]) u(k, s) "
+            "WHERE t.key = u.k AND t.signature = u.s",
+            (keys.tolist(), numbers.tolist()),
+        )
+
+    def log_removals(
+        self,
+        state: State,
+        version: int,
+        numbers: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+    ) -> None:
+        table = self._table("removals", state)
+        self._execute(
+            f"INSERT INTO {table} SELECT ?, n, h FROM unnest(?::bigint[], ?::bigint[]) u(n, h)",
+            (version, numbers.tolist(), hashes.view(np.int64).tolist()),
+        )
+
+    def _copy_rows(
+        self, table: str, types: Sequence[str], rows: Iterable[Sequence[object]]
+    ) -> None:
+        """Send rows of any columns, one by one."""
+        command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
+        with self._connection.cursor().copy(command) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
+    def _copy(self, table: str, rows: NDArray[Any]) -> None:
+        """Send rows of two columns in the binary format, made by NumPy and not one by one."""
+        command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
+        with self._connection.cursor().copy(command) as copy:
+            copy.write(_COPY_HEADER + rows.tobytes() + _COPY_END)
+
+
+def _empty_rows(count: int, width: int) -> NDArray[Any]:
+    """Return room for rows of an integer and `width` bytes, with their lengths filled in."""
+    rows = np.empty(
+        count,
+        [
+            ("fields", ">i2"),
+            ("first_length", ">i4"),
+            ("first", ">i8"),
+            ("second_length", ">i4"),
+            ("second", "u1", (width,)),
+        ],
+    )
+    rows["fields"], rows["first_length"], rows["second_length"] = 2, 8, width
+    return rows
 
 
 class PostgresStore(Store):
@@ -31,37 +209,32 @@ class PostgresStore(Store):
     transaction = PostgresTransaction
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     begin_writing = "BEGIN ISOLATION LEVEL READ COMMITTED"
-    begin_schema = ("BEGIN", SCHEMA_LOCK)
+    begin_schema = ("BEGIN", _SCHEMA_LOCK)
 
-    def __init__(
-        self, url: str, shown: str, *, timeout: float, durable: bool, create: bool
-    ) -> None:
-        self.shown = shown
-        self._url = url
-        self._timeout = timeout
-        self._durable = durable
-        self._create = create
+    def __init__(self, address: Address, *, timeout: float, durable: bool, create: bool) -> None:
+        self._url = address.url
         self._psycopg = optional_module("psycopg", "a collection on PostgreSQL", extra="postgresql")
-        self._check_url()
-        self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
-        with self._translated(), self._pool.connection() as connection:
-            self._prepare(connection)
+        self._check_url(address.shown)
+        super().__init__(address, timeout=timeout, durable=durable, create=create)
+
+    @classmethod
+    def parse(cls, scheme: str, rest: str) -> Address:
+        """Return the address of a server; the shown one has stars for passwords."""
+        return Address(
+            "postgresql", None, f"postgresql://{rest}", f"postgresql://{_without_password(rest)}"
+        )
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Share the lock of those who restore, on a connection that lives as long."""
+        """Share the lock of processes that restore, on a connection that lives as long."""
         with self._translated(), self._pool.connection() as connection:
             connection.execute("SELECT pg_advisory_lock_shared(%s)", (_RESTORING,))
             yield
             connection.execute("SELECT pg_advisory_unlock_shared(%s)", (_RESTORING,))
 
-    def remove_abandoned(self) -> int:
-        """Remove what is half restored, if nobody shares the lock."""
-        with self.reading() as view:
-            if not view.states(hidden=True):
-                return 0
+    def _drop_abandoned(self) -> int:
         with self.writing() as writer:
-            return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0  # type: ignore[attr-defined]
+            return writer.drop_hidden() if writer.try_lock(_RESTORING) else 0  # type: ignore[attr-defined]
 
     def durability(self) -> str:
         """Say what an acknowledged write survives, by the settings of the server."""
@@ -86,16 +259,16 @@ class PostgresStore(Store):
             survives = "survives kill -9 of this process, but power loss may damage the database"
         return f"PostgreSQL, {described}: an acknowledged write {survives}"
 
-    def _check_url(self) -> None:
+    def _check_url(self, shown: str) -> None:
         """Refuse an address that libpq cannot read.
 
         It repeats what it cannot read, so its words are used only about the address without the
         password.
         """
         if self._unreadable(self._url):
-            reason = self._unreadable(self.shown) or "its password has a % that encodes nothing"
+            reason = self._unreadable(shown) or "its password has a % that encodes nothing"
             raise ArgumentError(
-                f"the address {self.shown} cannot be read: {reason}; "
+                f"the address {shown} cannot be read: {reason}; "
                 "expected postgresql://user:password@host:port/database, special characters "
                 "percent-encoded (% is %25)"
             )
@@ -122,6 +295,10 @@ class PostgresStore(Store):
             f"-c synchronous_commit={'on' if self._durable else 'off'}",
         )
         return connection
+
+    def _usable(self, connection: psycopg.Connection[Any]) -> bool:
+        # A server that has left has sent a last message.
+        return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
 
     def _prepare(self, connection: Any) -> None:
         (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
@@ -185,6 +362,31 @@ class PostgresStore(Store):
             ) from error
 
 
-def _usable(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether an idle connection still stands: a server that left has sent a last word."""
-    return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
+def _without_password(rest: str) -> str:
+    """Return what follows postgresql:// with stars for passwords, as libpq understands it.
+
+    Where a character that should be encoded leads libpq to take a part of the password for
+    something else, which it would then show, the address is refused.
+    """
+    user, at, after = rest.partition("@")
+    if not at or "/" in user:
+        user, at, after = "", "", rest
+    where, question, settings = after.partition("?")
+    hosts = where.partition("/")[0]
+    ports = re.sub(r"\[[^]]*\]", "", hosts).split(",")
+    readable = all(re.fullmatch(r"[^:]*(:[0-9]*)?", port) for port in ports)
+    readable &= all("=" in one for one in settings.split("&") if question)
+    if "@" in where or not readable:
+        raise ArgumentError(
+            "the address postgresql://... of a collection cannot be read; "
+            f"expected postgresql://user:password@host:port/database, and {_ENCODED}"
+        )
+    name, colon, _ = user.partition(":")
+    shown = [_setting_without_secret(one) for one in settings.split("&")]
+    return f"{name}{colon and ':***'}{at}{where}{question}{'&'.join(shown)}"
+
+
+def _setting_without_secret(setting: str) -> str:
+    name, _, _ = setting.partition("=")
+    secret = any(word in unquote(name).lower() for word in _SECRETS)
+    return f"{name}=***" if secret else setting

@@ -1,21 +1,277 @@
-"""The tables of collections, and how older ones are brought up to date."""
+"""The tables of collections: their rows as Python values, how they are made, and migrations.
+
+Signatures are cut into slices, and each slice has a key in the table of keys. A key is position and
+value in one integer, position << 32 | value, so that looking up many keys is one index search in
+any database.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from itertools import accumulate, combinations
+from math import comb
+from typing import Any, TypeAlias
 
-from lookalike.collection.documents import Row
-from lookalike.collection.stores.state import State
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import whole_number
+from lookalike.collection.documents import DIGEST_BYTES, Row, damaged, digest_of, unpacked
 from lookalike.errors import FormatError
+from lookalike.parts.signer import SignedParts
 
-STATE_COLUMNS = (
-    "number, name, uid, bits, slice_bits, keep_text, signer, version, documents, signatures, "
-    "next_signature, digest, removals_from, parts"
-)
+MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
+MOST_SLICE_BITS = 32
+_VALUE_BITS = 32
 SHARED_TABLES = ("schema", "collections", "signers")
 """The tables that all collections of a database share."""
+
+
+# Slices
+
+
+def default_slice_bits(bits: int) -> int:
+    """Return a width that keeps lists short for tens of millions of signatures.
+
+    A slice of 26 bits has 67 million values: for 128 bits that makes five slices, which cost less
+    than six to write, and less to search from some two million signatures on. Wide signatures get
+    wider slices, so that a document does not cost more than two dozen keys or so.
+    """
+    return min(bits, max(26, min(MOST_SLICE_BITS, -(-bits // 24))))
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """As few slices of at most `slice_bits` bits as cover the signature, as equal as can be.
+
+    0 bits: no slices at all.
+    """
+
+    bits: int
+    slice_bits: int
+
+    def __post_init__(self) -> None:
+        most = min(self.bits, MOST_SLICE_BITS)
+        whole_number("slice_bits", self.slice_bits, at_least=0, at_most=most)
+
+    @property
+    def count(self) -> int:
+        """How many slices, and so keys, a signature has."""
+        return -(-self.bits // self.slice_bits) if self.slice_bits else 0
+
+    @property
+    def widths(self) -> list[int]:
+        """How many bits each slice has."""
+        narrow, wide = divmod(self.bits, max(1, self.count))
+        return [narrow + (position < wide) for position in range(self.count)]
+
+    def values(self, signatures: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return the value of every slice, `int64[slices, n]`."""
+        columns = np.ascontiguousarray(signatures.T)
+        values = np.empty((self.count, len(signatures)), np.int64)
+        start = 0
+        for position, width in enumerate(self.widths):
+            first, last = start // 8, (start + width - 1) // 8
+            value = np.zeros(len(signatures), np.uint64)
+            for byte in range(first, last + 1):  # at most five: 32 bits from any bit on
+                value |= columns[byte].astype(np.uint64) << np.uint64(8 * (byte - first))
+            value >>= np.uint64(start % 8)
+            values[position] = value & np.uint64((1 << width) - 1)
+            start += width
+        return values
+
+    def keys(self, signatures: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return the keys of every signature, `int64[slices, n]`."""
+        positions = np.arange(self.count, dtype=np.int64)[:, None]
+        return self.values(signatures) | positions << _VALUE_BITS
+
+    def key_rows(
+        self, numbers: NDArray[np.int64], signatures: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows (key, number) of the table, in its order."""
+        keys = self.keys(signatures).ravel()
+        owners = np.tile(numbers, self.count)
+        order = np.lexsort((owners, keys))
+        return keys[order], owners[order]
+
+    def differing(
+        self, query: NDArray[np.uint8], signatures: NDArray[np.uint8]
+    ) -> NDArray[np.int64]:
+        """Return in how many bits each slice differs from the query's, `int64[n, slices]`."""
+        apart = np.unpackbits(query ^ signatures, axis=1, bitorder="little")
+        starts = [0, *accumulate(self.widths[:-1])]
+        counts: NDArray[np.int64] = np.add.reduceat(apart, starts, axis=1, dtype=np.int64)
+        return counts
+
+
+@cache
+def flips(width: int, ones: int) -> NDArray[np.int64]:
+    """Return all values of `width` bits with exactly `ones` ones."""
+    values = (sum(1 << bit for bit in chosen) for chosen in combinations(range(width), ones))
+    return np.fromiter(values, np.int64, comb(width, ones))
+
+
+def hashes(numbers: NDArray[np.int64], signatures: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return one hash for each numbered signature; a set of them is known by its exclusive or."""
+    rows = np.empty((len(numbers), 8 + signatures.shape[1]), np.uint8)
+    rows[:, :8] = numbers.astype("<i8")[:, None].view(np.uint8)
+    rows[:, 8:] = signatures
+    result = np.empty(len(rows), np.uint64)
+    _native.hash_rows(rows, result)
+    return result
+
+
+def digest(hashed: NDArray[np.uint64]) -> int:
+    """Return the exclusive or of hashes, as the signed integer that databases store."""
+    return int(np.bitwise_xor.reduce(hashed, initial=np.uint64(0)).view(np.int64))
+
+
+# Rows
+
+
+@dataclass(frozen=True)
+class State:
+    """The row of a collection: what it is, and where it stands at one version."""
+
+    number: int
+    name: str
+    uid: str
+    """Random: a collection that was dropped and made again is another one."""
+    bits: int
+    slice_bits: int
+    keep_text: bool
+    signer: str
+    """A hash of the signer's description; empty if signatures are given by the caller."""
+    version: int = 0
+    """How many times it was written to."""
+    documents: int = 0
+    signatures: int = 0
+    next_signature: int = 1
+    digest: int = 0
+    """The exclusive or of the hashes of all numbered signatures."""
+    removals_from: int = 0
+    """Removals of later versions than this are still known."""
+    parts: bool = False
+    """Whether documents have many signatures, of `bits` each. Then what the tables call their
+    signature is a digest of them, which is cut into no slices."""
+
+    @property
+    def slicing(self) -> Slicing:
+        """How signatures are cut."""
+        return Slicing(self.bits, self.slice_bits)
+
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes a signature has in the tables."""
+        return DIGEST_BYTES if self.parts else self.bits // 8
+
+
+STATE_COLUMNS = ", ".join(field.name for field in fields(State))
+
+
+def as_state(row: Sequence[Any]) -> State:
+    """Return a row of the table of collections, or raise if it cannot be one.
+
+    A database may come from anybody, and what stands here becomes names of files and tables.
+    """
+    state = State(*row)
+    valid = {
+        "number": _is_count(state.number) and state.number > 0,
+        "name": isinstance(state.name, str),
+        "uid": isinstance(state.uid, str) and re.fullmatch("[0-9a-f]{32}", state.uid) is not None,
+        "slice_bits": _can_be_sliced(state.bits, state.slice_bits, state.parts),
+        "keep_text": state.keep_text in (0, 1),
+        "parts": state.parts in (0, 1),
+        "signer": isinstance(state.signer, str)
+        and re.fullmatch("([0-9a-f]{64})?", state.signer) is not None,
+        "digest": type(state.digest) is int,
+    }
+    for field in fields(State):
+        value = getattr(state, field.name)
+        if not valid.get(field.name, True) or (field.name not in valid and not _is_count(value)):
+            raise damaged(
+                f"the row of the collection {str(state.name)[:80]!r} holds {str(value)[:80]!r} as "
+                f"{field.name}, which lookalike did not write"
+            )
+    return replace(state, keep_text=bool(state.keep_text), parts=bool(state.parts))
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _can_be_sliced(bits: object, slice_bits: object, parts: object) -> bool:
+    if type(bits) is not int or type(slice_bits) is not int or bits % 8:
+        return False
+    if bool(parts) is not (slice_bits == 0):
+        return False
+    return 8 <= bits <= MOST_BITS and 0 <= slice_bits <= min(bits, MOST_SLICE_BITS)
+
+
+def signer_hash(description: str) -> str:
+    """Return what the row of a collection says of its signer's description."""
+    import hashlib  # takes milliseconds to import, which not everybody needs
+
+    return hashlib.sha256(description.encode()).hexdigest() if description else ""
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Signatures with their numbers."""
+
+    numbers: NDArray[np.int64]
+    signatures: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
+    """Return rows of a table of signatures as arrays."""
+    numbers, blobs = [row[0] for row in rows], [row[1] for row in rows]
+    # A damaged schema may make text and bytes of what were numbers.
+    if not (set(map(type, numbers)) <= {int} and set(map(type, blobs)) <= {bytes}):
+        raise damaged("the table of signatures holds something else than numbers and bytes")
+    if not set(map(len, blobs)) <= {width}:
+        raise damaged(f"the table of signatures holds something else than {width} bytes each")
+    rows_of_bytes = np.frombuffer(b"".join(blobs), np.uint8).reshape(len(rows), width)
+    return Numbered(np.array(numbers, np.int64), rows_of_bytes)
+
+
+def blobs(signatures: NDArray[np.uint8]) -> list[bytes]:
+    """Return each signature as the table has it."""
+    data, width = signatures.tobytes(), signatures.shape[1]
+    return [data[begin : begin + width] for begin in range(0, len(data), width)]
+
+
+def checked_parts(number: int, data: object, known_by: bytes, bits: int) -> SignedParts:
+    """Return the parts that a row holds, if they are those of this digest, else raise."""
+    if not isinstance(data, bytes):
+        raise damaged(f"the parts of the signature {number} are missing")
+    parts = unpacked(data, bits) if digest_of(data) == known_by else None
+    if parts is None:
+        raise damaged(f"the parts of the signature {number} do not match their digest")
+    return parts
+
+
+def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return rows of two integers as arrays."""
+    if not all(isinstance(one, int) and isinstance(two, int) for one, two in rows):
+        raise damaged("a table of numbers holds something else")
+    array = np.array(rows, np.int64).reshape(-1, 2)
+    return array[:, 0].copy(), array[:, 1].copy()
+
+
+Stored: TypeAlias = tuple[Row, bytes | None]
+"""A document with its signature, None if that is missing; nothing of it is checked yet. Where no
+text is asked for, it comes nevertheless with documents whose checksum cannot do without."""
+
+
+# Tables
 
 
 @dataclass(frozen=True)
@@ -37,9 +293,9 @@ class Dialect:
     reindex: str
     """What is put before a table to have its indexes built again."""
 
-    def table(self, kind: str, number: int) -> str:
-        """Return the name of a table of a collection."""
-        return f"{self.prefix}{kind}_{int(number)}"
+
+Table: TypeAlias = Callable[[str], str]
+"""Returns the name of a table of a collection by its kind."""
 
 
 def kinds_of_tables(state: State) -> list[str]:
@@ -47,33 +303,32 @@ def kinds_of_tables(state: State) -> list[str]:
     return ["documents", "keys", "signatures", "removals", *(["parts"] if state.parts else [])]
 
 
-def collection_tables(dialect: Dialect, state: State) -> list[str]:
+def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]:
     """Return the statements that make the tables of a collection."""
-    number = state.number
     integer, text, binary = dialect.integer, dialect.text, dialect.bytes
-    documents = dialect.table("documents", number)
+    documents = table("documents")
     index = documents.rpartition(".")[2] + "_by_signature"
     parts = [
-        f"CREATE TABLE {dialect.table('parts', number)} ("
-        f"number {integer} PRIMARY KEY, parts {binary} NOT NULL)"
+        f"CREATE TABLE {table('parts')} (number {integer} PRIMARY KEY, parts {binary} NOT NULL)"
     ]
     return [
         *(parts if state.parts else ()),
-        f"CREATE TABLE {dialect.table('signatures', number)} ("
+        f"CREATE TABLE {table('signatures')} ("
         f"number {integer} PRIMARY KEY, signature {binary} NOT NULL UNIQUE)",
-        f"CREATE TABLE {dialect.table('keys', number)} ("
+        f"CREATE TABLE {table('keys')} ("
         f"key {integer} NOT NULL, signature {integer} NOT NULL, PRIMARY KEY (key, signature)"
         f"){dialect.clustered}",
         f"CREATE TABLE {documents} (id {text} NOT NULL PRIMARY KEY, signature {integer} NOT NULL, "
         f"text {binary}, metadata {text} NOT NULL, added {integer} NOT NULL, "
         f"updated {integer} NOT NULL, checksum {integer} NOT NULL)",
         f"CREATE INDEX {index} ON {documents} (signature, id)",
-        f"CREATE TABLE {dialect.table('removals', number)} ("
+        f"CREATE TABLE {table('removals')} ("
         f"version {integer} NOT NULL, signature {integer} NOT NULL, hash {integer} NOT NULL, "
         f"PRIMARY KEY (version, signature)){dialect.clustered}",
     ]
 
 
+@cache
 def document_columns(text: bool) -> str:
     """Name what makes a document `d` with its signature `s`; texts only where they are needed."""
     needed = "d.text" if text else "CASE WHEN d.checksum >> 32 = 0 THEN d.text END"
@@ -81,35 +336,25 @@ def document_columns(text: bool) -> str:
     return ", ".join([*names, "s.signature"])
 
 
-def consistency(dialect: Dialect, state: State) -> list[tuple[str, str]]:
+def consistency(state: State, table: Table) -> list[tuple[str, str]]:
     """Return questions that count what is wrong, and how to say it."""
-    documents, rows, keys = (
-        dialect.table(kind, state.number) for kind in ("documents", "signatures", "keys")
-    )
-    parts = dialect.table("parts", state.number)
-    of_parts = [
-        (
-            f"SELECT count(*) FROM {rows} s WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {parts} p WHERE p.number = s.number)",
-            "signatures have no parts",
-        ),
-        (
-            f"SELECT count(*) FROM {parts} p WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {rows} s WHERE s.number = p.number)",
-            "parts belong to no signature",
-        ),
+    documents, rows, keys = table("documents"), table("signatures"), table("keys")
+    unknown = "documents have a signature that is not in the table"
+    references = [
+        (documents, "signature", rows, "number", unknown),
+        (rows, "number", documents, "signature", "signatures belong to no document"),
     ]
+    if state.parts:
+        parts = table("parts")
+        references += [
+            (rows, "number", parts, "number", "signatures have no parts"),
+            (parts, "number", rows, "number", "parts belong to no signature"),
+        ]
+    without = "SELECT count(*) FROM {} a WHERE NOT EXISTS (SELECT 1 FROM {} b WHERE b.{} = a.{})"
     return [
-        *(of_parts if state.parts else ()),
-        (
-            f"SELECT count(*) FROM {documents} d WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {rows} s WHERE s.number = d.signature)",
-            "documents have a signature that is not in the table",
-        ),
-        (
-            f"SELECT count(*) FROM {rows} s WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {documents} d WHERE d.signature = s.number)",
-            "signatures belong to no document",
+        *(
+            (without.format(one, other, theirs, own), problem)
+            for one, own, other, theirs, problem in references
         ),
         (
             f"SELECT abs((SELECT count(*) FROM {documents}) - {state.documents})",
@@ -159,13 +404,6 @@ def _third(execute: Execute, dialect: Dialect) -> None:
 
 MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third]
 """Step i brings version i to i + 1; all steps that are missing run in one transaction."""
-
-
-def upgrade(execute: Execute, dialect: Dialect, version: int, shown: str) -> None:
-    """Bring tables of an older version, 0 being none at all, to the current one."""
-    refuse_newer(version, shown)
-    for step in MIGRATIONS[version:]:
-        step(execute, dialect)
 
 
 def refuse_newer(version: int, shown: str) -> None:

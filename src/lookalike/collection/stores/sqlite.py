@@ -7,40 +7,218 @@ truncated and synced at each commit (`synchronous=EXTRA`), so a commit that retu
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.cancellation import stop_if_cancelled, wait_at_once
-from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
-from lookalike.collection.documents import MOST_ROW_BYTES, damaged
-from lookalike.collection.stores.base import NoCollectionsError, Store, maybe_written
-from lookalike.collection.stores.pool import Pool
-from lookalike.collection.stores.schema import refuse_newer
-from lookalike.collection.stores.sqlite_transaction import (
-    SHOWN_UPGRADED,
-    SQLITE,
-    SqliteTransaction,
+from lookalike.collection.documents import MOST_ROW_BYTES, Row, damaged
+from lookalike.collection.stores.address import EXPECTED, Address, hide_passwords
+from lookalike.collection.stores.base import (
+    SCAN_BATCH,
+    TO_MAKE_ONE,
+    NoCollectionsError,
+    Store,
+    Writer,
+    maybe_written,
 )
-from lookalike.errors import CollectionBusyError, CollectionError, FormatError, Said
-from lookalike.storage import remove_if_same
+from lookalike.collection.stores.schema import (
+    SHARED_TABLES,
+    Dialect,
+    Numbered,
+    State,
+    blobs,
+    document_columns,
+    kinds_of_tables,
+    refuse_newer,
+)
+from lookalike.errors import (
+    ArgumentError,
+    CollectionBusyError,
+    CollectionError,
+    FormatError,
+    NotFoundError,
+    Said,
+)
+from lookalike.storage import is_there, remove_if_same
+from lookalike.suggestions import did_you_mean_file
 
+SQLITE = Dialect(
+    prefix="lookalike_",
+    integer="INTEGER",
+    text="TEXT",
+    bytes="BLOB",
+    clustered=" WITHOUT ROWID",
+    among="IN (SELECT value FROM json_each(?))",
+    among_texts="IN (SELECT value FROM json_each(?))",
+    reindex="REINDEX",
+)
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
-_LOCK_TO_READ = "PRAGMA schema_version"
-"""Takes the lock for reading, which `BEGIN` does not, and reads little."""
 """What the driver raises: SQLite names what it finds in a damaged schema, and the driver may not be
 able to decode that."""
+_LOCK_TO_READ = "PRAGMA schema_version"
+"""Takes the lock for reading, which `BEGIN` does not, and reads little."""
 _APPLICATION_ID = 0x6C6F6F6B
 """The application id, "look", that marks a file which lookalike created."""
 _NO_TABLES = f"no such table: {SQLITE.prefix}collections"
+_LOCK_PAUSE = 0.02
 _COPIED_PAGES = 4096
 """Pages that are copied between two checks for cancellation."""
 _UNWRITTEN = "nothing that was not acknowledged was written"
+_SHOWN_UPGRADED = (
+    f"CREATE TEMP VIEW {SQLITE.prefix}collections AS "
+    f"SELECT *, 0 AS parts FROM main.{SQLITE.prefix}collections"
+)
+"""Shows one connection the table of an older version as an upgrade would make it; should that
+happen meanwhile, the table's own column comes first."""
+
+_MOST_VARIABLES = 10_000
+_ROWS_PER_INSERT = 48  # halves the time of inserting one by one
+
+
+class SqliteTransaction(Writer):
+    """A transaction: every statement that is specific to SQLite."""
+
+    dialect = SQLITE
+
+    _connection: sqlite3.Connection
+
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(query, values)
+
+    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[list[Any]]:
+        cursor = self._execute(query, values)
+        while rows := cursor.fetchmany(SCAN_BATCH):
+            yield rows
+
+    def _array(self, values: list[Any]) -> str:
+        return json.dumps(values)
+
+    # Reading
+
+    def other_content(self) -> bool:
+        """Return whether the file has tables, views or triggers that are not of collections."""
+        known = {self.dialect.prefix + table for table in SHARED_TABLES}
+        for state in (*self.states(), *self.states(hidden=True)):
+            known.update(self._table(kind, state) for kind in kinds_of_tables(state))
+        found = self._execute("SELECT type, tbl_name FROM main.sqlite_master")
+        return any(kind not in ("table", "index") or name not in known for kind, name in found)
+
+    def problems(self, state: State) -> list[str]:
+        try:
+            rows = self._execute("PRAGMA integrity_check(20)").fetchall()
+        except MemoryError:
+            raise damaged("SQLite finds lengths in the file that memory does not have") from None
+        found = [str(row[0]) for row in rows]
+        found = [] if found == ["ok"] else [f"SQLite: {problem}" for problem in found]
+        return found + super().problems(state)
+
+    def _documents_of(self, state: State, each: int | None, text: bool) -> str:
+        table = self._table("documents", state)
+        found = (
+            f"SELECT {document_columns(text)} FROM json_each(?) j CROSS JOIN {table} d "
+            f"ON d.signature = j.value {self._with_signature(state)}"
+        )
+        if each is None:
+            return found
+        # Through the index, whose entries must then be in the table: rowid IN (...) would not mind.
+        return (
+            f"{found} WHERE d.id <= (SELECT max(id) FROM (SELECT e.id FROM {table} e "
+            "WHERE e.signature = j.value ORDER BY e.id LIMIT ?))"
+        )
+
+    # Writing
+
+    def drop_shared_tables(self) -> None:
+        """Drop the tables that all collections share, of which there are none."""
+        for table in SHARED_TABLES:
+            self._execute(f"DROP TABLE {self.dialect.prefix}{table}")
+
+    def lock(self, name: str) -> State | None:
+        return self.state(name)  # BEGIN IMMEDIATE has locked the whole file
+
+    def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
+        table = self._table("signatures", state)
+        found: dict[bytes, int] = {}
+        for begin in range(0, len(signatures), _MOST_VARIABLES):
+            part = signatures[begin : begin + _MOST_VARIABLES]
+            marks = ",".join("?" * len(part))
+            found.update(
+                self._execute(
+                    f"SELECT signature, number FROM {table} WHERE signature IN ({marks})", part
+                )
+            )
+        return found
+
+    def insert_signatures(self, state: State, new: Numbered) -> None:
+        rows = zip(new.numbers.tolist(), blobs(new.signatures), strict=True)
+        self._insert(self._table("signatures", state), 2, chain(*rows))
+
+    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
+        table = self._table("parts", state)
+        self._connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
+
+    def insert_keys(
+        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        rows = np.stack([keys, numbers], axis=1).ravel().tolist()
+        self._insert(self._table("keys", state), 2, rows)
+
+    def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
+        self._insert(self._table("documents", state), len(Row._fields), chain(*rows))
+
+    def delete_keys(
+        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> None:
+        table = self._table("keys", state)
+        rows = zip(keys.tolist(), numbers.tolist(), strict=True)
+        self._connection.executemany(f"DELETE FROM {table} WHERE key = ? AND signature = ?", rows)
+
+    def log_removals(
+        self,
+        state: State,
+        version: int,
+        numbers: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+    ) -> None:
+        table = self._table("removals", state)
+        values = zip(numbers.tolist(), hashes.view(np.int64).tolist(), strict=True)
+        self._connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?)", ((version, *pair) for pair in values)
+        )
+
+    def _insert(self, table: str, width: int, values: Iterable[Any]) -> None:
+        """Insert rows of `width` values each, given in one row, many with one statement."""
+        marks = f"({','.join('?' * width)})"
+        size = width * _ROWS_PER_INSERT
+        many = f"INSERT INTO {table} VALUES {','.join([marks] * _ROWS_PER_INSERT)}"
+        one = f"INSERT INTO {table} VALUES {marks}"
+        source = iter(values)
+        rest: list[Any] = []
+
+        def whole() -> Iterator[list[Any]]:
+            while part := list(islice(source, size)):
+                if len(part) < size:
+                    rest.extend(part)
+                    return
+                yield part
+
+        self._connection.executemany(many, whole())
+        self._connection.executemany(one, zip(*[iter(rest)] * width, strict=True))
 
 
 class SqliteStore(Store):
@@ -54,37 +232,57 @@ class SqliteStore(Store):
     begin_writing = "BEGIN IMMEDIATE"
     begin_schema = (begin_writing,)
 
-    def __init__(self, path: Path, *, timeout: float, durable: bool, create: bool) -> None:
-        self.shown = str(path)
-        self._path = path.absolute()
-        self._restoring = self._path.with_name(f"{path.name}-restoring")
-        self._timeout = timeout
-        self._durable = durable
-        self._create = create
+    def __init__(self, address: Address, *, timeout: float, durable: bool, create: bool) -> None:
+        self._path = path = Path(address.path or "").absolute()
+        if not create and not is_there(path):
+            raise NotFoundError(
+                f"there is no file {address.shown}", TO_MAKE_ONE, did_you_mean_file(path)
+            )
+        self._restoring = path.with_name(f"{path.name}-restoring")
         self._as_found = False
         """Whether the file is of an older version, and may not be written to."""
         self._looked = create
         """Whether the file is known to hold tables of ours, or may get some."""
-        self._pool = Pool(self._connect)
-        with self._translated(), self._pool.connection() as connection:
-            self._prepare(connection)
+        super().__init__(address, timeout=timeout, durable=durable, create=create)
+
+    @classmethod
+    def parse(cls, scheme: str, rest: str) -> Address:
+        """Return the address of a file; without a scheme, `rest` is its name."""
+        host, _, name = rest.partition("/") if scheme else ("", "", rest)
+        if host or not name:
+            raise ArgumentError(
+                f"{hide_passwords(f'{scheme}://{rest}')!r} names no file; sqlite:///docs.db is a "
+                "file here, sqlite:////data/docs.db one at /data"
+            )
+        name = unquote(name) if scheme else name
+        if name == ":memory:" or name.startswith("file:"):
+            raise ArgumentError(
+                f"{name!r} is no file; collections are durable, so they need one: {EXPECTED}"
+            )
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name) or re.search(r"\bpassword\s*=", name):
+            # A pathlib.Path of an address, which has lost a slash, or the settings that psql takes.
+            raise ArgumentError(
+                "the address of a collection looks like that of a server, but cannot be read; "
+                f"{EXPECTED}, as a str"
+            )
+        try:
+            path = Path(name).expanduser().absolute()
+        except RuntimeError as error:
+            raise ArgumentError(f"{name!r} is no file: {error}; {EXPECTED}") from None
+        return Address("sqlite", path, f"sqlite:///{path}", str(path))
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Share the lock of those who restore: a file beside the database, while they do."""
+        """Share the lock of processes that restore: a file beside the database."""
         with shared_file(self._restoring, self._timeout):
             yield
 
-    def remove_abandoned(self) -> int:
-        """Remove what is half restored, if nobody shares the lock."""
-        with self.reading() as view:
-            if not view.states(hidden=True):
-                return 0
+    def _drop_abandoned(self) -> int:
         with exclusive_file(self._restoring) as alone:
             if not alone:
                 return 0
             with self.writing() as writer:
-                return drop_hidden(writer)
+                return writer.drop_hidden()
 
     def durability(self) -> str:
         """Say what an acknowledged write survives."""
@@ -175,7 +373,7 @@ class SqliteStore(Store):
             # Lengths that damage has made huge must not become allocations.
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
             if self._as_found:
-                connection.execute(SHOWN_UPGRADED)
+                connection.execute(_SHOWN_UPGRADED)
         except BaseException:
             connection.close()
             raise
@@ -189,7 +387,7 @@ class SqliteStore(Store):
             if _code(error) != sqlite3.SQLITE_READONLY or not self._schema_version(connection):
                 raise
             connection.rollback()
-            connection.execute(SHOWN_UPGRADED)
+            connection.execute(_SHOWN_UPGRADED)
             self._as_found = True
 
     def _new_schema(self, connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -217,26 +415,27 @@ class SqliteStore(Store):
         return version
 
     def _begin(self, connection: sqlite3.Connection, statement: str) -> None:
-        self._wait_for(connection, statement)
-        if statement == self.begin_reading:
-            self._wait_for(connection, _LOCK_TO_READ)
+        reading = statement == self.begin_reading
+        self._wait_for(connection, *((statement, _LOCK_TO_READ) if reading else (statement,)))
 
-    def _wait_for(self, connection: sqlite3.Connection, statement: str) -> None:
-        """Run a statement that takes a lock; an interruption would not end waiting for it."""
+    def _wait_for(self, connection: sqlite3.Connection, *statements: str) -> None:
+        """Run statements that take a lock; an interruption would not end waiting for it."""
         at_once = wait_at_once(self._timeout)
         if at_once == self._timeout:
-            connection.execute(statement)
+            for statement in statements:
+                connection.execute(statement)
             return
-        deadline = time.monotonic() + self._timeout
         connection.execute(f"PRAGMA busy_timeout={int(1000 * at_once)}")
-        while True:
-            try:
-                connection.execute(statement).fetchone()
-                break
-            except sqlite3.OperationalError as error:
-                if _code(error) not in _BUSY or time.monotonic() > deadline:
-                    raise
-            stop_if_cancelled()
+        for statement in statements:
+            deadline = time.monotonic() + self._timeout
+            while True:
+                try:
+                    connection.execute(statement).fetchone()
+                    break
+                except sqlite3.OperationalError as error:
+                    if _code(error) not in _BUSY or time.monotonic() > deadline:
+                        raise
+                stop_if_cancelled()
         connection.execute(f"PRAGMA busy_timeout={int(1000 * self._timeout)}")
 
     def _interrupt(self, connection: sqlite3.Connection) -> None:
@@ -306,3 +505,68 @@ def _translate(error: Exception, shown: str, timeout: float) -> Exception:
             f"{shown} cannot be opened, and {_UNWRITTEN}: is there such a folder or file?"
         )
     return CollectionError(f"{shown}: SQLite reports: {error}; {_UNWRITTEN}")
+
+
+@contextmanager
+def shared_file(path: Path, timeout: float) -> Iterator[None]:
+    """Hold a lock that others may share, in a file that is removed with the last holder."""
+    deadline = time.monotonic() + timeout
+    try:
+        descriptor = _locked(path, fcntl.LOCK_SH)
+        while descriptor is None and time.monotonic() < deadline:
+            time.sleep(_LOCK_PAUSE)
+            descriptor = _locked(path, fcntl.LOCK_SH)
+    except OSError as error:
+        raise CollectionError(f"{path} cannot be locked: {error}; nothing was written") from error
+    if descriptor is None:
+        raise CollectionBusyError(
+            f"{path} was locked by another process for more than {timeout:g} s; nothing was "
+            "written: try again"
+        )
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _unlink_empty(path)  # the last one
+        _release(descriptor)
+
+
+@contextmanager
+def exclusive_file(path: Path) -> Iterator[bool]:
+    """Hold that lock alone, without waiting, and tell whether it could be had."""
+    descriptor = None
+    with suppress(OSError):  # where we may not write, it is for others to do
+        descriptor = _locked(path, fcntl.LOCK_EX)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            with suppress(OSError):
+                _unlink_empty(path)
+            _release(descriptor)
+
+
+def _unlink_empty(path: Path) -> None:
+    """Remove the file of a lock; one with content is not ours."""
+    if not path.lstat().st_size:
+        path.unlink()
+
+
+def _locked(path: Path, kind: int) -> int | None:
+    """Return the descriptor of a file that is locked, or None if others hold it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        # The last holder may have removed the file: then this is the lock of nothing.
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _release(descriptor: int) -> None:
+    fcntl.flock(descriptor, fcntl.LOCK_UN)  # for children that have inherited it, too
+    os.close(descriptor)

@@ -9,13 +9,8 @@ import numpy as np
 from fastapi import Path, Query
 
 from lookalike.collection import Collection, Written
-from lookalike.collection.bounded import (
-    count_meeting,
-    delete_meeting,
-    documents_with,
-    page_of,
-)
 from lookalike.collection.documents import as_id, is_id
+from lookalike.collection.reading import delete_meeting, documents_with, page_of
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.answers import LargeResponse
 from lookalike.service.endpoint import Ask, Routes
@@ -108,9 +103,7 @@ async def count_documents(ask: Ask, name: str) -> Any:
     """Count the documents, or those that meet a condition, for which all are read."""
     where, service = ask.body.where, ask.service
     reading = service.read if where is None else service.read_filtered
-    return {
-        "count": await reading(service.library.use, name, lambda docs: count_meeting(docs, where))
-    }
+    return {"count": await reading(service.library.use, name, lambda docs: docs.count(where))}
 
 
 @documents.add(
@@ -122,10 +115,10 @@ async def get_documents(ask: Ask, name: str) -> Any:
     check_count("ids", len(body.ids), ask.service.settings.max_batch)
 
     def found(docs: Collection) -> list[Any]:
-        with ask.service.answering():
+        with ask.service.answering() as budget:
             return [
                 None if one is None else document_value(one, body.include_text)
-                for one in documents_with(docs, body.ids, body.include_text)
+                for one in documents_with(docs, body.ids, body.include_text, budget)
             ]
 
     return {"documents": await ask.service.read_much(ask.service.library.use, name, found)}

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Collection
-from lookalike.collection.bounded import answers_each, has_index, signatures_with
-from lookalike.collection.search.noted import noted_work
+from lookalike.collection.answers import Work
+from lookalike.collection.reading import signatures_with
+from lookalike.collection.search.answer import Budget
 from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
 from lookalike.service.answers import Counter, answers_together
 from lookalike.service.endpoint import Ask, Routes
@@ -95,7 +96,7 @@ class _Sort:
         if self.k is None and self.limit is None and (self.radius or 0) > docs.bits // _WIDE:
             each = service.settings.max_k
         many = queries * each > _CHEAP
-        if many or not has_index(docs) or self.explain or self.include_text or self.way == "sql":
+        if many or not docs.has_index or self.explain or self.include_text or self.way == "sql":
             return service.read_much
         return service.read if self.where is None else service.read_filtered
 
@@ -105,13 +106,14 @@ class _Sort:
         asked: Sequence[str] | Signature,
         threads: int,
         take: Callable[[int, Answer], T],
+        budget: Budget,
     ) -> list[T]:
         """Return what `take` makes of the answers of a collection."""
         where = None if self.where is None else json.loads(self.where)
-        return answers_each(
-            docs, asked, take, k=self.k, radius=self.radius, limit=self.limit, where=where,
+        return docs.answers_each(
+            asked, take, k=self.k, radius=self.radius, limit=self.limit, where=where,
             exclude=self.exclude, explain=self.explain, text=self.include_text, threads=threads,
-            mask=self.mask, way=self.way,  # type: ignore[arg-type]
+            mask=self.mask, way=self.way, budget=budget,  # type: ignore[arg-type]
         )  # fmt: skip
 
 
@@ -270,14 +272,13 @@ def _ask(
     threads = service.threads
     if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
         threads = min(threads, 1 + len(asked) // _EACH)
-    with service.answering(beside):
-        if not (sort.explain or sampled):
-            return sort.ask(docs, asked, threads, take)
-        with noted_work() as done:
-            answers = sort.ask(docs, asked, threads, take)
-    candidates = service.metrics.candidates.labels(name)
-    for work in done:
-        candidates.observe(work.candidates)
+    done: list[Work] | None = [] if sort.explain or sampled else None
+    with service.answering(beside, done) as budget:
+        answers = sort.ask(docs, asked, threads, take, budget)
+    if done:
+        candidates = service.metrics.candidates.labels(name)
+        for work in done:
+            candidates.observe(work.candidates)
     return answers
 
 

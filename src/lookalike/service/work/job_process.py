@@ -8,16 +8,20 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.collection import Collection
 from lookalike.collection.care.duplicates import (
     delete_unchanged,
+    find_pairs,
     pages_with_versions,
-    pairs_with_versions,
 )
 from lookalike.collection.care.transfer import import_documents
 from lookalike.collection.documents import Seen
@@ -34,8 +38,6 @@ _TELL = 0.2
 _DELETED_AT_ONCE = 5_000
 Summary = dict[str, Any]
 _NAME_ENCODING = re.compile(r"name (it|the encoding) with --encoding \(in Python encoding=\)")
-Found = tuple[list[dict[str, Any]], dict[str, Seen]]
-"""Duplicates with the documents that are kept for them, and the versions that were compared."""
 
 
 class Job:
@@ -89,10 +91,35 @@ class Job:
                 os._exit(1)
 
 
+@dataclass(frozen=True, eq=False)
+class _Duplicates:
+    """Duplicates, given by their positions, with the documents that are kept for them."""
+
+    ids: Sequence[str]
+    dropped: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    measure: str
+    """What `values` are: "distance" or "similarity"."""
+    values: NDArray[Any]
+    seen: Callable[[int], Seen]
+    """Returns the version of a document that was compared."""
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the result."""
+        for one, other, value in zip(self.dropped, self.kept, self.values, strict=True):
+            found = {"id": self.ids[one], "duplicate_of": self.ids[other]}
+            yield {**found, self.measure: value.item()}
+
+    def versions(self, begin: int, end: int) -> list[tuple[Seen, Seen]]:
+        """Return the versions of some of the duplicates and of the documents that are kept."""
+        some = zip(self.dropped[begin:end].tolist(), self.kept[begin:end].tolist(), strict=True)
+        return [(self.seen(one), self.seen(other)) for one, other in some]
+
+
 def pairs(job: Job, docs: Collection) -> Summary:
     """Find all pairs within a radius."""
     job.tell("comparing", 0.0)
-    found = docs.pairs(job.order["radius"], limit=job.order["limit"])
+    found = find_pairs(docs, job.order["radius"], job.order["limit"])
     job.tell("writing", 0.5)
     count = lines_of((vars(pair) for pair in found), job.folder / "result.jsonl")
     return {"pairs": count}
@@ -104,45 +131,38 @@ def deduplicate(job: Job, docs: Collection) -> Summary:
     What has changed since it was compared is left alone, and counted.
     """
     find = _by_texts if job.order["threshold"] is not None else _by_signatures
-    found, versions = find(job, docs)
-    count = lines_of(iter(found), job.folder / "result.jsonl")
-    duplicates = [(versions[row["id"]], versions[row["duplicate_of"]]) for row in found]
+    found = find(job, docs)
+    count = lines_of(found.rows(), job.folder / "result.jsonl")
     deleted = changed = 0
     if job.order["delete"]:
         for begin in range(0, count, _DELETED_AT_ONCE):
             job.tell("deleting", begin / count)
-            deleted += delete_unchanged(docs, duplicates[begin : begin + _DELETED_AT_ONCE])
+            deleted += delete_unchanged(docs, found.versions(begin, begin + _DELETED_AT_ONCE))
         changed = count - deleted
-    groups = len({row["duplicate_of"] for row in found})
+    groups = len(np.unique(found.kept))
     return {"duplicates": count, "groups": groups, "deleted": deleted, "changed": changed}
 
 
-def _by_signatures(job: Job, docs: Collection) -> Found:
+def _by_signatures(job: Job, docs: Collection) -> _Duplicates:
     job.tell("comparing", 0.0)
-    found, versions = pairs_with_versions(docs, job.order["radius"], job.order["limit"])
-    if not found:
-        return [], {}
-    far = {(pair.left, pair.right): pair.distance for pair in found}
+    table = find_pairs(docs, job.order["radius"], job.order["limit"])
     job.tell("grouping", 0.5)
-    ids = _in_order({name: versions[name] for pair in far for name in pair}, job.order["keep"])
-    groups = cluster_pairs([(pair.left, pair.right) for pair in found], ids=ids)
-    rows = []
-    for id, place in zip(ids, groups.duplicate_of.tolist(), strict=True):
-        if place >= 0:
-            stays = ids[place]
-            distance = far[min(id, stays), max(id, stays)]
-            rows.append({"id": id, "duplicate_of": stays, "distance": distance})
-    return rows, versions
+    order = np.arange(len(table.ids))
+    if job.order["keep"] != "first":
+        order = np.argsort(table.added, kind="stable")
+    if job.order["keep"] == "newest":
+        order = order[::-1]
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    both = np.stack([rank[table.left], rank[table.right]], axis=1)
+    duplicate_of = cluster_pairs(both).duplicate_of  # every document is in a pair
+    goes = np.flatnonzero(duplicate_of >= 0)
+    dropped, kept = order[goes], order[duplicate_of[goes]]
+    distances = table.distances_between(dropped, kept)
+    return _Duplicates(table.ids, dropped, kept, "distance", distances, table.seen)
 
 
-def _in_order(versions: dict[str, Seen], keep: str) -> list[str]:
-    """Return ids in the order in which they are to be kept."""
-    if keep == "first":
-        return sorted(versions)
-    return sorted(versions, key=lambda id: (versions[id].added, id), reverse=keep == "newest")
-
-
-def _by_texts(job: Job, docs: Collection) -> Found:
+def _by_texts(job: Job, docs: Collection) -> _Duplicates:
     texts: dict[str, str] = {}
     versions: dict[str, Seen] = {}
     total = max(1, docs.count())
@@ -155,31 +175,27 @@ def _by_texts(job: Job, docs: Collection) -> Found:
                     "are compared"
                 )
             texts[one.id], versions[one.id] = one.text, version
-    if not texts:
-        return [], {}
-    names = _in_order(versions, job.order["keep"])
-    table = {"id": names, "text": [texts[name] for name in names]}
-    result = dedup(_arrow(table), text="text", id="id", threshold=job.order["threshold"],
-                   keep="first", progress=job.tell)  # fmt: skip
-    rows = [
-        {"id": names[place], "duplicate_of": names[stays], "similarity": similarity}
-        for place, stays, similarity in _dropped(result)
-    ]
-    return rows, versions
+    names = sorted(versions)
+    if job.order["keep"] != "first":
+        newest = job.order["keep"] == "newest"
+        names.sort(key=lambda id: (versions[id].added, id), reverse=newest)
+    dropped = kept = np.empty(0, np.int64)
+    similarities = np.empty(0)
+    if names:
+        table = {"id": names, "text": [texts[name] for name in names]}
+        result = dedup(_arrow(table), text="text", id="id", threshold=job.order["threshold"],
+                       keep="first", progress=job.tell)  # fmt: skip
+        dropped = np.flatnonzero(result.duplicate_of >= 0)
+        kept, similarities = result.duplicate_of[dropped], result.similarity[dropped]
+    return _Duplicates(
+        names, dropped, kept, "similarity", similarities, lambda at: versions[names[at]]
+    )
 
 
 def _arrow(table: dict[str, list[str]]) -> Any:
     import pyarrow
 
     return pyarrow.table(table)
-
-
-def _dropped(result: Any) -> Iterator[tuple[int, int, float]]:
-    """Yield who goes, who stands for it, and how similar they are."""
-    both = zip(result.duplicate_of.tolist(), result.similarity.tolist(), strict=True)
-    for place, (stays, similarity) in enumerate(both):
-        if stays >= 0:
-            yield place, stays, similarity
 
 
 def bring_in(job: Job, docs: Collection) -> Summary:

@@ -16,7 +16,7 @@ from lookalike import _native
 from lookalike.collection import Collection
 from lookalike.collection.overview import distances, groups, map_of
 from lookalike.features import Words
-from lookalike.images import ImageHash
+from lookalike.media import medium_of_signer
 from lookalike.processes import serve
 from lookalike.service.library import open_library
 from lookalike.service.problems import problem_for_strangers
@@ -100,7 +100,7 @@ def _words(docs: Collection, places: list[dict[str, Any]], regions: int) -> list
     """Return the words that tell each region of the map from the others; none without texts."""
     found = docs.get_many([place["id"] for place in places])
     texts = ["" if one is None or one.text is None else one.text[:_LONGEST] for one in found]
-    if not any(texts) or isinstance(docs.signer, ImageHash):
+    if not any(texts) or medium_of_signer(docs.signer) is not None:
         return [[] for _ in range(regions)]
     labels = np.array([place["region"] for place in places], np.int64)
     documents, kind = _native.Documents.from_list(texts, 0), Words(stopwords="english")
