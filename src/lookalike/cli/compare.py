@@ -24,7 +24,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.similarity import MEASURES
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 _SETTINGS = ("features", "stop_words", "stem")
 
@@ -144,7 +144,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
 
 
 def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> None:
-    names = [shown(name, _LONGEST_NAME) for name in (options.a, options.b)]
+    names = [escape_terminal(name, _LONGEST_NAME) for name in (options.a, options.b)]
     width = max(12, *map(len, names))
     say(f"{'':<14}{names[0]:>{width}}  {names[1]:>{width}}".rstrip())
     for what, (left, right) in (("bytes", comparison.bytes), ("words", comparison.words)):
@@ -186,7 +186,7 @@ def _print_shingles(comparison: Comparison) -> None:
     labels = {"shared": "both", "only_a": "first", "only_b": "second"}
     for kind, label in labels.items():
         for example in shingles.examples[kind]:
-            say(f"  {label:<8}{shown(example)}")
+            say(f"  {label:<8}{escape_terminal(example)}")
 
 
 def _print_diff(diff: WordDiff, context: int, color: str) -> None:

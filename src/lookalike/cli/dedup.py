@@ -70,7 +70,7 @@ from lookalike.dedup.write import check_file_list, check_kept_files
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.storage import check_replaceable, same_file
 
 _SIGNATURES = ".lookalike"
@@ -325,7 +325,7 @@ def _run(options: argparse.Namespace) -> None:
         warn_problems(result.problems)
     if isinstance(result, TextResult):
         if not result.counts.documents and not options.quiet:
-            warn(f"{shown(result.source.name)} has no documents")
+            warn(f"{escape_terminal(result.source.name)} has no documents")
         counts = result.counts
         left_out = counts.bad_rows + counts.binary_files + counts.left_out
         warn_left_out(left_out, result.documents.examples)
@@ -336,7 +336,7 @@ def _say_written(written: dict[str, str], file: Any = None) -> None:
     if written:
         say(file=file)
     for what, path in sorted(written.items(), key=lambda one: one[0] in ("pairs", "report")):
-        say(f"  {what}: {shown(path)}", file=file)
+        say(f"  {what}: {escape_terminal(path)}", file=file)
 
 
 def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import estimated_similarity
 
 _AT_A_TIME = 1 << 16
@@ -181,7 +181,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         _print(index, pairs, similarity, options.json)
     if not options.quiet:
-        where = "" if options.output is None else f": {shown(options.output)}"
+        where = "" if options.output is None else f": {escape_terminal(options.output)}"
         near = f"within {radius} of {index.bits} bits"
         some = "" if complete else f", each found with a chance of {options.recall:g} or more"
         if options.threshold is not None:
@@ -268,4 +268,4 @@ def _print(
             if as_json:
                 say_json(dict(zip(columns, row, strict=True)))
             else:
-                say("\t".join("-" if value is None else shown(value) for value in row))
+                say("\t".join("-" if value is None else escape_terminal(value) for value in row))

@@ -43,7 +43,7 @@ from lookalike.indexes import (
     SliceIndex,
     open_index,
 )
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.masking import Mask
 
@@ -191,7 +191,7 @@ def run(options: argparse.Namespace) -> None:
         short += len(queries.masked)
         for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.empty:
-                label_shown = shown(repr(label), LONGEST_ID)
+                label_shown = escape_terminal(repr(label), LONGEST_ID)
                 warn(f"{label_shown} {queries.nothing}; there is nothing to look for")
                 one = _Answer([], True)
             show.query(label, one.found, one.exact, masked=number in queries.masked)

@@ -38,7 +38,7 @@ from lookalike.dedup.kinds import TEXT, refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures import load_signer
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
@@ -229,7 +229,7 @@ def _summary(
 
 def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
     rate = f"{signed.documents / seconds:,.0f} documents/s" if seconds > 0 else ""
-    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {shown(path)}")
+    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {escape_terminal(path)}")
     say(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
     left_out = "left out" if path.suffix == ".lookalike" else "their signatures mean nothing"
     for count, what in (

@@ -19,7 +19,7 @@ from lookalike.dedup.kinds import refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.images.medium import ImageMedium
 from lookalike.media import find_files
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures import save_signatures
 from lookalike.storage import check_replaceable, whole_file
 
@@ -73,7 +73,10 @@ def sign_images(options: argparse.Namespace) -> None:
         )
     elif not options.quiet:
         left = "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
-        say(f"{len(rows):,} signatures of {medium.signer.bits} bits: {shown(options.output)}")
+        say(
+            f"{len(rows):,} signatures of {medium.signer.bits} bits: "
+            f"{escape_terminal(options.output)}"
+        )
         say(f"  {len(read.files):,} images in {seconds:.2f} s")
         for count, what in (
             (int((~clear).sum()), f"of one colour, or nearly: {left}"),

@@ -92,10 +92,10 @@ def list_collections(url: str | os.PathLike[str]) -> list[str]:
     return list(collections_by_parts(url))
 
 
-def collections_by_parts(url: str | os.PathLike[str]) -> dict[str, bool]:
+def collections_by_parts(url: str | os.PathLike[str], *, timeout: float = 30.0) -> dict[str, bool]:
     """Return the names of the collections in a database, and whether documents have many parts."""
     try:
-        store = open_store(parse_address(url), create=False)
+        store = open_store(parse_address(url), timeout=timeout, create=False)
     except NoCollectionsError:
         return {}
     with closing(store), store.reading() as view:

@@ -18,7 +18,7 @@ from lookalike.corpora.encodings import Encodings, NotText, check_encoding, is_b
 from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
 from lookalike.pages import PageLimits
-from lookalike.shown import brief, counted, shown
+from lookalike.shown import brief, counted, escape_terminal
 from lookalike.storage import is_folder, is_there
 from lookalike.suggestions import did_you_mean_file
 
@@ -93,8 +93,8 @@ def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> 
     kind = FORMATS[taken.format]
     if encoding is not None and not kind.has_encoding:
         raise ArgumentError(
-            f"encoding is {brief(encoding)}, and {shown(taken.paths[0])} is {kind.name}, which "
-            "tells its own; leave it out"
+            f"encoding is {brief(encoding)}, and {escape_terminal(taken.paths[0])} is {kind.name}, "
+            "which tells its own; leave it out"
         )
     encodings = Encodings(encoding)
     corpus = kind.open(taken.paths, encodings)

@@ -27,7 +27,7 @@ from lookalike.features.base import reads_links
 from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
 from lookalike.media import MEDIA, medium_of_signer
-from lookalike.shown import shown, shown_json, shown_lines
+from lookalike.shown import escape_terminal, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
 from lookalike.signatures.simhash import signature_bits
 from lookalike.suggestions import did_you_mean
@@ -222,7 +222,7 @@ def _as_json(document: Document) -> str:
 
 def _asgiven_text(document: Document) -> str:
     lines = [
-        f"id         {shown(document.id)}",
+        f"id         {escape_terminal(document.id)}",
         f"added      {document.added:%Y-%m-%d %H:%M:%S} UTC",
         f"updated    {document.updated:%Y-%m-%d %H:%M:%S} UTC",
         f"signature  {document.signature.tobytes().hex()}",

@@ -23,7 +23,7 @@ from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.images import ImageHash
 from lookalike.indexes import Index
 from lookalike.indexes.files import open_with_weights
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.hex_hashes import signatures_from_hex
 from lookalike.signatures.masking import Mask, sign_masked
@@ -84,7 +84,7 @@ def take_files(options: argparse.Namespace) -> None:
     else:
         options.file = files[0]
     options.queries = []
-    warn(f"{shown(files[0])} is a file: what is in it is looked for", kind="")
+    warn(f"{escape_terminal(files[0])} is a file: what is in it is looked for", kind="")
 
 
 def _is_file(query: str) -> bool:

@@ -27,13 +27,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lookalike.service.logs import Log
 from lookalike.service.problems import Problem
+from lookalike.service.telemetry import Log
 from lookalike.shown import brief
 
 __all__ = ["ENDED", "Jobs", "drop_upload", "read_state", "write_state"]
 
-_MODULE = "lookalike.service.work.job_process"
+_MODULE = "lookalike.service.job_process"
 ENDED = ("done", "failed", "cancelled")
 _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100

@@ -1,15 +1,17 @@
-"""The gate that every request goes through, before anything looks at what it wants.
+"""What every request passes before its route: host, origin, key, number of requests.
 
-It checks by which name the service was called, whether another site's page asks, whether there is
-a key and room for one more request; it counts and logs, and sends the headers that a browser needs
-to keep the page safe.
+The middleware also counts and logs requests, and sends the headers that a browser needs to keep the
+page safe.
 """
 
 from __future__ import annotations
 
+import ipaddress
+import re
+import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import getrandbits
@@ -17,16 +19,14 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from lookalike.service.formats import JSON, encode
-from lookalike.service.guard.connections import Connections
-from lookalike.service.guard.hosts import Hosts
-from lookalike.service.guard.keys import ANYBODY, Key, KeyFile
-from lookalike.service.logs import Log
-from lookalike.service.metrics import Metrics
+from lookalike.service.keys import ANYBODY, Key, KeyFile
 from lookalike.service.problems import ClientGone, Problem, problem_of
-from lookalike.service.settings import ServeSettings
+from lookalike.service.protocol import Connections
+from lookalike.service.settings import ServeSettings, loopback
+from lookalike.service.telemetry import Log, Metrics
 from lookalike.shown import brief
 
-__all__ = ["Gate", "Visit"]
+__all__ = ["Hosts", "Middleware", "RequestInfo"]
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -56,7 +56,7 @@ _ONCE = (b"host", b"authorization", b"x-api-key", b"content-length", b"content-t
 
 
 @dataclass(slots=True)
-class Visit:
+class RequestInfo:
     """What is known of a request."""
 
     headers: dict[bytes, bytes]
@@ -72,7 +72,7 @@ class Visit:
         return None if value is None else value.decode("latin-1")
 
 
-class Gate:
+class Middleware:
     """An application around the application."""
 
     def __init__(
@@ -110,17 +110,17 @@ class Gate:
                 await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        visit = Visit({})
-        scope["lookalike"] = visit
+        info = RequestInfo({})
+        scope["lookalike"] = info
         own = _HEADERS if scope["path"].startswith("/page/") or scope["path"] == "/" else (
             *_HEADERS, _NOT_KEPT
         )  # fmt: skip
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                visit.status, visit.started = message["status"], True
+                info.status, info.started = message["status"], True
                 message["headers"] = [
-                    *message.get("headers", ()), *own, (b"x-request-id", visit.id.encode())
+                    *message.get("headers", ()), *own, (b"x-request-id", info.id.encode())
                 ]  # fmt: skip
                 if not scope.get("arrived", _always)():  # the rest of its body is not read
                     message["headers"].append((b"connection", b"close"))
@@ -129,30 +129,30 @@ class Gate:
         self._running += 1
         self._metrics.running.inc()
         try:
-            self._check(scope, visit)
-            with self._counted(visit.key.name, scope["path"]):
+            self._check(scope, info)
+            with self._counted(info.key.name, scope["path"]):
                 await self._app(scope, receive, answer)
         except Problem as problem:
             self.count_refused(problem)
             await send_problem(problem, answer)
         except Exception as error:
             if isinstance(error, ClientGone) or type(error).__name__ == "ClientDisconnect":
-                visit.status = 499  # what was sent went nowhere
+                info.status = 499  # what was sent went nowhere
             else:
-                self._log.failed("request failed", error, id=visit.id, path=scope["path"])
-                if visit.started:
+                self._log.failed("request failed", error, id=info.id, path=scope["path"])
+                if info.started:
                     raise
                 await send_problem(problem_of(error), answer)
         finally:
             self._running -= 1
             self._metrics.running.dec()
             seconds = time.perf_counter() - start
-            self._metrics.request(visit.route, scope["method"], visit.status, seconds)
+            self._metrics.request(info.route, scope["method"], info.status, seconds)
             if self._log.wants("info"):
                 client = scope.get("client")
                 self._log.say(
-                    "info", "request", id=visit.id, method=scope["method"], path=scope["path"],
-                    status=visit.status, ms=round(1000 * seconds, 2), key=visit.key.name or None,
+                    "info", "request", id=info.id, method=scope["method"], path=scope["path"],
+                    status=info.status, ms=round(1000 * seconds, 2), key=info.key.name or None,
                     client=client[0] if client else None,
                 )  # fmt: skip
 
@@ -172,10 +172,10 @@ class Gate:
             if not self._by_key[key]:
                 del self._by_key[key]
 
-    def _check(self, scope: Scope, visit: Visit) -> None:
+    def _check(self, scope: Scope, info: RequestInfo) -> None:
         _check_encoding("path", scope.get("raw_path") or b"")
         _check_encoding("query string", scope["query_string"])
-        headers = visit.headers
+        headers = info.headers
         for name, value in scope["headers"]:
             if name in headers and name in _ONCE:
                 raise Problem(
@@ -194,7 +194,7 @@ class Gate:
                 f"there are {self._most} requests already; try again in a second", retry_after=1,
             )  # fmt: skip
         if protected and self._keys is not None:
-            visit.key = self._known(self._keys, headers)
+            info.key = self._known(self._keys, headers)
 
     @staticmethod
     def _known(keys: KeyFile, headers: dict[bytes, bytes]) -> Key:
@@ -232,3 +232,77 @@ async def send_problem(problem: Problem, send: Send) -> None:
     headers += [(name.encode(), value.encode()) for name, value in problem.headers.items()]
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+_HOST = re.compile(
+    rb"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::([0-9]{1,5}))?"
+)
+_OURS = (b"same-origin", b"none")
+
+
+class Hosts:
+    """By which names a service may be reached, and from which pages.
+
+    A page of another site can send requests to a service on this machine, and by a name that it
+    lets point here (DNS rebinding) even read the answers. So the Host must be a name of this
+    service, and a request that comes from a page, as a browser says, from one of its own pages.
+    """
+
+    def __init__(self, host: str, allowed: Iterable[str]) -> None:
+        names = {
+            "localhost",
+            host.strip("[]").lower(),
+            *(one.strip("[]").lower() for one in allowed),
+        }
+        self._addresses = not loopback(host)
+        """Whether any address will do: whoever is off loopback has keys, and no page that was
+        loaded by a name can have the origin of an address."""
+        if self._addresses:
+            names.add(socket.gethostname().lower())
+        else:
+            names |= {"127.0.0.1", "::1"}
+        self._names = names
+        self._known: set[bytes] = set()
+
+    def check(self, host: bytes | None) -> None:
+        """Raise if this is no name of ours."""
+        if host in self._known:
+            return
+        match = None if host is None else _HOST.fullmatch(host)
+        name = "" if match is None else match[1].decode("ascii").strip("[]").lower()
+        if match is None or not (name in self._names or (self._addresses and _is_address(name))):
+            raise Problem(
+                421 if match else 400, "host",
+                f"the Host is {brief(_text(host))}, which is no name of this service; use its "
+                "address, or start it with --allow-host",
+            )  # fmt: skip
+        if len(self._known) < 100 and host is not None:
+            self._known.add(host)
+
+    @staticmethod
+    def check_origin(host: bytes | None, origin: bytes | None, site: bytes | None) -> None:
+        """Raise if a browser says that a page of another site asks."""
+        if origin is not None:
+            scheme, _, rest = origin.partition(b"://")
+            if scheme not in (b"http", b"https") or host is None or rest.lower() != host.lower():
+                raise Problem(
+                    403, "origin",
+                    f"the request is from the page of {brief(_text(origin))}; only this service's "
+                    "own page may ask",
+                )  # fmt: skip
+        elif site is not None and site not in _OURS:
+            raise Problem(
+                403, "origin", "the request is from a page of another site; open the service's own"
+            )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("latin-1")
