@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -126,10 +127,13 @@ class Signing:
             self._signer = _described(self._describe(), self._opened.bits)
         return self._signer
 
-    @property
+    @cached_property
     def files(self) -> type[Medium[Any]] | None:
-        """The medium of the files that are signed; None where texts are."""
-        return medium_of_signer(self.signer)
+        """The medium of the files that are signed; None for texts.
+
+        Also None for parts: their signer reads the files itself.
+        """
+        return None if self._opened.parts else medium_of_signer(self.signer)
 
     @property
     def medium(self) -> str:
@@ -241,10 +245,6 @@ class Signing:
 
 class PartSigning(Signing):
     """The signer of a collection whose documents have many parts."""
-
-    @property
-    def files(self) -> None:
-        """None: a signer of parts reads files itself."""
 
     @property
     def medium(self) -> str:
