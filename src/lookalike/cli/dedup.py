@@ -52,7 +52,6 @@ from lookalike.cli.terminal import (
     warn,
     warn_left_out,
 )
-from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder
@@ -71,9 +70,12 @@ from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
 from lookalike.shown import escape_terminal
+from lookalike.signatures.methods import Method
 from lookalike.storage import check_replaceable, same_file
 
 _SIGNATURES = ".lookalike"
+
+_NGRAM = Method.of("minhash").ngram
 
 PURPOSE = "find the near-duplicates of a corpus and write what is left"
 DESCRIPTION = (
@@ -114,7 +116,7 @@ options by kind, and with --engine spark; others are refused (docs/deduplicating
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
+  {_NGRAM}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
   Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
   every pair at or above the threshold is found, also where thousands are alike, and --pairs has
   each copy of a text with every other.

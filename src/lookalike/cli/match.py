@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lookalike.checks import whole_number
 from lookalike.cli.finding.answers import Found, Lines
 from lookalike.cli.options import add_threads, check_folder, check_not_read
-from lookalike.cli.options.flips import check_flips, needs_weights, no_weights
+from lookalike.cli.options.queries import check_flips, needs_weights, no_weights
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import progress_bars, say, warn
 from lookalike.errors import ArgumentError, LookalikeError, Said

@@ -22,7 +22,7 @@ from lookalike.cli.terminal import is_standard, progress_bars, say, say_json
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said
-from lookalike.excerpts.overlapping import COMMON, GAP, MIN_WORDS, overlaps, piece_words
+from lookalike.excerpts.finding import COMMON, GAP, MIN_WORDS, overlaps, piece_words
 from lookalike.excerpts.results import Overlap, Overlaps
 from lookalike.shown import counted, escape_terminal
 

@@ -21,8 +21,15 @@ from lookalike.cli.options import (
     add_threshold,
     radius_of,
 )
-from lookalike.cli.options.flips import add_flip_options, flip_settings, needs_weights
-from lookalike.cli.options.masking import add_mask, chosen_mask, expect_masks, warn_masked
+from lookalike.cli.options.queries import (
+    add_flip_options,
+    add_mask,
+    chosen_mask,
+    expect_masks,
+    flip_settings,
+    needs_weights,
+    warn_masked,
+)
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import warn
 from lookalike.cli.vectors.files import holds_vectors
@@ -45,7 +52,7 @@ from lookalike.indexes import (
 )
 from lookalike.shown import escape_terminal
 from lookalike.signatures import estimated_similarity
-from lookalike.signatures.masking import Mask
+from lookalike.signatures.bit_weights import Mask
 
 PURPOSE = "find the documents nearest to texts, in an index"
 DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."

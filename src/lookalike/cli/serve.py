@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.checks import optional_module
+from lookalike.cli import leave_to_thread
 from lookalike.cli.parser import add_switch
-from lookalike.cli.signals import leave_to_thread
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.keys import make_key
@@ -122,7 +122,7 @@ def _without_password(place: str) -> str:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Leave signals to the server, which ends in good order; see `terminal.signals`.
+    """Leave signals to the server, which ends in good order; see `orderly_end`.
 
     It knows SIGTERM and SIGINT. A terminal that is closed (SIGHUP) is to it as SIGTERM, except
     under `nohup`, where SIGHUP has no handler of ours.

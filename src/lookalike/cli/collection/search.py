@@ -23,7 +23,7 @@ from lookalike.cli.collection.content import (
 )
 from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.options import add_threshold, radius_of
-from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
+from lookalike.cli.options.queries import add_mask, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.parser import Subparsers, add_number, add_switch
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
@@ -255,7 +255,7 @@ def _query(docs: Collection, options: argparse.Namespace) -> SignedParts:
             f"the collection {docs.name!r} has no signer, so that it cannot be searched by a text; "
             "look for a document that it has with --like"
         )
-    if not signer.of_files:
+    if not signer.reads_files:
         return signer.sign_query(text)
     (found,) = signer.sign_each([text], threads=1)
     if isinstance(found, DocumentError):

@@ -39,8 +39,7 @@ from lookalike.service.shapes import (
 )
 from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer, hamming
-from lookalike.signatures.estimates import estimated_similarity
-from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.estimates import estimated_similarity, exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
 documents = new_router("documents")
