@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
 from lookalike.storage import is_folder
@@ -130,8 +130,9 @@ class Medium(ABC, Generic[Content]):
     no_features: ClassVar[str] = "only equal files are similar"
     """What is said of `Read.without_features`."""
     signer: Signer
-    """Signs a file by its path; `signer_class` of the collections of this medium."""
-    signer_class: ClassVar[type[Signer]]
+    """Signs files by their paths. Its class has the attribute `medium_name`, the name of the
+    medium: collections with this signer hold files of the medium.
+    """
 
     @classmethod
     @abstractmethod
@@ -140,6 +141,22 @@ class Medium(ABC, Generic[Content]):
 
         It is asked of every file of a folder, so it is quick, needs no extra, and never raises.
         """
+
+    @classmethod
+    def is_one(cls, value: object) -> bool:
+        """Return whether a value is one file, and not several: a path, or the bytes of a file."""
+        return isinstance(value, str | os.PathLike | bytes | bytearray | memoryview)
+
+    @classmethod
+    def sign_each(
+        cls, signer: Any, files: Sequence[str], *, threads: int
+    ) -> Iterator[NDArray[np.uint8] | DocumentError]:
+        """Yield the signature of each file, or what is wrong with it, for a collection."""
+        for file in files:
+            try:
+                yield signer.sign([file], threads=threads)[0]
+            except DocumentError as error:
+                yield error
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -208,7 +225,8 @@ def medium_of_files(paths: Sequence[Path]) -> str | None:
 
 def medium_of_signer(signer: object) -> type[Medium[Any]] | None:
     """Return the medium whose files this signer signs; None for signers of anything else."""
-    return MEDIA.find(lambda medium: isinstance(signer, medium.signer_class))
+    name = getattr(signer, "medium_name", None)
+    return None if name is None else MEDIA[name]
 
 
 @dataclass

@@ -17,14 +17,15 @@ import pytest
 import lookalike as la
 from lookalike.cli import full_parser, main
 from lookalike.cli.evaluate import EXPAND
-from lookalike.compare.methods import Method
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
+from lookalike.dedup.vectors import RECALL
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
+from lookalike.signatures.methods import Method
 from support import cli_corpus as corpus
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -36,6 +37,7 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 
 IN_WORDS = {
     "a guess", "a guess, or rows", "detected", "all cores", "by T", "by the size", "all of them",
+    "derived from the threshold",
     "as in the snapshot", "what SliceIndex chooses", "the same as expand",
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",
@@ -96,7 +98,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("dedup", "--bits"): lambda: by_method("bits"),
     ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
-    ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
+    ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[attr-defined]
     ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
@@ -105,6 +107,11 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("audio search", "--min-score"): lambda: ", ".join(
         f"{kind} {score}" for kind, score in LEAST_SCORE.items()
     ),
+    ("dedup", "--recall"): lambda: str(RECALL),
+    **{
+        (command, "--hash"): lambda: default_of(la.ImageHash, "kind")
+        for command in ("dedup", "sign")
+    },
     ("match", "--recall"): lambda: default_of(la.match_batch, "recall"),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),

@@ -20,7 +20,6 @@ from PIL import Image
 import lookalike as la
 from lookalike.dedup.media import run_media_job
 from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, medium_of_files
-from lookalike.signatures import Signer
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +247,6 @@ class Numbers(Medium[list[int]]):
     noun: ClassVar[str] = "number"
     suffixes: ClassVar[frozenset[str]] = frozenset({".number"})
     facts: ClassVar[dict[str, str]] = {"value": "int64"}
-    signer_class: ClassVar[type[Signer]] = la.ImageHash  # not used here
 
     @classmethod
     def recognizes(cls, head: bytes) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -22,13 +23,13 @@ from lookalike.collection.documents import (
 from lookalike.collection.query import listed
 from lookalike.collection.stores.schema import State
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
-from lookalike.images import ImageHash
-from lookalike.images.decode import ImageSource, is_one_image
+from lookalike.images.decode import ImageSource
+from lookalike.media import Medium, medium_of_signer
 from lookalike.parts.given import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
-from lookalike.signatures import Projection, Signer, as_queries, signer_from_dict
-from lookalike.signatures.masking import Mask, as_mask, sign_masked
+from lookalike.signatures import Signer, as_queries, signer_from_dict
+from lookalike.signatures.bit_weights import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> NDArray[
     numbers with a fraction cannot be signatures.
     """
     array = as_array("queries", queries)
-    if array.dtype.kind == "f" and isinstance(signer := collection.signer, Projection):
+    signer = collection.signer if array.dtype.kind == "f" else None
+    if signer is not None and signer.medium == "vector":
         return signer.sign(np.atleast_2d(array))
     return as_queries(queries, bits)
 
@@ -111,15 +113,12 @@ class Signed:
 class Signing:
     """The signer that a collection was made with, read when it is first needed."""
 
-    medium = "image"
-    """What a thing is called that cannot be signed."""
-
     def __init__(self, opened: State, describe: Callable[[], str]) -> None:
         self._opened = opened
         self._describe = describe
         self._signer: Signer | None = None
         self.reads_files = True
-        """Whether paths of images are opened; False where they come from untrusted clients."""
+        """Whether paths of files are opened; False where they come from untrusted clients."""
 
     @property
     def signer(self) -> Signer | None:
@@ -128,9 +127,22 @@ class Signing:
             self._signer = _described(self._describe(), self._opened.bits)
         return self._signer
 
+    @cached_property
+    def files(self) -> type[Medium[Any]] | None:
+        """The medium of the files that are signed; None for texts.
+
+        Also None for parts: their signer reads the files itself.
+        """
+        return None if self._opened.parts else medium_of_signer(self.signer)
+
+    @property
+    def medium(self) -> str:
+        """The noun for an item that cannot be signed."""
+        return "document" if self.files is None else self.files.noun
+
     def check_signs(self) -> None:
-        """Say so unless texts, or the paths of images, can be signed."""
-        if isinstance(self.signer, ImageHash):
+        """Say so unless texts, or the paths of files, can be signed."""
+        if self.files is not None:
             self._check_reads()
         else:
             self.of_texts()
@@ -151,29 +163,28 @@ class Signing:
 
     def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
         """Return the signatures of texts that can be signed, and what is wrong with the others, by
-        place: images, whose paths these are, may be broken.
+        place: files, whose paths these are, may be broken.
         """
-        signer = self.signer
-        if not isinstance(signer, ImageHash):
+        if self.files is None:
             return Signed(self.sign(texts)), {}
-        found = list(signer.each(texts, threads=thread_count(None)))
+        found = list(self.files.sign_each(self.signer, texts, threads=thread_count(None)))
         wrong = {at: str(one) for at, one in enumerate(found) if isinstance(one, DocumentError)}
-        rows = [one.signatures[0] for one in found if not isinstance(one, DocumentError)]
+        rows = [one for one in found if not isinstance(one, DocumentError)]
         return Signed(np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8)), wrong
 
     def images(self, queries: object) -> NDArray[np.uint8] | None:
-        """Return the signatures of images, one or many, if the collection is one of images and that
+        """Return the signatures of files, one or many, if the collection is one of files and that
         is what these are: paths, bytes, or images of Pillow.
         """
-        signer = self.signer
-        if not isinstance(signer, ImageHash) or isinstance(queries, np.ndarray):
+        signer, files = self.signer, self.files
+        if files is None or signer is None or isinstance(queries, np.ndarray):
             return None
         several: Sequence[Any] = [queries] if not isinstance(queries, Sequence) else queries
-        if is_one_image(queries):
+        if files.is_one(queries):
             several = [queries]
         if any(isinstance(one, str | os.PathLike) for one in several):
             self._check_reads()
-        return signer.sign(several) if several and all(map(is_one_image, several)) else None
+        return signer.sign(several) if several and all(map(files.is_one, several)) else None
 
     def sign(self, texts: list[str]) -> NDArray[np.uint8]:
         """Return the signatures of texts."""
@@ -204,7 +215,7 @@ class Signing:
         Texts choose for themselves with "auto", unless they are to be compared as a `whole`.
         """
         wanted, texts = wanted_mask(queries, mask, whole)
-        if wanted == "auto" and isinstance(self.signer, ImageHash):
+        if wanted == "auto" and self.files is not None:
             wanted = False
         found = sign_masked(self.of_texts(), texts, wanted) if wanted and texts else None
         if found is None:
@@ -215,8 +226,8 @@ class Signing:
 
     def one(self, query: Any) -> list[str] | NDArray[np.uint8]:
         """Return one query as one of many; a text stays one, since it may get a mask."""
-        of_images = isinstance(self.signer, ImageHash)
-        return [query] if isinstance(query, str) and not of_images else self.query(query)
+        is_text = isinstance(query, str) and self.files is None
+        return [query] if is_text else self.query(query)
 
     def query(self, query: str | ArrayLike | ImageSource) -> NDArray[np.uint8]:
         """Return the signature of one text, or the one that is given."""
@@ -236,8 +247,8 @@ class PartSigning(Signing):
     """The signer of a collection whose documents have many parts."""
 
     @property
-    def medium(self) -> str:  # type: ignore[override]
-        """What a thing is called that cannot be signed."""
+    def medium(self) -> str:
+        """The noun for an item that cannot be signed."""
         signer = self.signer
         return signer.medium if isinstance(signer, PartSigner) else "text"
 
@@ -251,7 +262,7 @@ class PartSigning(Signing):
 
     def check_signs(self) -> None:
         """Say so unless texts, or the paths of recordings, can be signed."""
-        if self._of_parts().of_files:
+        if self._of_parts().reads_files:
             self._check_reads()
 
     def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
@@ -289,7 +300,7 @@ class PartSigning(Signing):
         if _is_given(query):
             return self._given(query)
         signer = self._of_parts()
-        if signer.of_files and isinstance(query, str | os.PathLike):
+        if signer.reads_files and isinstance(query, str | os.PathLike):
             self._check_reads()
         return signer.sign_query(query)
 

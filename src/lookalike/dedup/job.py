@@ -124,7 +124,7 @@ def _check_device(device: str, settings: DedupSettings) -> None:
     """Refuse a GPU that is missing, or that has nothing to do."""
     if one_of("device", device, DEVICES) == "cpu":
         return
-    if settings.method == "minhash" or not settings.by_signatures:
+    if settings.by_bands or not settings.by_signatures:
         raise ArgumentError(
             Said("device='gpu'", "--device gpu"),
             " looks for pairs of signatures of ",

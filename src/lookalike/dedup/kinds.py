@@ -30,6 +30,7 @@ __all__ = [
     "SPARK",
     "kind_name",
     "kind_of",
+    "medium_with",
     "refuse",
     "run",
     "support_lines",
@@ -40,7 +41,7 @@ __all__ = [
 TEXT, VECTORS = "text", "vectors"
 SPARK = "spark"
 """The engine; it compares text."""
-KINDS = (TEXT, VECTORS, *MEDIA.names())
+KINDS = (TEXT, VECTORS, "images", "recordings")
 """What is compared. Media of other packages come on top."""
 _FORMER = {"documents": TEXT}
 """Earlier names of kinds."""
@@ -228,10 +229,16 @@ def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> DedupR
     from lookalike.dedup.media import run_media_job
 
     if medium is None:
-        made = MEDIA[name]
-        chosen = _chosen({one: options[one] for one in given}, made)
-        medium = made(**chosen)
+        medium = medium_with(name, {one: options[one] for one in given})
     return run_media_job(source, medium, **_chosen(options, run_media_job))
+
+
+def medium_with(name: str, options: dict[str, Any]) -> Medium[Any]:
+    """Return a medium with its settings, which are taken out of the options."""
+    settings = _chosen(options, MEDIA[name])
+    for setting in settings:
+        del options[setting]
+    return MEDIA[name](**settings)
 
 
 def _chosen(options: Mapping[str, Any], function: Any) -> dict[str, Any]:

@@ -141,6 +141,9 @@ class ImageHash(Signer):
     Needs the extra `images`.
     """
 
+    medium = "image"
+    reads_files = True
+    medium_name: ClassVar[str] = "images"
     _seeded: ClassVar[bool] = False
 
     def __init__(self, bits: SupportsIndex = 64, kind: str = "dct") -> None:

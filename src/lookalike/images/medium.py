@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, SupportsIndex
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import flag, whole_number
 from lookalike.errors import DocumentError
-from lookalike.images.decode import SUFFIXES, is_image
+from lookalike.images.decode import SUFFIXES, is_image, is_one_image
 from lookalike.images.image_hash import LEAST_QUALITY, HashedImage, ImageHash
 from lookalike.images.thumbnails import shown_image
 from lookalike.images.workers import LEAST_MEMORY
@@ -47,7 +47,6 @@ class ImageMedium(Medium[HashedImages]):
     noun: ClassVar[str] = "image"
     no_features: ClassVar[str] = "of one color, or nearly: only equal files are similar"
     signer: ImageHash
-    signer_class: ClassVar[type[ImageHash]] = ImageHash
     suffixes: ClassVar[frozenset[str]] = SUFFIXES
     facts: ClassVar[dict[str, str]] = {
         "width": "int64",
@@ -76,6 +75,19 @@ class ImageMedium(Medium[HashedImages]):
     def recognizes(cls, head: bytes) -> bool:
         """Return whether a file begins like an image."""
         return is_image(head)
+
+    @classmethod
+    def is_one(cls, value: object) -> bool:
+        """Return whether a value is one image: a path, the bytes of a file, or one of Pillow."""
+        return is_one_image(value)
+
+    @classmethod
+    def sign_each(
+        cls, signer: ImageHash, files: Sequence[str], *, threads: int
+    ) -> Iterator[NDArray[np.uint8] | DocumentError]:
+        """Yield the hash of each image, or what is wrong with it."""
+        for found in signer.each(files, threads=threads):
+            yield found if isinstance(found, DocumentError) else found.signatures[0]
 
     def settings(self) -> dict[str, Any]:
         """Return how images are hashed and compared."""

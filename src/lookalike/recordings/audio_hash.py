@@ -72,7 +72,8 @@ class AudioHash(PartSigner):
 
     bits = 32
     medium = "recording"
-    of_files = True
+    medium_name = "recordings"
+    reads_files = True
     _seeded = False
 
     def __init__(self, kind: str = "bands") -> None:

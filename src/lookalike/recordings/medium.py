@@ -53,7 +53,6 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     noun: ClassVar[str] = "recording"
     no_features: ClassVar[str] = "silent, or shorter than 0.8 s: only equal files are similar"
     signer: AudioHash
-    signer_class: ClassVar[type[AudioHash]] = AudioHash
     suffixes: ClassVar[frozenset[str]] = SUFFIXES
     facts: ClassVar[dict[str, str]] = {
         "seconds": "float64",

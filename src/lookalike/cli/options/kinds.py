@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from lookalike.checks import is_address
 from lookalike.cli.options import typed_settings
@@ -14,8 +15,8 @@ from lookalike.cli.terminal import is_standard, warn, warn_left_out
 from lookalike.dedup.kinds import KINDS, OPTIONS, TEXT, kind_name, kind_of
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
-from lookalike.media import Problem
-from lookalike.shown import shown
+from lookalike.media import Medium, Problem
+from lookalike.shown import escape_terminal
 
 _NAMED = 20
 """Files that were left out, of which the names are printed."""
@@ -50,7 +51,7 @@ def add_hash(group: Group) -> None:
 
 
 def input_kind(options: argparse.Namespace) -> str:
-    """Return the kind of the input; where it was not given, print what it is taken for."""
+    """Return the kind of the input."""
     if options.kind != "auto":
         return str(options.kind)
     spark = getattr(options, "engine", _UNSET["engine"]) != _UNSET["engine"]
@@ -58,12 +59,15 @@ def input_kind(options: argparse.Namespace) -> str:
     unnamed = any(is_standard(path) or is_address(path) for path in options.input)
     if vectors is None and (spark or unnamed):
         return TEXT
-    kind = kind_of([Path(path) for path in options.input], vars(options))
-    if kind in OPTIONS or kind == TEXT:  # vectors were named by their column
-        return kind
-    named = options.input[0] if len(options.input) == 1 else "the input"
-    warn(f"{shown(named)} has mostly {kind}; --kind text compares the files as texts", kind="")
-    return kind
+    return kind_of([Path(path) for path in options.input], vars(options))
+
+
+def tell_medium(options: argparse.Namespace, medium: Medium[Any]) -> None:
+    """Print which medium the input has, if that was found out."""
+    if options.kind == "auto":
+        named = options.input[0] if len(options.input) == 1 else "the input"
+        mostly = f"{escape_terminal(named)} has mostly {medium.name}"
+        warn(f"{mostly}; --kind text compares the files as texts", kind="")
 
 
 def typed_options(options: argparse.Namespace) -> list[str]:
@@ -81,5 +85,7 @@ def typed_options(options: argparse.Namespace) -> list[str]:
 
 def warn_problems(problems: Sequence[Problem]) -> None:
     """Print which files were left out, or some of them, and why."""
-    named = [shown(f"{problem.path}: {problem.reason}", 500) for problem in problems[:_NAMED]]
+    named = [
+        escape_terminal(f"{problem.path}: {problem.reason}", 500) for problem in problems[:_NAMED]
+    ]
     warn_left_out(len(problems), named)

@@ -1,0 +1,77 @@
+"""A medium of another package works in dedup, collections, on the command line and in reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lookalike as la
+from lookalike.cli import main
+from lookalike.media import MEDIA, medium_of_files
+from support.refusals import refused
+
+CHORDS = {"a": "0f0f", "b": "0f0e", "c": "f000", "d": "0f0f", "e": "zzzz"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("music").mkdir()
+    for name, notes in CHORDS.items():
+        Path(f"music/{name}.chord").write_text(f"CHORD {notes}")
+    return Path("music")
+
+
+def test_files_are_recognized(folder: Path) -> None:
+    assert medium_of_files([folder]) == "chords"
+    assert MEDIA["chords"].name == "chords"
+
+
+def test_dedup(folder: Path) -> None:
+    for result in (
+        la.dedup(folder),
+        la.dedup(folder, kind="chords", radius=2),
+        la.dedup(folder, kind=MEDIA["chords"]()),
+    ):
+        assert isinstance(result, la.MediaResult) and result.kind == "chords"
+        assert [path.name for path in result.survivors()] == ["a.chord", "c.chord"]
+        assert [path.name for path in result.dropped()] == ["b.chord", "d.chord"]
+        (problem,) = result.problems
+        assert problem.path.name == "e.chord" and "not hexadecimal" in problem.reason
+        assert "at most 2 of 16 notes differ" in result.summary()
+    assert la.dedup(folder, kind="chords", radius=0).counts.kept == 3
+    with pytest.raises(la.ArgumentError, match="bits does nothing for chords; leave it out"):
+        la.dedup(folder, kind="chords", bits=64)
+    with pytest.raises(la.ArgumentError, match=r"did you mean 'chords'\?"):
+        la.dedup(folder, kind="chord")
+
+
+def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = ["-o", "kept", "--dropped", "dropped.csv", "--report", "report.html"]
+    assert main(["dedup", "music", "--radius", "1", *outputs]) == 0
+    printed = capsys.readouterr()
+    assert "music has mostly chords" in printed.err and "1 of 16 notes differ" in printed.out
+    assert sorted(path.name for path in Path("kept").iterdir()) == ["a.chord", "c.chord"]
+    assert Path("dropped.csv").read_text().count("\n") == 3
+    page = Path("report.html").read_text()
+    assert "4 chords" in page and "img-src data:" in page
+    assert main(["dedup", "music", "--kind", "chords", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"] == {"radius": 2}
+    said = refused(["dedup", "music", "--kind", "chords", "--threshold", "0.5"], capsys)
+    assert said == "--threshold does nothing for chords; leave it out"
+
+
+def test_collections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["collection", "create", "music.db", "--method", "chords"]) == 0
+    assert main(["collection", "import", "music.db", "music", "--skip-bad"]) == 0
+    with la.open_collection("music.db") as docs:
+        assert len(docs) == 4
+        found = docs.within("music/b.chord", radius=1)
+        assert sorted(match.id for match in found) == ["a.chord", "b.chord", "d.chord"]
+        assert docs.within(b"CHORD f000", radius=0)[0].id == "c.chord"
+        docs.reads_files = False  # as the service does
+        with pytest.raises(la.ArgumentError, match="is one of chords, which are not opened"):
+            docs.within("music/b.chord", radius=1)
+        assert docs.within(b"CHORD f000", radius=0)[0].id == "c.chord"
