@@ -1,8 +1,13 @@
 """Isolated worker processes: a file that crashes its parser crashes a worker, not the program.
 
-A worker is a module whose `main` calls `serve`. It reads requests and writes answers through pipes,
-as plain values, one answer per item, so the reader knows which item ended the worker. Output that
-a library prints is discarded.
+A kind of work brings a `Task`: a function that runs on one item, and its limits. Workers are
+started when they are needed and used again. They exchange plain values (those of `marshal`) with
+this process through pipes, one answer per item, so that it is known which item ended a worker.
+
+The pools of the standard library and of pebble do not give these guarantees: in
+`concurrent.futures` a crash fails every waiting item, and neither limits the memory or the
+processor time of an item. Both build on `multiprocessing`, which imports the user's main module
+again.
 """
 
 from __future__ import annotations
@@ -11,105 +16,77 @@ import atexit
 import contextlib
 import marshal
 import os
+import select
 import signal
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Condition, Event, Lock, Thread
 from typing import Any, BinaryIO, TypeVar, cast
 
 from lookalike.errors import MissingDependencyError
 
-__all__ = [
-    "Death",
-    "MemoryBudget",
-    "Worker",
-    "answers_or_deaths",
-    "reserved_bytes",
-    "serve",
-    "set_memory_limit",
-    "time_limit",
-]
+__all__ = ["Failure", "MemoryBudget", "Stop", "Task", "run", "run_in_order"]
 
-_COMMAND = "import sys; sys.path[:] = {path!r}; from {module} import main; main()"
+_COMMAND = (
+    "import sys; sys.path[:] = {path!r}; from lookalike.processes import main; main({setup!r})"
+)
 _LENGTH = 8
+_AHEAD = 2
+"""Batches for each thread that are computed before they are asked for."""
 
-Item = TypeVar("Item")
-
-
-@dataclass(eq=False)
-class Worker:
-    """A process, which is used again and again."""
-
-    module: str
-    process: subprocess.Popen[bytes]
-    owner: int
-    death: int | None = None
-    """Its exit status, once a request has ended it."""
-
-    @classmethod
-    def take(cls, module: str) -> Worker:
-        """Return one of that module that has nothing to do, or a new one."""
-        with _LOCK:
-            for worker in [one for one in _IDLE if one.module == module]:
-                _IDLE.remove(worker)
-                # After a fork, a parent's workers are not the child's.
-                if worker.owner == os.getpid() and worker.process.poll() is None:
-                    return worker
-                worker.end()
-        path = [path or str(Path.cwd()) for path in sys.path]
-        if not sys.executable:
-            raise MissingDependencyError(
-                "reading files from elsewhere needs a Python program to start, and sys.executable "
-                "names none"
-            )
-        process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND.format(path=path, module=module)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            close_fds=True,
-        )
-        return cls(module, process, os.getpid())
-
-    def answers(self, request: Any, count: int) -> Iterator[Any]:
-        """Yield so many answers, and end early, with `death`, where the process did."""
-        try:
-            stream = cast(BinaryIO, self.process.stdin)
-            _write_frame(stream, request)
-            stream.flush()
-            for _ in range(count):
-                yield _read_frame(cast(BinaryIO, self.process.stdout))
-        except (EOFError, BrokenPipeError):
-            self.death = self.end()
-
-    def give_back(self) -> None:
-        """Let others have it."""
-        with _LOCK:
-            _IDLE.append(self)
-
-    def end(self) -> int:
-        """End it, unless it has; return its status."""
-        for stream in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError):
-                cast(BinaryIO, stream).close()
-        if self.owner != os.getpid():
-            return 0  # it is the parent's, and goes on
-        if self.process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return self.process.wait(0.5)
-            self.process.kill()
-        return self.process.wait()
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Death:
-    """What stands in place of an answer where an item ended its worker."""
+class Task:
+    """A function that workers run on one item at a time, and the limits for each item."""
 
-    status: int
-    """The exit status of the process; negative: the signal that ended it."""
+    setup: str
+    """`"module:function"`: called once in each worker, it returns the function to run, which is
+    called with an item and the `options`."""
+    options: tuple[Any, ...] = ()
+    seconds: float | None = None
+    """Processor time for an item. The system ends a worker that takes more."""
+    memory: int | None = None
+    """Bytes that a worker may allocate beside those that it has after its setup. Without /proc
+    there is no such limit."""
+    tries: int = 2
+    """How often an item may crash a worker before it fails: another program may have killed the
+    first one."""
+    verb: str = "decode"
+    """What is done to an item, in messages."""
+
+    def reason(self, failure: Failure) -> str:
+        """Return why an item has no answer, as a message shows it after the name of the item."""
+        if failure.out_of_memory and self.memory is not None:
+            return f"takes more than {self.memory >> 20:,} MiB of memory to be {self.verb}d"
+        if failure.out_of_time:
+            return f"takes more than {self.seconds:,} s to be {self.verb}d"
+        why = f"status {failure.status}"
+        if failure.status == -signal.SIGKILL:
+            why = "killed, perhaps for lack of memory"
+        return f"crashes the process that {self.verb}s it ({why})"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The result of an item that exceeded a limit or ended its worker."""
+
+    status: int | None
+    """The exit status of the process; negative: the signal that ended it. None: it ran out of
+    memory and goes on."""
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the item exceeded its memory limit."""
+        return self.status is None
 
     @property
     def out_of_time(self) -> bool:
@@ -117,35 +94,93 @@ class Death:
         return self.status == -signal.SIGPROF
 
 
-def answers_or_deaths(
-    module: str, items: Sequence[Item], request: Callable[[Sequence[Item]], Any]
-) -> Iterator[Any]:
-    """Yield an answer for each item, or a `Death` for an item that ends its worker.
+class Stop:
+    """Ends runs from another thread: it kills the workers that they use."""
 
-    `request` makes the request for the items that are left. After a death, a new worker continues.
-    An item that ended a worker is tried once more, as another program may have killed the first
-    worker; an item that ran out of time is not.
-    """
-    done, suspected = 0, -1
-    while done < len(items):
-        worker = Worker.take(module)
-        rest = items[done:]
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._workers: set[_Worker] = set()
+        self._stopped = False
+
+    def __call__(self) -> None:
+        """Kill the workers in use; no other work begins."""
+        with self._lock:
+            self._stopped = True
+            for worker in self._workers:
+                worker.process.kill()
+
+    @contextlib.contextmanager
+    def _using(self, setup: str) -> Iterator[_Worker | None]:
+        """Lend a worker, None if the work was stopped."""
+        with self._lock:
+            worker = None if self._stopped else _Worker.take(setup)
+            if worker is not None:
+                self._workers.add(worker)
         try:
-            for answer in worker.answers(request(rest), len(rest)):
-                yield answer
-                done += 1
-        except BaseException:
+            yield worker
+        finally:
+            with self._lock:
+                if worker is not None:
+                    self._workers.remove(worker)
+
+
+def run(task: Task, items: Sequence[Any], stop: Stop | None = None) -> Iterator[Any]:
+    """Yield the answer for each item, or a `Failure`; fewer if the work is stopped.
+
+    After a crash, a new worker continues. An item that ran out of time is not tried again.
+    """
+    done = crashes = 0
+    stop = stop or Stop()
+    while done < len(items):
+        with stop._using(task.setup) as worker:
+            if worker is None:
+                return
+            try:
+                for answer in worker.answers(task, items[done:]):
+                    yield answer
+                    done, crashes = done + 1, 0
+            except BaseException:
+                worker.end()
+                raise
+        if stop._stopped:
             worker.end()
-            raise
-        if worker.death is None:
+            return
+        if worker.status is None:
             worker.give_back()
             continue
-        death = Death(worker.death)
-        if death.out_of_time or suspected == done:
-            yield death
-            done += 1
-        else:
-            suspected = done
+        failure = Failure(worker.status)
+        crashes += 1
+        if failure.out_of_time or crashes >= task.tries:
+            yield failure
+            done, crashes = done + 1, 0
+
+
+def run_in_order(
+    work: Callable[[Batch, Stop], Iterable[Result]], batches: Iterable[Batch], *, threads: int
+) -> Iterator[Result]:
+    """Yield the results of each batch, in order, computed by this many threads.
+
+    `work` passes its `Stop` on to `run`. Few batches are held. When the caller stops, work that was
+    begun is killed.
+    """
+    stop = Stop()
+    waiting: deque[Future[list[Result]]] = deque()
+
+    def results(batch: Batch) -> list[Result]:
+        return list(work(batch, stop))
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(results, batch))
+                while len(waiting) > _AHEAD * threads:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+            stop()
 
 
 class MemoryBudget:
@@ -173,13 +208,82 @@ class MemoryBudget:
                 self._changed.notify_all()
 
 
+# In the process that has the items
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A process that runs one function, again and again."""
+
+    setup: str
+    process: subprocess.Popen[bytes]
+    owner: int
+    status: int | None = None
+    """Its exit status, once an item has ended it."""
+
+    @classmethod
+    def take(cls, setup: str) -> _Worker:
+        """Return an idle worker with this setup, or a new one."""
+        with _LOCK:
+            for worker in [one for one in _IDLE if one.setup == setup]:
+                _IDLE.remove(worker)
+                # After a fork, the workers of the parent do not belong to the child.
+                if worker.owner == os.getpid() and worker.process.poll() is None:
+                    return worker
+                worker.end()
+        if not sys.executable:
+            raise MissingDependencyError(
+                "reading untrusted files needs a Python program to start, and sys.executable is "
+                "not set"
+            )
+        path = [path or str(Path.cwd()) for path in sys.path]
+        process = subprocess.Popen(
+            [sys.executable, "-c", _COMMAND.format(path=path, setup=setup)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            close_fds=True,
+        )
+        return cls(setup, process, os.getpid())
+
+    def answers(self, task: Task, items: Sequence[Any]) -> Iterator[Any]:
+        """Yield an answer for each item; end early, and set `status`, if the process ends."""
+        try:
+            stream = cast(BinaryIO, self.process.stdin)
+            _write_frame(stream, (task.options, task.seconds, task.memory, list(items)))
+            stream.flush()
+            for _ in items:
+                done, value = _read_frame(cast(BinaryIO, self.process.stdout))
+                yield value if done else Failure(None)
+        except (EOFError, BrokenPipeError):
+            self.status = self.end()
+
+    def give_back(self) -> None:
+        """Make it available to others."""
+        with _LOCK:
+            _IDLE.append(self)
+
+    def end(self) -> int:
+        """End the process, if it has not ended, and return its status."""
+        for stream in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                cast(BinaryIO, stream).close()
+        if self.owner != os.getpid():
+            return 0  # it belongs to the parent, and goes on
+        if self.process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.wait(0.5)
+            self.process.kill()
+        return self.process.wait()
+
+
 _LOCK = Lock()
-_IDLE: list[Worker] = []
+_IDLE: list[_Worker] = []
 
 
 @atexit.register
 def _end_all() -> None:
-    """End all workers that wait: they would end by themselves when this process has."""
+    """End all idle workers: they would end by themselves when this process has ended."""
     with _LOCK:
         idle, _IDLE[:] = list(_IDLE), []
     for worker in idle:
@@ -188,51 +292,65 @@ def _end_all() -> None:
             worker.end()
 
 
-def serve(answers_to: Callable[[Any], Iterable[Any]]) -> None:
-    """Answer until standard input ends, which it does when the process that began this does."""
-    import resource  # here, since whoever asks does without
+# In a worker
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever began this says when it ends
+
+def main(setup: str) -> None:
+    """Answer requests until standard input ends: that is when the parent process ends."""
+    import resource  # only here: other processes do not need it
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this decides
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # What a library prints must not be taken for an answer.
     stream = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    waits = Event()
+    Thread(target=_end_with_parent, args=(waits,), daemon=True).start()
+    module, _, name = setup.partition(":")
+    work = getattr(import_module(module), name)()
+    waits.wait()  # the memory of the thread counts as that of the setup
+    reserved = _address_space()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            for answer in answers_to(_read_frame(sys.stdin.buffer)):
+            options, seconds, memory, items = _read_frame(sys.stdin.buffer)
+            if memory is not None and reserved is not None:
+                limits = reserved + memory, resource.RLIM_INFINITY
+                resource.setrlimit(resource.RLIMIT_AS, limits)
+            for item in items:
+                signal.setitimer(signal.ITIMER_PROF, seconds or 0)
+                try:
+                    answer = True, work(item, *options)
+                except MemoryError:
+                    answer = False, None
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 _write_frame(stream, answer)
                 stream.flush()
 
 
-@contextlib.contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
-    """Let the system end this process, by SIGPROF, if it takes more time of a processor."""
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+def _end_with_parent(waits: Event) -> None:
+    """End this process, whatever it does, when the process that started it has ended."""
+    pipe = select.poll()
+    pipe.register(0, 0)  # for nothing but its end
+    waits.set()
+    pipe.poll()
+    os._exit(1)
 
 
-def set_memory_limit(reserved: int, memory: int) -> None:
-    """Let this process allocate at most `memory` bytes beside the `reserved_bytes` at its start."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (reserved + memory, resource.RLIM_INFINITY))
-
-
-def reserved_bytes() -> int:
-    """Return the size of the address space in use.
+def _address_space() -> int | None:
+    """Return the size of the address space in use, None if the system does not say.
 
     It is not memory: numerical libraries reserve gigabytes of it where there are many cores.
     """
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except FileNotFoundError:
+        return None
 
 
 def _write_frame(stream: BinaryIO, value: Any) -> None:
-    """Write plain values, and how many bytes they are."""
+    """Write plain values, after their length in bytes."""
     data = marshal.dumps(value)
     stream.write(len(data).to_bytes(_LENGTH, "little"))
     stream.write(data)

@@ -26,7 +26,7 @@ from lookalike.collection.care.duplicates import delete_unchanged
 from lookalike.collection.documents import Seen
 from lookalike.collection.reading import delete_meeting
 from lookalike.collection.stores.sqlite import SqliteStore
-from lookalike.service.work import job_process
+from lookalike.service import job_process
 from support import oracle
 
 EXAMPLES = min(300, int(os.environ.get("LOOKALIKE_STATES", "30")))

@@ -76,8 +76,8 @@ def test_the_groups_are_those_of_the_last_radius(
 def test_what_nobody_looks_at_any_more_is_not_computed(
     database: Path, serve: Serve, open_page: OpenPage
 ) -> None:
-    endless = "from lookalike.service.work import overviews as o; o._MODULE = "
-    page = open_page(serve(database, first=endless + "'support.endless_overviews'"))
+    names = "from lookalike.service import overviews; from support import endless_overviews"
+    page = open_page(serve(database, first=f"{names}; overviews._TASK = endless_overviews.TASK"))
     page.wait_for_selector("#text")
     page.click("nav >> text=Groups")
     wait_until(lambda: begun(database))

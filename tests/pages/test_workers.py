@@ -41,7 +41,7 @@ def test_a_page_that_takes_too_long_ends_its_process_alone() -> None:
     slow = b"<p " + b" ".join(b"a%d=1" % at for at in range(60_000)) + b">x</p>"
     pages = [page("first").encode(), slow, page("last").encode()]
     found = list(read_pages(map(RawPage, pages), ["text"], PageLimits(seconds=1)))
-    assert found[1] == Refused("took more than 1 s to be parsed")
+    assert found[1] == Refused("takes more than 1 s to be parsed")
     assert [type(one) for one in found] == [Page, Refused, Page]
 
 

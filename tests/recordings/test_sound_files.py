@@ -199,7 +199,7 @@ def test_a_process_that_dies_is_the_files_fault_alone(
         patch.setattr(processes, "_COMMAND", dying)
         patch.setattr(processes, "_IDLE", [])
         found = read(folder / "a.wav")
-    assert found == Unreadable("takes the process down that decodes it (status 7)")
+    assert found == Unreadable("crashes the process that decodes it (status 7)")
     assert isinstance(read(folder / "a.wav"), la.Fingerprint)
 
 

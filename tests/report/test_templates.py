@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from lookalike.report.drawing import bar, element, label, svg
-from lookalike.report.frame import page, tile
-from lookalike.report.markup import Markup, pieces, rendered, shown
+from lookalike.report.frame import page
+from lookalike.report.markup import Markup, escape_html, pieces, rendered
 from support.page_reader import read_page
 
 EVIL = "</style><script>alert(1)</script>\"'>&\x1b[2J\u202e"
@@ -27,7 +27,6 @@ def test_values_are_escaped_and_markup_is_not() -> None:
         macros.remade(EVIL),
         macros.made(EVIL, EVIL),
         macros.table([EVIL], [[EVIL]], [0], EVIL, EVIL),
-        tile("name", EVIL, EVIL, EVIL),
         label(1, 2, EVIL, EVIL),
         bar(EVIL, 1, 2, 3, EVIL),
         svg(EVIL, [element("<g>{}</g>", EVIL)]),
@@ -39,7 +38,7 @@ def test_values_are_escaped_and_markup_is_not() -> None:
 
 
 def test_a_page_escapes_what_is_not_ready() -> None:
-    text = page(shown(EVIL), EVIL, [shown(EVIL)], [("one", EVIL, shown(EVIL)), ("two", "Two", "")])
+    text = page(EVIL, EVIL, [EVIL], [("one", EVIL, EVIL), ("two", "Two", "")], style=EVIL)
     assert safe(text)
     read_page(text)
     assert 'id="one"' in text
@@ -49,12 +48,14 @@ def test_a_page_escapes_what_is_not_ready() -> None:
 
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="title"):
-        rendered("report/page.html", brand="", about=[], sections=[], allowed="", style="")
+        rendered(
+            "report/page.html", brand="", about=[], sections=[], allowed="", style="", policy=""
+        )
 
 
 @given(st.text())
 def test_shown_text_is_shown_once(text: str) -> None:
-    assert shown(shown(text)) == shown(text)
-    assert pieces("report/pieces.html").remade(shown(text)) == (
+    assert escape_html(escape_html(text)) == escape_html(text)
+    assert pieces("report/pieces.html").remade(escape_html(text)) == (
         pieces("report/pieces.html").remade(text)
     )

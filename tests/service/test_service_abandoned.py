@@ -29,15 +29,14 @@ import pytest
 import lookalike as la
 from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.care import transfer
+from lookalike.service.batching import Lanes
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
 from lookalike.service.problems import Problem, problem_for_strangers
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
-from lookalike.service.shapes import QueryBody
-from lookalike.service.values import answer_value
-from lookalike.service.work.lanes import Lanes
+from lookalike.service.shapes import QueryBody, answer_value
+from lookalike.service.telemetry import Log
 from support.running_service import Running, process, running
 from support.waiting import wait_until
 

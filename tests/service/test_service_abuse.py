@@ -14,11 +14,11 @@ import msgpack
 import pytest
 
 import lookalike as la
-from lookalike.service.guard.keys import make_key
+from lookalike.service import jobs
+from lookalike.service.keys import make_key
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
 from lookalike.service.routes import documents
-from lookalike.service.work import jobs
+from lookalike.service.telemetry import Log
 from support.running_service import Running, process, running
 
 BASE = "/v1/collections/pages"

@@ -15,7 +15,7 @@ import msgpack
 import pytest
 
 import lookalike as la
-from lookalike.service.work import jobs
+from lookalike.service import jobs
 from support.running_service import Running, running
 from support.waiting import wait_until
 

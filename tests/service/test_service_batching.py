@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 import lookalike as la
-from lookalike.service.guard.watch import Limit, Watch
+from lookalike.service.batching import Lanes
+from lookalike.service.limits import Limit, Watch
 from lookalike.service.problems import Problem
-from lookalike.service.work.lanes import Lanes
 from support.running_service import running
 
 
@@ -106,6 +108,42 @@ def test_a_locked_database_blocks_nobody_else(tmp_path: Path) -> None:
                 assert waiting.result()["matches"]
         finally:
             lock.close()
+
+
+def test_locked_files_are_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("one", "two", "three"):
+        la.open_collection(tmp_path / "data" / f"{name}.db", name, signer=la.SimHash(64)).close()
+    with running(tmp_path / "data", tmp_path, time_limit=120.0) as service, ExitStack() as locks:
+        service.good("GET", "/v1/collections/one")  # which is open by now
+        for name in ("one", "three"):
+            lock = sqlite3.connect(tmp_path / "data" / f"{name}.db", isolation_level=None)
+            locks.enter_context(closing(lock)).execute("BEGIN EXCLUSIVE")
+        begin = time.monotonic()
+        ready = service.good("GET", "/readyz")
+        assert (ready["status"], ready["collections"]) == ("ready", 3)
+        assert ready["busy"] == ["one", "three"]
+        found = service.good("GET", "/v1/collections")
+        assert time.monotonic() - begin < 10
+        assert [one["name"] for one in found["collections"]] == ["two"]
+        busy = [(one["name"], one["error"]["code"]) for one in found["unavailable"]]
+        assert busy == [("one", "busy"), ("three", "busy")]
+        locks.close()
+        assert "busy" not in service.good("GET", "/readyz")
+        assert len(service.good("GET", "/v1/collections")["collections"]) == 3
+
+
+def test_a_locked_database_says_so_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "docs.db"
+    la.open_collection(path, signer=la.SimHash(64)).close()
+    with running(path, tmp_path, time_limit=120.0) as service:
+        with closing(sqlite3.connect(path, isolation_level=None)) as lock:
+            lock.execute("BEGIN EXCLUSIVE")
+            begin = time.monotonic()
+            for route in ("/readyz", "/v1/collections"):
+                service.refused(503, "busy", "GET", route)
+            assert time.monotonic() - begin < 10
+        assert service.good("GET", "/readyz")["collections"] == 1
 
 
 def test_a_locked_database_is_waited_for_no_longer_than_told(tmp_path: Path) -> None:

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from lookalike._native import decoded_json, decoded_messagepack
 from lookalike.service.formats import JSON, MESSAGEPACK, decode, decoded_size
-from lookalike.service.guard.memory import HELD, Memory
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
+from lookalike.service.limits import HELD, Memory
 from lookalike.service.problems import Problem
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
 from lookalike.service.shapes import BatchQueryBody, CountBody, CreateBody, DedupBody, WriteBody
+from lookalike.service.telemetry import Log
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
@@ -206,6 +206,9 @@ def test_memory_is_shared_between_keys() -> None:
     assert found.value.status == 429
     with pytest.raises(Problem, match="takes 601 bytes") as found:
         third.need(601)
+    with pytest.raises(Problem, match="the answer takes more memory than 600 bytes") as large:
+        third.need_for_answer(601)
+    assert (large.value.status, large.value.code) == (422, "answer_too_large")
     assert found.value.status == 413
     with pytest.raises(Problem, match="--max-memory") as found:
         third.add_answer(100)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lookalike.service.guard import connections
+from lookalike.service import protocol as connections
 from support.guarded_service import BASE, Served, guarded_service
 from support.running_service import Running
 from support.waiting import wait_until

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from lookalike.service.guard.keys import make_key
+from lookalike.service.keys import make_key
 from support.running_service import Running, process
 
 ALL = os.environ.get("LOOKALIKE_HOSTILE") == "all"

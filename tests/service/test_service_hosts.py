@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lookalike as la
-from lookalike.service.guard.hosts import Hosts
+from lookalike.service.middleware import Hosts
 from lookalike.service.problems import Problem
 from support.guarded_service import BASE, Served
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lookalike.service import protocol
-from lookalike.service.guard.connections import IDLE, LINGERING, WAITING, WORKING, Connections
+from lookalike.service.protocol import IDLE, LINGERING, WAITING, WORKING, Connections
 from support.guarded_service import BASE, Served, guarded_service
 from support.running_service import Running, running
 from support.waiting import wait_until

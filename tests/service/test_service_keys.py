@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import lookalike as la
-from lookalike.service.guard.keys import KeyFile, make_key
-from lookalike.service.logs import Log
+from lookalike.service.keys import KeyFile, make_key
 from lookalike.service.settings import ServeSettings
+from lookalike.service.telemetry import Log
 from support.guarded_service import BASE, Served
 from support.waiting import wait_until
 

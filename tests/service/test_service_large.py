@@ -22,15 +22,15 @@ import lookalike as la
 from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.reading import documents_with, page_of
 from lookalike.collection.search.answer import Budget
+from lookalike.service.batching import Lanes, Later
 from lookalike.service.formats import JSON, MESSAGEPACK
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
 from lookalike.service.problems import problem_of
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
 from lookalike.service.shapes import BatchQueryBody, QueryBody
-from lookalike.service.work.lanes import Lanes, Later
+from lookalike.service.telemetry import Log
 from support.running_service import Running, running
 from support.waiting import wait_until
 

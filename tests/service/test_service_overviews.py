@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import lookalike as la
-from lookalike.service.work import kept, overviews
-from support.endless_overviews import begun, gone
+from lookalike.service import overviews
+from support.endless_overviews import TASK, begun, gone
 from support.running_service import Running, running
 from support.waiting import wait_until
 
@@ -35,7 +35,7 @@ def database(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overviews, "_MODULE", "support.endless_overviews")
+    monkeypatch.setattr(overviews, "_TASK", TASK)
 
 
 @contextmanager
@@ -49,8 +49,8 @@ def hanging(service: Running, path: str) -> Iterator[socket.socket]:
 def test_whoever_hangs_up_ends_it(
     database: Path, tmp_path: Path, endless: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_PATIENCE", 1000.0)
-    monkeypatch.setattr(kept, "_ABANDONED", 1000.0)
+    monkeypatch.setattr(overviews, "_PATIENCE", 1000.0)
+    monkeypatch.setattr(overviews, "_ABANDONED", 1000.0)
     log = io.StringIO()
     with running(database, tmp_path, log, time_limit=1000.0) as service:
         with hanging(service, f"{BASE}/groups?radius=1"):
@@ -70,14 +70,14 @@ def test_whoever_hangs_up_ends_it(
 def test_what_nobody_asks_for_again_is_ended(
     database: Path, tmp_path: Path, endless: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_PATIENCE", 0.05)
-    monkeypatch.setattr(kept, "_ABANDONED", 1000.0)
+    monkeypatch.setattr(overviews, "_PATIENCE", 0.05)
+    monkeypatch.setattr(overviews, "_ABANDONED", 1000.0)
     with running(database, tmp_path) as service:
         for _ in range(3):
             assert service.ask("GET", f"{BASE}/groups?radius=1")[0] == 202
         wait_until(lambda: begun(database))
         ((process, _),) = begun(database)
-        monkeypatch.setattr(kept, "_ABANDONED", 0.05)
+        monkeypatch.setattr(overviews, "_ABANDONED", 0.05)
         assert service.ask("GET", f"{BASE}/groups?radius=1")[0] == 202
         wait_until(lambda: gone(process))
         assert len(begun(database)) == 1
@@ -106,7 +106,7 @@ def test_a_process_that_dies_is_told(database: Path, tmp_path: Path, endless: No
 def test_the_end_of_the_service_is_the_end_of_it(
     database: Path, tmp_path: Path, endless: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_PATIENCE", 0.05)
+    monkeypatch.setattr(overviews, "_PATIENCE", 0.05)
     with running(database, tmp_path) as service:
         for radius in (1, 2):
             assert service.ask("GET", f"{BASE}/groups?radius={radius}")[0] == 202
@@ -119,8 +119,9 @@ def test_a_service_that_is_killed_leaves_no_process(database: Path) -> None:
     order = {"kind": "groups", "source": str(database), "name": "pages", "radius": 1}
     program = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
-        "from lookalike.processes import Worker\n"
-        f"list(Worker.take('support.endless_overviews').answers({order!r}, 1))\n"
+        "from lookalike.processes import run\n"
+        "from support.endless_overviews import TASK\n"
+        f"list(run(TASK, [{order!r}]))\n"
     )
     with subprocess.Popen([sys.executable, "-c", program]) as service:
         wait_until(lambda: begun(database))
@@ -131,8 +132,8 @@ def test_a_service_that_is_killed_leaves_no_process(database: Path) -> None:
 def test_overviews_without_number_keep_nobody_else_waiting(
     database: Path, tmp_path: Path, endless: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_PATIENCE", 0.05)
-    monkeypatch.setattr(kept, "_ABANDONED", 1000.0)
+    monkeypatch.setattr(overviews, "_PATIENCE", 0.05)
+    monkeypatch.setattr(overviews, "_ABANDONED", 1000.0)
     with running(database, tmp_path) as service:
         for radius in range(8):
             assert service.ask("GET", f"{BASE}/groups?radius={radius}")[0] == 202
@@ -143,10 +144,10 @@ def test_overviews_without_number_keep_nobody_else_waiting(
         service.good("POST", f"{BASE}/query", side)
         wait_until(lambda: begun(database))
         assert [radius for _, radius in begun(database)] == [0]
-        monkeypatch.setattr(kept, "_ABANDONED", 0.0)
+        monkeypatch.setattr(overviews, "_ABANDONED", 0.0)
         for radius in range(8):  # nobody waits for these any more
             service.ask("GET", f"{BASE}/groups?radius={radius}")
-        monkeypatch.setattr(kept, "_PATIENCE", 60.0)
+        monkeypatch.setattr(overviews, "_PATIENCE", 60.0)
         assert service.ask("GET", f"{BASE}/distances")[0] == 200
     wait_until(lambda: all(gone(process) for process, _ in begun(database)))
 

@@ -16,7 +16,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.service.guard.keys import KeyFile
+from lookalike.service.keys import KeyFile
 from lookalike.service.settings import ServeSettings, setting_options
 from support.refusals import refused
 from support.running_service import Running, process

@@ -19,7 +19,7 @@ import pytest
 import lookalike as la
 from lookalike.client.channel import Channel
 from lookalike.errors import ArgumentError, CollectionError
-from lookalike.service.guard.memory import Held
+from lookalike.service.limits import Held
 from lookalike.service.shapes import WriteBody
 from support.running_service import Running, running
 from support.waiting import wait_until

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lookalike.service.work import overview_process
+from lookalike.processes import Task
+from lookalike.service import overviews
 
 
 def _endless(docs: Any, order: dict[str, Any]) -> dict[str, Any]:
@@ -33,6 +34,9 @@ def gone(process: int) -> bool:
         return True
 
 
-def main() -> None:
-    overview_process._KINDS["groups"] = _endless
-    overview_process.main()
+TASK = Task("support.endless_overviews:computer", tries=1)
+
+
+def computer() -> Any:
+    overviews._KINDS["groups"] = _endless
+    return overviews.computer()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import lookalike as la
-from lookalike.service.guard.keys import make_key
+from lookalike.service.keys import make_key
 from support.running_service import Running, running
 
 BASE = "/v1/collections/pages"

@@ -10,7 +10,7 @@ from pathlib import Path
 from lookalike.collection import Collection
 from lookalike.collection.care.duplicates import delete_unchanged
 from lookalike.collection.documents import Seen
-from lookalike.service.work import job_process
+from lookalike.service import job_process
 from support.waiting import wait_until
 
 _pairs = job_process.pairs

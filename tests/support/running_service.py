@@ -20,10 +20,10 @@ import uvicorn
 
 from lookalike.service.app import make_app
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
 from lookalike.service.running import OPTIONS
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
+from lookalike.service.telemetry import Log
 from support.waiting import wait_until
 
 JSON = "application/json"

@@ -33,7 +33,7 @@ from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockChoice, BlockIndex
 from lookalike.indexes.tables.flip_sets import Volatility, likely_sets
-from lookalike.signatures.kernels import kernels
+from lookalike.signatures.arrays import kernels
 from lookalike.storage import user_cache_folder
 
 __all__ = [

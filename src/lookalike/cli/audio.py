@@ -18,7 +18,7 @@ from lookalike.recordings import AudioHash, RecordingIndex, RecordingMatch
 from lookalike.recordings.audio_hash import KINDS, LEAST_SCORE
 from lookalike.recordings.medium import RecordingMedium
 from lookalike.recordings.workers import Unreadable, read_recordings
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.storage import check_replaceable, is_there
 from lookalike.suggestions import did_you_mean_file
 
@@ -120,7 +120,7 @@ def _index(options: argparse.Namespace) -> None:
     _name(problems)
     say(
         f"{counted(len(index), 'recording')} with {counted(index.parts.part_count, 'word')} "
-        f"{'is' if len(index) == 1 else 'are'} in {shown(options.output)}, in "
+        f"{'is' if len(index) == 1 else 'are'} in {escape_terminal(options.output)}, in "
         f"{time.perf_counter() - started:.1f} s"
     )
     others = "other file" if len(found.others) == 1 else "other files"
@@ -213,11 +213,11 @@ def _plain(match: RecordingMatch) -> dict[str, object]:
 
 def _show(file: Path, matches: list[RecordingMatch], *, titled: bool) -> None:
     if titled:
-        say(shown(file))
+        say(escape_terminal(file))
     if not matches:
         say("  no recording has it")
     for match in matches:
-        say(f"  {clock(match.offset):>8}  {match.score:5.2f}  {shown(match.recording)}")
+        say(f"  {clock(match.offset):>8}  {match.score:5.2f}  {escape_terminal(match.recording)}")
 
 
 def clock(seconds: float) -> str:

@@ -16,7 +16,7 @@ from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, open_index
 from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_hex
 from lookalike.storage import check_replaceable
 from lookalike.suggestions import did_you_mean
@@ -152,7 +152,7 @@ def run(options: argparse.Namespace) -> None:
         say_json(summary)
     elif not options.quiet:
         say(
-            f"{index.summary()}: {shown(options.output)}\n"
+            f"{index.summary()}: {escape_terminal(options.output)}\n"
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         if index.signer is None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import signal
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.checks import optional_module
+from lookalike.cli import leave_to_thread
 from lookalike.cli.parser import add_switch
-from lookalike.cli.signals import leave_to_thread
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
-from lookalike.service.guard.keys import make_key
+from lookalike.service.keys import make_key
 from lookalike.service.settings import ServeSettings, setting_options
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.storage.files import temporary_folder
 
 PURPOSE = "serve collections over HTTP, with a page to look at them"
@@ -35,6 +37,13 @@ examples:
   lookalike serve --new-key --key-name page --read-only --keys keys.json
   lookalike serve docs.db --host 0.0.0.0 --keys keys.json
 """
+
+_EXAMPLE = "python-docs"
+_LEAST_WORDS = 12
+_MOST_EXAMPLES = 6_000
+_FOLDERS = ("", "asyncio", "email", "http", "json", "logging", "unittest", "urllib", "concurrent",
+            "collections", "importlib", "multiprocessing", "xml", "ctypes", "tkinter")  # fmt: skip
+_BATCH = 2_000
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -74,14 +83,12 @@ def run(options: argparse.Namespace) -> None:
     if options.database is not None:
         _serve(str(options.database), settings)
         return
-    from lookalike.service.example import NAME, fill_example
-
     with temporary_folder("lookalike-example-") as folder:
         path = folder / "example.db"
-        count = fill_example(path)
+        count = _fill_example(path)
         say(
             f"no database was named: this is an example, {count:,} texts of Python's own "
-            f"documentation in the collection {NAME!r}; it is gone when the service ends"
+            f"documentation in the collection {_EXAMPLE!r}; it is gone when the service ends"
         )
         _serve(str(path), settings)
 
@@ -94,7 +101,7 @@ def _serve(place: str, settings: ServeSettings) -> None:
     new = file is not None and not file.exists()
 
     def ready(address: str) -> None:
-        lines = [f"lookalike serves {shown(_without_password(place))} at {address}"]
+        lines = [f"lookalike serves {escape_terminal(_without_password(place))} at {address}"]
         if new:
             lines.append("it is not there yet, and is made with its first collection")
         try:
@@ -115,7 +122,7 @@ def _without_password(place: str) -> str:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Leave signals to the server, which ends in good order; see `terminal.signals`.
+    """Leave signals to the server, which ends in good order; see `orderly_end`.
 
     It knows SIGTERM and SIGINT. A terminal that is closed (SIGHUP) is to it as SIGTERM, except
     under `nohup`, where SIGHUP has no handler of ours.
@@ -143,3 +150,64 @@ def _new_key(options: argparse.Namespace) -> None:
     access = "read-only" if options.read_only else "read-write"
     secret = make_key(Path(settings_keys), name, access, scope)
     say(secret)
+
+
+def _fill_example(path: Path) -> int:
+    """Fill a new database with what the standard library of Python says of itself.
+
+    These are thousands of short texts that are on every machine, many of them near-duplicates.
+    Returns how many documents there are.
+    """
+    from lookalike.collection import open_collection
+    from lookalike.signatures import TopSig
+
+    texts = list(_texts())
+    # What people type first is a few words: TopSig finds by these, rare ones above all.
+    signer = TopSig(bits=1024).fit([text for _, text, _ in texts])
+    with open_collection(path, _EXAMPLE, signer=signer, durable=False) as docs:
+        for begin in range(0, len(texts), _BATCH):
+            some = texts[begin : begin + _BATCH]
+            docs.upsert(
+                [id for id, _, _ in some],
+                [text for _, text, _ in some],
+                metadata=[described for _, _, described in some],
+            )
+        docs.refresh()
+        return docs.count()
+
+
+def _texts() -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Yield id, text and metadata of what modules, classes and functions say of themselves."""
+    root, count = Path(sysconfig.get_path("stdlib")), 0
+    for folder in _FOLDERS:
+        for path in sorted((root / folder).glob("*.py")):
+            try:
+                tree = ast.parse(path.read_text("utf-8"))
+            except (OSError, SyntaxError, ValueError, RecursionError):
+                continue
+            module = ".".join(part for part in (folder, path.stem) if part)
+            for name, node in _nodes(tree, module):
+                text = ast.get_docstring(node)
+                if text is None or len(text.split()) < _LEAST_WORDS:
+                    continue
+                kind = type(node).__name__.removesuffix("Def").lower()
+                line = getattr(node, "lineno", 1)
+                yield name, text, {"module": module, "kind": kind, "line": line}
+                count += 1
+                if count >= _MOST_EXAMPLES:
+                    return
+
+
+_Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _nodes(tree: ast.Module, module: str) -> Iterator[tuple[str, _Node]]:
+    yield module, tree
+    waiting: list[tuple[str, ast.AST]] = [(module, tree)]
+    while waiting:
+        prefix, parent = waiting.pop()
+        for node in ast.iter_child_nodes(parent):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                name = f"{prefix}.{node.name}"
+                yield name, node
+                waiting.append((name, node))

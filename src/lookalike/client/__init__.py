@@ -1,6 +1,5 @@
-"""A collection of a service, used as one that is here."""
+"""Use a collection that a service holds like a local one."""
 
-from lookalike.client.connecting import connect
-from lookalike.client.remote import RemoteCollection
+from lookalike.client.remote import RemoteCollection, connect
 
 __all__ = ["RemoteCollection", "connect"]

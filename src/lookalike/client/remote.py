@@ -1,4 +1,4 @@
-"""A collection that is elsewhere, behind a service."""
+"""A collection that a service holds, and how to connect to it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import errors
-from lookalike.checks import file_path, thread_count, whole_number
+from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.client.channel import Channel
-from lookalike.client.values import answer_of, asked_value, document_of, sendable_where
-from lookalike.client.writing import Sent
+from lookalike.client.values import Sent, answer_of, asked_value, document_of, sendable_where
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.documents import Document, as_id, is_id
 from lookalike.collection.query import Query, Way, Where, how_many, listed
 from lookalike.collection.signing import query_rows, wanted_mask
+from lookalike.collection.stores.base import checked_name
 from lookalike.collection.writing import Written
-from lookalike.errors import ArgumentError, CollectionError, LookalikeError
+from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
 from lookalike.signatures import Signer, signer_from_dict
-from lookalike.signatures.masking import Mask, as_mask
+from lookalike.signatures.bit_weights import Mask, as_mask
 from lookalike.storage import is_there, whole_file
 
-__all__ = ["RemoteCollection"]
+__all__ = ["RemoteCollection", "connect"]
 
+_KEY = "LOOKALIKE_KEY"
 _MOST_MATCHES = 10_000
 _PAGE = 1_000
 _WAIT = (0.02, 1.0)
@@ -383,3 +384,92 @@ class RemoteCollection:
         if job["state"] != "done":
             kind = getattr(errors, str(job.get("error_kind")), CollectionError)
             raise kind(job["error"] or f"the job was {job['state']}; start it again")
+
+
+def connect(
+    url: str,
+    name: str | None = None,
+    *,
+    key: str | None = None,
+    signer: Signer | None = None,
+    bits: SupportsIndex | None = None,
+    keep_text: bool = True,
+    timeout: float = 30.0,
+    retries: SupportsIndex = 2,
+) -> RemoteCollection:
+    """Return a collection of the service at `url`, which `lookalike serve` runs.
+
+    It has the methods of `Collection`, and raises the same errors.
+
+    Args:
+        url: Address of the service, such as http://127.0.0.1:8600.
+        name: Name of the collection (default: the only collection of the service).
+        key: API key (default: that of the environment variable LOOKALIKE_KEY).
+        signer: Create the collection with this signer if it does not exist.
+        bits: Create the collection for signatures of this width if it does not exist.
+        keep_text: Whether a collection that is created keeps texts.
+        timeout: Seconds to wait for an answer.
+        retries: How often a read that fails on its way is tried again; writes never are.
+    """
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= 1e6:
+        raise ArgumentError(Said("timeout"), f" is {timeout!r}; expected seconds, up to a million")
+    again = whole_number("retries", retries, at_least=0, at_most=100)
+    keep_text = flag("keep_text", keep_text)
+    if name is not None:
+        checked_name(name)
+    if signer is not None and not isinstance(signer, Signer):
+        raise ArgumentError(
+            Said("signer"), f" is {signer!r}; expected one such as la.SimHash(bits=128)"
+        )
+    if signer is not None and bits is not None:
+        raise ArgumentError(Said("bits"), " is the signer's matter; leave it out")
+    width = None if bits is None else whole_number("bits", bits, at_least=8)
+    channel = Channel(url, os.environ.get(_KEY) if key is None else key, timeout, again)
+    try:
+        described = _described(channel, name, signer, width, keep_text)
+    except BaseException:
+        channel.close()
+        raise
+    return RemoteCollection(channel, described)
+
+
+def _described(
+    channel: Channel, name: str | None, signer: Signer | None, bits: int | None, keep_text: bool
+) -> dict[str, Any]:
+    found: dict[str, Any]
+    if name is None:
+        listed = channel.read("GET", "/v1/collections")
+        there = listed["collections"]
+        if len(there) != 1 or listed.get("unavailable"):
+            names = [one["name"] for one in [*there, *listed.get("unavailable", [])]]
+            raise NotFoundError(
+                f"{channel.shown} serves {len(names)} collections, {names}: say which one with "
+                "name="
+            )
+        found = there[0]
+    else:
+        try:
+            found = channel.read("GET", f"/v1/collections/{quote(name, safe='')}")
+        except NotFoundError:
+            if signer is None and bits is None:
+                raise
+            found = channel.write("POST", "/v1/collections", _new(name, signer, bits, keep_text))
+    if signer is not None and found["signer"] != signer.to_dict():
+        raise ArgumentError(
+            f"the collection {found['name']!r} was made with another signer than {signer!r}, so "
+            "their signatures cannot be compared; connect without a signer to use its own"
+        )
+    if bits is not None and bits != found["bits"]:
+        raise ArgumentError(
+            f"the collection {found['name']!r} has {found['bits']} bits, not {bits}"
+        )
+    return found
+
+
+def _new(name: str, signer: Signer | None, bits: int | None, keep_text: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {"name": name, "keep_text": keep_text}
+    if signer is not None:
+        body["description"] = signer.to_dict()
+    else:
+        body["bits"] = bits
+    return body

@@ -9,8 +9,7 @@ from typing import Any, SupportsIndex
 from lookalike import _native
 from lookalike.checks import flag, whole_number
 from lookalike.errors import ArgumentError, DocumentError
-from lookalike.features.base import BATCH, FeatureKind
-from lookalike.features.documents import text_batches
+from lookalike.features.base import BATCH, FeatureKind, text_batches
 from lookalike.features.ready import ready_source
 from lookalike.pages import RawPage, Refused
 from lookalike.pages.marks import has_marks, split_marks

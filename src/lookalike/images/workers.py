@@ -1,4 +1,4 @@
-"""Images to worker processes and back, in order.
+"""Decode images in isolated worker processes, in order.
 
 Every image that is a path or bytes is decoded in an isolated process, with a hard limit on its
 memory and time. An image that needs more memory than most do waits until there is room for it.
@@ -6,19 +6,17 @@ memory and time. An image that needs more memory than most do waits until there 
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from lookalike.errors import DocumentError
-from lookalike.images.decode import ImageSource, is_in_memory, pillow
-from lookalike.processes import Death, MemoryBudget, answers_or_deaths
+from lookalike.images.decode import ImageSource, MemoryNeededError, is_in_memory, pillow
+from lookalike.processes import Failure, MemoryBudget, Stop, Task, run, run_in_order
 
 __all__ = [
     "DEFAULT_MEMORY",
@@ -33,7 +31,6 @@ __all__ = [
 
 HASH, THUMBNAIL = "hash", "thumbnail"
 NEEDS_MEMORY = "needs memory"
-_MODULE = "lookalike.images.worker"
 _SECONDS = 60
 """Of processor time for one image."""
 _SPARE = 32 << 20
@@ -48,8 +45,6 @@ DEFAULT_MEMORY = max(1 << 30, LEAST_MEMORY * (os.cpu_count() or 1))
 """Bytes for all decoders of this process together, where no other limit is given."""
 _BATCH = 8
 _BATCH_BYTES = 4 << 20
-_AHEAD = 2
-"""Batches for each worker that are on their way."""
 
 _SHARED = MemoryBudget(DEFAULT_MEMORY)
 
@@ -61,7 +56,7 @@ def decoding_budget(memory: int | None) -> MemoryBudget:
 
 def ask_one(source: ImageSource, wanted: str, how: Any, memory: int | None = None) -> Any:
     """Return the answer for a path or bytes; raise `DocumentError` if there is none."""
-    (answer,) = _ask([source], wanted, how, decoding_budget(memory), Event())
+    (answer,) = _ask([source], wanted, how, decoding_budget(memory), Stop())
     if isinstance(answer, DocumentError):
         raise answer
     return answer
@@ -78,30 +73,16 @@ def ask_each(
 ) -> Iterator[Any]:
     """Yield the answer for each image, or a `DocumentError`, in order.
 
-    `here` answers for an image of Pillow, in this process. Few images are held. When the caller
-    stops, workers stop after the image at hand.
+    `here` answers for an image of Pillow, in this process. Few images are held.
     """
-    stopped = Event()
 
-    def answers(batch: list[ImageSource]) -> list[Any]:
-        outside = iter(
-            _ask([one for one in batch if not is_in_memory(one)], wanted, how, budget, stopped)
-        )
-        return [here(one) if is_in_memory(one) else next(outside) for one in batch]
+    def answers(batch: list[ImageSource], stop: Stop) -> Iterator[Any]:
+        outside = [one for one in batch if not is_in_memory(one)]
+        found = iter(_ask(outside, wanted, how, budget, stop))
+        for one in batch:
+            yield here(one) if is_in_memory(one) else next(found)
 
-    waiting: deque[Future[list[Any]]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for batch in _batches(sources):
-                waiting.append(pool.submit(answers, batch))
-                while len(waiting) > _AHEAD * threads:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            stopped.set()
-            for future in waiting:
-                future.cancel()
+    return run_in_order(answers, _batches(sources), threads=threads)
 
 
 def _batches(sources: Iterable[ImageSource]) -> Iterator[list[ImageSource]]:
@@ -120,30 +101,31 @@ def _batches(sources: Iterable[ImageSource]) -> Iterator[list[ImageSource]]:
 
 
 def _ask(
-    sources: Sequence[ImageSource], wanted: str, how: Any, budget: MemoryBudget, stopped: Event
+    sources: Sequence[ImageSource], wanted: str, how: Any, budget: MemoryBudget, stop: Stop
 ) -> list[Any]:
     """Return the answers of a worker. Those that need more memory are asked again, one by one."""
-    found: list[Any] = []
     if not sources:
-        return found
+        return []
     most = budget.total - _SPARE - _PROCESS
-    with (
-        budget.taken(LEAST_MEMORY),
-        closing(_answers(sources, wanted, how, min(_USUAL, most))) as answers,
-    ):
-        for answer in answers:
-            found.append(DocumentError("was not read") if stopped.is_set() else answer)
-            if stopped.is_set():
-                break
-    found += [DocumentError("was not read")] * (len(sources) - len(found))
-    for place, answer in enumerate(found):
-        if _needs_memory(answer) and not stopped.is_set():
-            found[place] = _ask_for_more(sources[place], wanted, how, answer, most, budget)
-    return found
+    with budget.taken(LEAST_MEMORY):
+        found = list(_answers(sources, wanted, how, min(_USUAL, most), stop=stop))
+    found += [DocumentError("was not read")] * (len(sources) - len(found))  # stopped
+    return [
+        _ask_for_more(source, wanted, how, answer, most, budget, stop)
+        if _needs_memory(answer)
+        else answer
+        for source, answer in zip(sources, found, strict=True)
+    ]
 
 
 def _ask_for_more(
-    source: ImageSource, wanted: str, how: Any, answer: Any, most: int, budget: MemoryBudget
+    source: ImageSource,
+    wanted: str,
+    how: Any,
+    answer: Any,
+    most: int,
+    budget: MemoryBudget,
+    stop: Stop,
 ) -> Any:
     """Return the answer for an image that gets as much memory as it needs, if there is as much."""
     _, needed, described = answer
@@ -154,13 +136,15 @@ def _ask_for_more(
         )
     memory = most if needed is None else needed
     with budget.taken(memory + _SPARE + _PROCESS):
-        (again,) = _answers([source], wanted, how, memory)
-    if _needs_memory(again):
+        found = list(_answers([source], wanted, how, memory, stop=stop))
+    if not found:
+        return DocumentError("was not read")  # stopped
+    if _needs_memory(found[0]):
         return DocumentError(
             f"takes more than {_mebibytes(memory + _SPARE)} of memory to be decoded, which is more "
             "than its header says"
         )
-    return again
+    return found[0]
 
 
 def _needs_memory(answer: Any) -> bool:
@@ -168,20 +152,28 @@ def _needs_memory(answer: Any) -> bool:
 
 
 def _answers(
-    sources: Sequence[ImageSource], wanted: str, how: Any, memory: int, spare: int = _SPARE
-) -> Generator[Any, None, None]:
+    sources: Sequence[ImageSource],
+    wanted: str,
+    how: Any,
+    memory: int,
+    *,
+    spare: int = _SPARE,
+    stop: Stop | None = None,
+) -> Iterator[Any]:
     """Yield what workers answer; a `DocumentError` in place of a reason or of a crash."""
     pillow.init()  # an error if Pillow is not installed
     image = import_module("PIL.Image")
     settings = image.MAX_IMAGE_PIXELS, "HEIF" in image.OPEN
-
-    def request(rest: Sequence[ImageSource]) -> Any:
-        limits = memory, memory + spare, _SECONDS
-        return wanted, how, settings, limits, [_packed(source) for source in rest]
-
-    for answer in answers_or_deaths(_MODULE, sources, request):
-        if isinstance(answer, Death):
-            yield DocumentError(_reason(answer))
+    packed = [_packed(source) for source in sources]
+    received = sum(len(one) for one in packed if isinstance(one, bytes))
+    task = Task(
+        "lookalike.images.workers:_decoder", (wanted, how, memory, *settings), seconds=_SECONDS,
+        memory=memory + spare + received,
+    )  # fmt: skip
+    for answer in run(task, packed, stop):
+        if isinstance(answer, Failure):
+            out = answer.out_of_memory
+            yield (NEEDS_MEMORY, None, "") if out else DocumentError(task.reason(answer))
         else:
             yield DocumentError(answer) if isinstance(answer, str) else answer
 
@@ -193,11 +185,47 @@ def _packed(source: Any) -> str | bytes:
     return bytes(source)
 
 
-def _reason(death: Death) -> str:
-    if death.out_of_time:
-        return f"takes more than {_SECONDS} s to be decoded"
-    return f"crashes the process that decodes it (status {death.status})"
-
-
 def _mebibytes(count: int) -> str:
     return f"{count / (1 << 20):,.0f} MiB"
+
+
+def _decoder() -> Callable[..., Any]:
+    """Prepare a worker; return what it does with an image.
+
+    It answers with what is wanted, with a reason why there is nothing (a text), or with the bytes
+    of memory that the image needs beyond `memory`, and what it is.
+    """
+    # Here, since these modules import this one.
+    from lookalike.images.image_hash import ImageHash, hashed_image
+    from lookalike.images.thumbnails import small_jpeg
+
+    image: Any = import_module("PIL.Image")
+    image.init()
+    warnings.simplefilter("ignore")
+    # One thread for each image: other images are decoded by other processes.
+    with contextlib.suppress(ImportError):
+        from PIL import AvifImagePlugin
+
+        AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+
+    def decode(
+        source: str | bytes, wanted: str, how: Any, memory: int, most_pixels: int, heif: bool
+    ) -> Any:
+        image.MAX_IMAGE_PIXELS = most_pixels
+        if heif and "HEIF" not in image.OPEN:  # as in the process that started this one
+            with contextlib.suppress(ImportError):
+                import_module("pillow_heif").register_heif_opener()
+        try:
+            if wanted == THUMBNAIL:
+                size, most = how
+                return small_jpeg(source, size, most, memory)
+            bits, kind, orientations = how
+            found = hashed_image(ImageHash(bits, kind), source, orientations, memory)
+        except MemoryNeededError as error:
+            return NEEDS_MEMORY, error.needed, error.described
+        except DocumentError as error:
+            return str(error)
+        size = found.width, found.height
+        return found.signatures.tobytes(), found.quality, *size, found.format
+
+    return decode

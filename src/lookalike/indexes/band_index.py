@@ -28,9 +28,8 @@ from lookalike.indexes.bands import BandLayout, bands_for, least_equal
 from lookalike.indexes.base import DEFAULT_LIMIT, StoredIndex
 from lookalike.indexes.keys import key_arrays, restored_keys
 from lookalike.shown import brief
-from lookalike.signatures import WeightedMinHash
-from lookalike.signatures.signed_rows import ValueSigner, mark_of, marked, same_mark
-from lookalike.signatures.signer import signer_from_dict, signer_in
+from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
+from lookalike.signatures.signer import WeightedSigner, signer_from_dict, signer_in
 from lookalike.storage import Container
 
 
@@ -606,7 +605,7 @@ class BandIndex(StoredIndex):
                 f"text_of has no document for a key that was found: {brief(error)}"
             ) from error
         left = [texts[query] for query in queries.tolist()]
-        if isinstance(signer, WeightedMinHash):
+        if isinstance(signer, WeightedSigner):
             exact = weighted_jaccard(left, others, signer.features, signer.weights, threads=threads)
         else:
             exact = jaccard(left, others, signer.features, threads=threads)

@@ -30,15 +30,16 @@ from lookalike.indexes.base import Index, StoredIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.registry import Registry
 from lookalike.signatures.files import (
+    HEX_SUFFIXES,
     is_npy,
     is_npz,
+    load_hex,
     npz_weights,
     read_npy,
     read_npz,
     signatures_in,
     weights_in,
 )
-from lookalike.signatures.hex_hashes import HEX_SUFFIXES, load_hex
 
 if TYPE_CHECKING:
     from lookalike.storage import Container

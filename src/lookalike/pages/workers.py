@@ -1,29 +1,27 @@
-"""Pages to worker processes and back, in order.
+"""Parse pages in isolated worker processes, in order.
 
-Resiliparse holds Python's lock while it parses, so that threads would wait for each other; and
-whatever a page does to its parser is done to a process that nobody misses.
+Resiliparse holds Python's lock while it parses, so that threads would wait for each other. A page
+that crashes its parser crashes a worker process.
 """
 
 from __future__ import annotations
 
-import signal
-from collections import deque
-from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import astuple
+from functools import lru_cache
 from typing import Any
 
-from lookalike.pages import Page, PageLimits, RawPage, Refused
-from lookalike.pages.extract import check_installed
-from lookalike.processes import Death, answers_or_deaths
+from lookalike.pages import Page, PageLimits, RawPage, Refused, refusal
+from lookalike.pages.extract import check_installed, read_page, unpack
+from lookalike.processes import Failure, Stop, Task, run, run_in_order
+from lookalike.shown import escape_terminal
 
 __all__ = ["read_pages"]
 
 _BATCH_PAGES = 64
 _BATCH_BYTES = 2 << 20
-_AHEAD = 2
-"""Batches for each worker that are on their way, read before anybody asks."""
-_MODULE = "lookalike.pages.worker"
+_LONGEST_REASON = 120
+"""Characters of a message of a library that are shown."""
 
 
 def read_pages(
@@ -33,26 +31,27 @@ def read_pages(
     *,
     threads: int = 1,
 ) -> Iterator[Page | Refused]:
-    """Yield what is wanted (`FIELDS`) of each page, in order, by so many processes.
+    """Yield what is wanted (`FIELDS`) of each page, in order, parsed by `threads` processes.
 
-    No page raises: one that is beyond the limits, or that brings its parser down, is `Refused`. No
-    more than a few batches are held.
+    No page raises: one that exceeds the limits, or crashes its parser, is `Refused`. Only a few
+    batches are held.
     """
     check_installed()
     limits = limits or PageLimits()
     fields = [name for name in Page.__dataclass_fields__ if name in wanted]
-    waiting: deque[Future[list[Page | Refused]]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for batch in _batches(pages):
-                waiting.append(pool.submit(_read_batch, batch, fields, limits))
-                while len(waiting) > _AHEAD * threads:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    task = Task(
+        "lookalike.pages.workers:_parser", (tuple(vars(limits).items()), fields),
+        seconds=limits.seconds, memory=limits.memory, verb="parse",
+    )  # fmt: skip
+
+    def read(batch: list[RawPage], stop: Stop) -> Iterator[Page | Refused]:
+        for found in run(task, [astuple(page) for page in batch], stop):
+            if isinstance(found, Failure):
+                yield Refused(task.reason(found))
+            else:
+                yield Refused(found) if isinstance(found, str) else Page(*found)
+
+    return run_in_order(read, _batches(pages), threads=threads)
 
 
 def _batches(pages: Iterable[RawPage]) -> Iterator[list[RawPage]]:
@@ -68,25 +67,28 @@ def _batches(pages: Iterable[RawPage]) -> Iterator[list[RawPage]]:
         yield batch
 
 
-def _read_batch(
-    pages: list[RawPage], wanted: list[str], limits: PageLimits
-) -> list[Page | Refused]:
-    """Return what was found in each page. A page that ends its worker is refused."""
-    answers = answers_or_deaths(
-        _MODULE, pages, lambda rest: (vars(limits), wanted, [astuple(page) for page in rest])
-    )
-    return [
-        Refused(_reason(one, limits)) if isinstance(one, Death) else _answer(one) for one in answers
-    ]
+def _parser() -> Callable[..., Any]:
+    """Return what a worker does with a page."""
+    return _parse
 
 
-def _reason(death: Death, limits: PageLimits) -> str:
-    if death.out_of_time:
-        return f"took more than {limits.seconds:,} s to be parsed"
-    if death.status == -signal.SIGKILL:
-        return "took the process down that parsed it (killed, perhaps for lack of memory)"
-    return f"took the process down that parsed it (status {death.status})"
+@lru_cache(1)
+def _page_limits(values: tuple[tuple[str, int], ...]) -> PageLimits:
+    return PageLimits(**dict(values))
 
 
-def _answer(found: Any) -> Page | Refused:
-    return Refused(found) if isinstance(found, str) else Page(*found)
+def _parse(page: tuple[Any, ...], limits: tuple[tuple[str, int], ...], wanted: list[str]) -> Any:
+    """Return the fields of a page, or the reason why there are none."""
+    html, charset, url, unpacked = page
+    try:
+        if unpacked:
+            html = unpack(html, unpacked)
+        reason = refusal(html, _page_limits(limits))
+        if reason is not None:
+            return reason
+        found = read_page(RawPage(html, charset, url), wanted)
+        return found.text, found.title, found.language, found.links, found.marked
+    except (ValueError, RuntimeError, RecursionError, LookupError, OSError) as error:
+        # What the error says may have all of the page in it.
+        reason = escape_terminal(str(error), _LONGEST_REASON)
+        return f"cannot be parsed ({type(error).__name__}: {reason})"

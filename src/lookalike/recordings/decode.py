@@ -24,7 +24,7 @@ from lookalike.checks import optional_module
 from lookalike.errors import DocumentError
 from lookalike.lazy import LazyModule
 from lookalike.recordings.bands import LEAST_RATE
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.storage.files import open_plain
 
 __all__ = [
@@ -335,7 +335,9 @@ def opened_sound(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[An
             if isinstance(error, DocumentError):
                 raise
             reason = getattr(error, "error_string", None) or str(error)
-            raise DocumentError(f"cannot be decoded ({shown(str(reason), _REASON)})") from error
+            raise DocumentError(
+                f"cannot be decoded ({escape_terminal(str(reason), _REASON)})"
+            ) from error
 
 
 def _stream(source: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -13,10 +13,19 @@ from lookalike._native import __version__
 from lookalike.report.markup import Markup, clipped, pieces, rendered
 from lookalike.storage import whole_file
 
-__all__ = ["figure", "made_line", "page", "remade_card", "tile", "typed_command", "write_page"]
+__all__ = [
+    "figure",
+    "listed_card",
+    "made_line",
+    "page",
+    "remade_card",
+    "settings_card",
+    "typed_command",
+    "write_page",
+]
 
 Section = tuple[str, str, str]
-"""A name for links, a title, and ready HTML; left out where that is empty."""
+"""A name for links, a title, and `Markup`; left out where that is empty."""
 
 _LONGEST = 4000
 
@@ -31,7 +40,7 @@ def page(
     style: str = "",
     policy: str = "",
 ) -> str:
-    """Return a page. All is ready HTML; `about` is what stands above the first section.
+    """Return a page; `about` stands above the first section. What is not `Markup` is escaped.
 
     Nothing is loaded, and nothing runs but these `scripts`, which are known by their hashes and
     have to stand in the sections as they are. `style` comes after that of all pages. `policy` is
@@ -40,12 +49,12 @@ def page(
     hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
     return rendered(
         "report/page.html",
-        title=Markup(title),
+        title=title,
         brand=brand,
-        about=[Markup(line) for line in about],
-        sections=[(key, name, Markup(content)) for key, name, content in sections if content],
+        about=about,
+        sections=[section for section in sections if section[2]],
         allowed=Markup(" ".join(f"'sha256-{one}'" for one in hashes) or "'none'"),
-        style=Markup(style),
+        style=style,
         policy=policy,
     )
 
@@ -72,14 +81,19 @@ def remade_card(typed: str) -> str:
     return _piece("remade", clipped(typed, _LONGEST))
 
 
-def tile(name: str, value: str, note: str, kind: str = "") -> str:
-    """Return a figure with its name, which is ready HTML, and a note, which is plain text."""
-    return _piece("tile", Markup(name), value, note, kind)
-
-
 def figure(title: str, content: str, caption: str) -> str:
-    """Return a card with a picture; all is ready HTML."""
-    return _piece("figure", Markup(title), Markup(content), Markup(caption))
+    """Return a card with a picture."""
+    return _piece("figure", title, content, caption)
+
+
+def listed_card(items: Sequence[tuple[str, str]], rest: str = "") -> str:
+    """Return a list of names, each with a reason or none; nothing if there are no names."""
+    return _piece("listed", items, rest)
+
+
+def settings_card(pairs: Iterable[tuple[str, str, bool]]) -> str:
+    """Return settings by name; True where the value comes from a corpus and is kept apart."""
+    return _piece("settings", pairs)
 
 
 def _piece(name: str, *values: object) -> str:

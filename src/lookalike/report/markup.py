@@ -1,6 +1,6 @@
 """Text made fit for a page, and the templates that it goes into.
 
-Text of documents is hostile. Templates escape every value by `shown`. Only `Markup`, which
+Text of documents is hostile. Templates escape every value by `escape_html`. Only `Markup`, which
 templates and the functions of this package return, goes into a page as it is.
 """
 
@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from lookalike.shown import counted
 
-__all__ = ["Markup", "clipped", "compact", "one_line", "pieces", "rendered", "shown", "table"]
+__all__ = ["Markup", "clipped", "compact", "escape_html", "one_line", "pieces", "rendered"]
 
 
 def _stand_ins() -> dict[int, str | None]:
@@ -36,7 +36,7 @@ _STAND_INS = _stand_ins()
 _SPACES = re.compile(r"\s+")
 
 
-def shown(text: object) -> str:
+def escape_html(text: object) -> str:
     """Return text as `Markup` that is nothing but that text; `Markup` stays as it is.
 
     Controls become pictures of themselves, orders that turn the direction of writing and other
@@ -76,11 +76,12 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parents[1]),
         autoescape=True,
-        finalize=shown,
+        finalize=escape_html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,
     )
     environment.globals["counted"] = counted
     return environment
@@ -94,12 +95,3 @@ def rendered(template: str, **values: object) -> Markup:
 def pieces(template: str) -> Any:
     """Return the macros of a template; each returns `Markup`."""
     return _environment().get_template(template).module
-
-
-def table(
-    heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "", *, id: str = ""
-) -> str:
-    """Return a table of ready HTML; `numbers` are the columns to be set to the right."""
-    cells = [[Markup(cell) for cell in row] for row in rows]
-    made: str = pieces("report/pieces.html").table(map(Markup, heads), cells, numbers, name, id)
-    return made

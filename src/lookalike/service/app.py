@@ -1,42 +1,40 @@
-"""The service as an ASGI application: routes, page, description, gate."""
+"""The service as an ASGI application: routes, health, page, description, middleware."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import Response
-from pydantic.json_schema import models_json_schema
+from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from lookalike import __version__
-from lookalike.service.assets import add_page
-from lookalike.service.endpoint import refusal
-from lookalike.service.formats import JSON, MESSAGEPACK, encode
-from lookalike.service.guard.connections import allow_files
-from lookalike.service.guard.gate import Gate
-from lookalike.service.guard.hosts import Hosts
-from lookalike.service.guard.keys import KeyFile
-from lookalike.service.guard.memory import return_freed_memory
-from lookalike.service.problems import Problem, problem_of
-from lookalike.service.routes.collections import collections
-from lookalike.service.routes.compare import compare
-from lookalike.service.routes.documents import documents
-from lookalike.service.routes.health import health
-from lookalike.service.routes.jobs import jobs
-from lookalike.service.routes.overview import overview
+from lookalike.errors import CollectionBusyError, LookalikeError
+from lookalike.service.formats import JSON, encode
+from lookalike.service.keys import KeyFile
+from lookalike.service.limits import return_freed_memory
+from lookalike.service.middleware import Hosts, Middleware
+from lookalike.service.problems import Problem, problem_of, service_ending
+from lookalike.service.protocol import allow_files
+from lookalike.service.routes.background import jobs, overviews
+from lookalike.service.routes.collections import collections, snapshots
+from lookalike.service.routes.documents import compare, documents
 from lookalike.service.routes.queries import queries
-from lookalike.service.routes.snapshots import snapshots
+from lookalike.service.routing import Context, new_router, refusal, told
 from lookalike.service.service import Service
+from lookalike.service.telemetry import CONTENT_TYPE
 from lookalike.shown import brief
 
-__all__ = ["make_app"]
+__all__ = ["PAGE", "make_app"]
 
-_SUBJECTS = (health, queries, documents, collections, compare, overview, jobs, snapshots)
 _MEANINGS = {
     400: "The request cannot be read",
     401: "There is no key, or one that is not known",
@@ -61,10 +59,78 @@ Near-duplicates and nearest neighbours in live collections. Bodies and answers a
 MessagePack where `Content-Type` and `Accept` say `application/msgpack`. Errors have one shape, and
 their messages say what came, what was expected and what to do.
 """
+_LEAST_FREE = 1 << 20
+"""Bytes without which a disk counts as full."""
+
+health = new_router("health")
 
 
-def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Gate:
-    """Return the application of a service, behind its gate."""
+@health.get("/healthz", responses=told({"status": "ok", "version": __version__}))
+async def alive(context: Context) -> Response:
+    """Say that the service lives."""
+    return await context.reply({"status": "ok", "version": __version__})
+
+
+@health.get("/readyz", responses=told({"status": "ready", "collections": 1, "writable": True}, 503))
+async def ready(context: Context) -> Response:
+    """Say whether the collections can be read, and whether the disk has room for writes.
+
+    A service whose disk is full goes on answering searches: it is ready, and `writable` is false.
+    `busy` lists the collections whose files are locked by another process, if there are any.
+    """
+    if context.service.ending:
+        raise service_ending()
+    return await context.reply(await context.service.probe(_readiness, context.service))
+
+
+def _readiness(service: Service) -> dict[str, Any]:
+    places = [service.run]
+    if os.path.exists(service.library.source):  # noqa: PTH110  # takes every name; no URL
+        places.append(Path(service.library.source))
+    writable = all(shutil.disk_usage(place).free >= _LEAST_FREE for place in places)
+    found = service.library.survey()
+    busy = [name for name, error in found.items() if isinstance(error, CollectionBusyError)]
+    ready = {"status": "ready", "collections": len(found), "writable": writable}
+    return {**ready, "busy": busy} if busy else ready
+
+
+@health.get("/metrics", response_class=PlainTextResponse, responses=told(None, media="text/plain"))
+async def metrics(context: Context) -> Response:
+    """Return what was counted, as Prometheus reads it; for keys that are for all collections."""
+    service = context.service
+    if "*" not in context.key.collections:
+        raise Problem(
+            403, "collection_scope", f"the key {context.key.name!r} is not for all collections, of "
+            "which metrics tell; use another one",
+        )  # fmt: skip
+    known = await service.read(_gauges, service)
+    return Response(service.metrics.told(known), media_type=CONTENT_TYPE)
+
+
+def _gauges(service: Service) -> list[tuple[str, dict[str, float]]]:
+    found = []
+    for name, docs in service.library.opened().items():
+        try:
+            stats = docs.stats()
+        except LookalikeError as error:  # the others are counted all the same
+            service.log.failed("collection cannot be read", error, collection=name)
+            continue
+        behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else 0
+        values = {
+            "documents": stats["documents"],
+            "version": stats["version"],
+            "index_lag": max(0, behind),
+            "index_bytes": stats["native_bytes"],
+        }
+        found.append((name, values))
+    return found
+
+
+_SUBJECTS = (health, queries, documents, collections, compare, overviews, jobs, snapshots)
+
+
+def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Middleware:
+    """Return the application of a service, within its middleware."""
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -79,16 +145,15 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Gate
     )  # fmt: skip
     app.state.service = service
     for subject in _SUBJECTS:
-        subject.install(app)
-    described = _description(app)
+        app.router.routes.extend(subject.routes)  # quicker than routers in the application
+    described = encode(_description(app), JSON)
 
     async def openapi(request: Request) -> Response:
         request.scope["lookalike"].route = "/v1/openapi.json"
         return Response(described, media_type=JSON)
 
     app.add_route("/v1/openapi.json", openapi, ["GET"])
-    add_page(app)
-    app.add_exception_handler(RequestValidationError, _bad_parameter)
+    _add_page(app)
     app.add_exception_handler(HTTPException, _no_route)
     app.add_exception_handler(Problem, _refused)
     settings = service.settings
@@ -96,46 +161,24 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Gate
     hosts = Hosts(settings.host, settings.allow_host)
     allow_files(settings.max_connections)
     return_freed_memory()
-    return Gate(app, hosts, keys, settings, service.metrics, service.log)
+    return Middleware(app, hosts, keys, settings, service.metrics, service.log)
 
 
-def _description(app: FastAPI) -> bytes:
-    """Return the OpenAPI description, with the bodies of requests in it."""
+def _description(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI description, with the errors that all routes share."""
     schema = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
-    bodies = {key: body for subject in _SUBJECTS for key, body in subject.bodies.items()}
-    _, shapes = models_json_schema(
-        [(body, "validation") for body in bodies.values()],
-        ref_template="#/components/schemas/{model}",
-    )
-    parts = schema.setdefault("components", {})
-    parts["schemas"] = {**shapes["$defs"], "Error": _ERROR}
+    parts = schema["components"]
+    parts["schemas"]["Error"] = _ERROR
+    error = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
     parts["responses"] = {
-        str(status): {
-            "description": meaning,
-            "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
-        }
+        str(status): {"description": meaning, "content": error}
         for status, meaning in _MEANINGS.items()
     }
     parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     schema["security"] = [{"key": []}, {}]
-    for path, operations in schema["paths"].items():
-        for method, operation in operations.items():
-            if operation.get("parameters"):
-                operation["responses"]["422"] = {"$ref": "#/components/responses/422"}
-            body = bodies.get((path, method))
-            if body is not None:
-                of = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
-                operation["requestBody"] = {
-                    "required": True, "content": {JSON: of, MESSAGEPACK: of},
-                }  # fmt: skip
-            elif path.endswith("/upload"):
-                of = {"schema": {"type": "string", "format": "binary"}}
-                operation["requestBody"] = {
-                    "required": True, "content": {"application/octet-stream": of},
-                }  # fmt: skip
-    return encode(schema, JSON)
+    return schema
 
 
 _ERROR = {
@@ -166,19 +209,6 @@ _ERROR = {
 }
 
 
-async def _bad_parameter(request: Request, error: Exception) -> Response:
-    found = error.errors() if isinstance(error, RequestValidationError) else []
-    first = found[0] if found else {"loc": ("?",), "msg": "?"}
-    place = ".".join(map(str, first["loc"]))
-    return await _refused(
-        request,
-        Problem(
-            422, "bad_parameter", f"{place} is {brief(first.get('input'))}: {first['msg']}; "
-            "GET /v1/openapi.json says what is expected",
-        ),
-    )  # fmt: skip
-
-
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     path = brief(request.url.path)
@@ -196,3 +226,44 @@ async def _no_route(request: Request, error: Exception) -> Response:
 
 async def _refused(request: Request, problem: Exception) -> Response:
     return refusal(problem_of(problem), request.app.state.service)
+
+
+PAGE = Path(__file__).parent / "page"
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+    ".json": "application/json",
+}
+
+
+def _add_page(app: FastAPI) -> None:
+    """Serve the page: `/` is index.html, `/page/NAME` every file of the folder `page`.
+
+    Nothing outside the folder can be reached: the files are read now, and asked for by name.
+    """
+    files = {}
+    for path in sorted(PAGE.rglob("*")):
+        kind = _TYPES.get(path.suffix)
+        if path.is_file() and kind is not None:
+            content = path.read_bytes()
+            tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+            files[path.relative_to(PAGE).as_posix()] = (content, kind, tag)
+
+    async def file(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        request.scope["lookalike"].route = "/page"
+        if name not in files:
+            raise Problem(404, "no_route", "there is no such file; the page is at /")
+        content, kind, tag = files[name]
+        headers = {"etag": tag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers, media_type=kind)
+
+    app.add_route("/", file, ["GET"], include_in_schema=False)
+    app.add_route("/page/{name:path}", file, ["GET"], include_in_schema=False)

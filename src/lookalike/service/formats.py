@@ -21,7 +21,17 @@ from lookalike._native import decoded_json, decoded_messagepack
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, counted
 
-__all__ = ["JSON", "MESSAGEPACK", "decode", "encode", "media_type", "wanted_format"]
+__all__ = [
+    "JSON",
+    "MESSAGEPACK",
+    "Counter",
+    "answers_together",
+    "check_answer",
+    "decode",
+    "encode",
+    "media_type",
+    "wanted_format",
+]
 
 JSON = "application/json"
 MESSAGEPACK = "application/msgpack"
@@ -131,6 +141,43 @@ def encode(value: Any, format: str) -> bytes:
             f"the answer cannot be written in MessagePack ({error}); ask for {JSON}",
         ) from None  # fmt: skip
     return packed
+
+
+def check_answer(size: int, most: int) -> None:
+    """Refuse an answer that is larger than the service gives out."""
+    if size > most:
+        raise Problem(
+            422, "answer_too_large", f"the answer has more than {most} bytes; ask for fewer "
+            "documents, or without their texts, or start the service with a larger --max-answer",
+            kind="ResultTooLargeError",
+        )  # fmt: skip
+
+
+class Counter:
+    """Counts the bytes of an answer, and refuses what does not fit while it grows."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+
+    def counted(self, position: int, part: bytes) -> bytes:
+        """Return the part at a position, if there is room for it; the first one begins anew."""
+        self._size = len(part) + (self._size if position else 0)
+        check_answer(self._size, self._most)
+        return part
+
+
+def answers_together(parts: list[bytes], format: str) -> bytes:
+    """Return `{"answers": [...]}` of answers in a format."""
+    if format == JSON:
+        return b'{"answers":[' + b",".join(parts) + b"]}"
+    packer = msgpack.Packer()
+    begin = [
+        packer.pack_map_header(1),
+        packer.pack("answers"),
+        packer.pack_array_header(len(parts)),
+    ]
+    return b"".join([*begin, *parts])
 
 
 def _parsed(body: bytes | bytearray) -> Any:

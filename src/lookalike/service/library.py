@@ -36,7 +36,7 @@ from lookalike.errors import (
 )
 from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
-from lookalike.shown import brief, shown
+from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer
 from lookalike.storage import remove_if_same
 
@@ -52,6 +52,8 @@ _PARTS = (
 _REPLACED = 10
 """Times that a collection may be replaced while somebody asks it something."""
 
+_BRIEFLY = 0.5
+"""Seconds for which a survey waits for the locks of other processes."""
 _NAME = re.compile(NAME.strip("^$"))
 T = TypeVar("T")
 
@@ -72,29 +74,22 @@ def open_for_strangers(url: str, name: str) -> Collection:
 class Library(ABC):
     """Collections by name, each opened once; safe to use from many threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: str, source: str, snapshots: Path | None) -> None:
+        self.shown = shown
+        """Where the collections are, for people."""
+        self.source = source
+        """What `open_library` opens it by, in another process too."""
+        self.snapshots = snapshots
+        """The default folder for snapshots."""
         self._lock = threading.Lock()
         self._making = threading.Lock()
         self._open: dict[str, Collection] = {}
 
-    @property
     @abstractmethod
-    def shown(self) -> str:
-        """Where the collections are, for people."""
-
-    @property
-    @abstractmethod
-    def source(self) -> str:
-        """What `open_library` opens it by, in another process too."""
-
-    @property
-    @abstractmethod
-    def snapshots(self) -> Path | None:
-        """The folder for snapshots, unless another one is set."""
-
-    @abstractmethod
-    def names(self) -> list[str]:
-        """Return the names of the collections there are, sorted."""
+    def survey(self) -> dict[str, Exception | None]:
+        """Return the names of the collections there are, sorted, with the error of those that
+        cannot be read now. A lock of another process is hardly waited for.
+        """
 
     @abstractmethod
     def place(self, name: str) -> tuple[str, str]:
@@ -145,7 +140,7 @@ class Library(ABC):
         """Remove a collection with all it holds."""
         check_name(name)
         with self._making:
-            if name not in self.names():
+            if name not in self.survey():
                 raise missing(name)
             self._remove(name)
         with self._lock:
@@ -218,29 +213,14 @@ class DatabaseLibrary(Library):
     """The collections of one database."""
 
     def __init__(self, address: Address) -> None:
-        super().__init__()
-        self._address = address
-        self._url = str(address.path) if address.path is not None else address.url
+        path = address.path
+        beside = None if path is None else path.with_name(path.name + ".snapshots")
+        super().__init__(address.shown, address.url if path is None else str(path), beside)
 
-    @property
-    def shown(self) -> str:
-        """Where the collections are, for people."""
-        return self._address.shown
-
-    @property
-    def source(self) -> str:
-        """The address of the database."""
-        return self._url
-
-    @property
-    def snapshots(self) -> Path | None:
-        """The folder beside the file."""
-        path = self._address.path
-        return None if path is None else path.with_name(path.name + ".snapshots")
-
-    def names(self) -> list[str]:
-        """Return the names of the collections there are, sorted."""
-        return [name for name, parts in self._all().items() if _NAME.fullmatch(name) and not parts]
+    def survey(self) -> dict[str, Exception | None]:
+        """Return the names of the collections; a locked database is an error of its own."""
+        found = self._all(_BRIEFLY)
+        return {name: None for name, parts in found.items() if _NAME.fullmatch(name) and not parts}
 
     def left_out(self) -> list[str]:
         """Return the collections of parts, and those whose names cannot be part of an address."""
@@ -255,11 +235,11 @@ class DatabaseLibrary(Library):
 
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
-        return self._url, name
+        return self.source, name
 
-    def _all(self) -> dict[str, bool]:
+    def _all(self, timeout: float = 30.0) -> dict[str, bool]:
         try:
-            return collections_by_parts(self._url)
+            return collections_by_parts(self.source, timeout=timeout)
         except NotFoundError:
             return {}
 
@@ -267,50 +247,32 @@ class DatabaseLibrary(Library):
     def _claimed(self, name: str) -> Iterator[str]:
         if name in self._all():
             raise _exists(name)
-        yield self._url
+        yield self.source
 
     def _opened(self, name: str) -> Collection:
         try:
-            return open_for_strangers(self._url, name)
+            return open_for_strangers(self.source, name)
         except NotFoundError:
             raise missing(name) from None
 
     def _remove(self, name: str) -> None:
-        drop_collection(self._url, name)
+        drop_collection(self.source, name)
 
 
 class FolderLibrary(Library):
     """A collection for each file of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
         self._folder = folder.absolute()
+        super().__init__(str(self._folder), str(self._folder), self._folder / ".snapshots")
 
-    @property
-    def shown(self) -> str:
-        """Where the collections are, for people."""
-        return str(self._folder)
-
-    @property
-    def source(self) -> str:
-        """The folder."""
-        return str(self._folder)
-
-    @property
-    def snapshots(self) -> Path | None:
-        """A folder in the folder."""
-        return self._folder / ".snapshots"
-
-    def names(self) -> list[str]:
-        """Return the names of the files that hold one collection each, sorted.
-
-        Those that cannot be read are among them: what is asked of them gets an error.
-        """
-        return sorted(
-            name
-            for name, inner in self._files().items()
+    def survey(self) -> dict[str, Exception | None]:
+        """Return the names of the files that hold one collection each, or cannot be read."""
+        return {
+            name: inner if isinstance(inner, Exception) else None
+            for name, inner in sorted(self._files().items())
             if isinstance(inner, Exception) or list(inner.values()) == [False]
-        )
+        }
 
     def left_out(self) -> list[str]:
         """Return the files that hold none or several collections, or one of parts."""
@@ -353,12 +315,15 @@ class FolderLibrary(Library):
     def _files(self) -> dict[str, dict[str, bool] | Exception]:
         """Return what each file holds, or why that cannot be told."""
         found: dict[str, dict[str, bool] | Exception] = {}
+        patience = _BRIEFLY
         for entry in os.scandir(self._folder):
             name = entry.name.removesuffix(".db")
             if entry.name == name or not _NAME.fullmatch(name):
                 continue
             if entry.is_file(follow_symlinks=False):
-                found[name] = _collections_in(entry.path)
+                found[name] = _collections_in(entry.path, patience)
+                if isinstance(found[name], CollectionBusyError):
+                    patience = 0.0  # many locked files take no longer than one
         return found
 
     @contextmanager
@@ -416,14 +381,21 @@ class FolderLibrary(Library):
 
     def _remove(self, name: str) -> None:
         url, inner = self.place(name)
-        drop_collection(url, inner)
-        remove_unused_file(url)
+        try:
+            drop_collection(url, inner)
+            remove_unused_file(url)
+        except (CollectionBusyError, NotFoundError):
+            raise
+        except CollectionError as error:
+            raise _unreadable(name) from error
 
 
-def _collections_in(path: str | os.PathLike[str]) -> dict[str, bool] | Exception:
+def _collections_in(
+    path: str | os.PathLike[str], timeout: float = 30.0
+) -> dict[str, bool] | Exception:
     """Return the collections of a file as `collections_by_parts` does, or why they are unknown."""
     try:
-        return collections_by_parts(path)
+        return collections_by_parts(path, timeout=timeout)
     except (CollectionError, FileError) as error:
         return error
 
@@ -437,7 +409,9 @@ def open_library(place: str | os.PathLike[str]) -> Library:
     if address.path is not None:
         folder = Path(text) if text.endswith(os.sep) else address.path.absolute().parent
         if not folder.is_dir():
-            raise FileError(f"there is no folder {shown(str(folder))}; make it, or name another")
+            raise FileError(
+                f"there is no folder {escape_terminal(str(folder))}; make it, or name another"
+            )
     return DatabaseLibrary(address)
 
 
@@ -452,15 +426,18 @@ def check_name(name: str) -> str:
 
 
 def _exists(name: str) -> Problem:
-    message = f"there is a collection {name!r}; delete it, or take another name"
-    return Problem(409, "exists", message)
+    return Problem(
+        409, "exists", f"there is a collection {name!r}; take another name, or delete it: if it is "
+        "damaged, by moving its file out of the folder of the service",
+    )  # fmt: skip
 
 
 def _unreadable(name: str) -> Problem:
     return Problem(
         503, "collection", f"the file of the collection {brief(name)} cannot be read: it is "
         "damaged, belongs to another program, or was written by a newer lookalike; the log of the "
-        "service says which", kind="CollectionError",
+        "service says which. To free the name, move the file out of the folder of the service",
+        kind="CollectionError",
     )  # fmt: skip
 
 

@@ -20,13 +20,13 @@ from uvicorn.supervisors import Multiprocess
 
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.app import make_app
-from lookalike.service.guard.gate import Gate
-from lookalike.service.guard.keys import KeyFile
+from lookalike.service.keys import KeyFile
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
+from lookalike.service.middleware import Middleware
 from lookalike.service.protocol import BoundedProtocol
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
+from lookalike.service.telemetry import Log
 from lookalike.storage.files import temporary_folder
 
 __all__ = ["serve", "worker"]
@@ -60,7 +60,7 @@ def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> 
     """
     library = open_library(place)
     left_out = library.left_out()
-    library.names()  # what cannot be read is told now, not to the first who asks
+    library.survey()  # what cannot be read is told now, not to the first who asks
     if settings.key_file is not None:
         KeyFile(settings.key_file)
     with temporary_folder("lookalike-serve-") as folder, _listening(settings) as listener:
@@ -75,7 +75,7 @@ def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> 
             _serve_by_several(place, settings, folder, listener)
 
 
-def worker() -> Gate:
+def worker() -> Middleware:
     """Return the application of one process of several; what to serve is in the environment."""
     given: dict[str, Any] = json.loads(os.environ[_SETTINGS])
     given["allow_host"] = tuple(given["allow_host"])

@@ -18,17 +18,14 @@ from lookalike.checks import thread_count
 from lookalike.collection import Collection
 from lookalike.collection.answers import Work
 from lookalike.collection.search.answer import Budget
-from lookalike.service.guard.memory import HELD, Held, Memory
-from lookalike.service.guard.watch import Watch
+from lookalike.service.batching import Lanes
+from lookalike.service.jobs import Jobs
 from lookalike.service.library import Library
-from lookalike.service.logs import Log
-from lookalike.service.metrics import Metrics
+from lookalike.service.limits import HELD, Held, Memory, Watch
+from lookalike.service.overviews import Kept, Overviews
 from lookalike.service.problems import service_ending
 from lookalike.service.settings import ServeSettings
-from lookalike.service.work.jobs import Jobs
-from lookalike.service.work.kept import Kept
-from lookalike.service.work.lanes import Lanes
-from lookalike.service.work.overviews import Overviews
+from lookalike.service.telemetry import Log, Metrics
 from lookalike.signatures import estimated_similarity
 
 __all__ = ["Service"]

@@ -1,17 +1,31 @@
-"""What requests and answers look like: the shapes that OpenAPI describes.
+"""What requests and answers look like: the bodies that OpenAPI describes, and plain values.
 
-Requests are checked strictly: a number is no text, and a field that nobody knows is a mistake.
+Requests are checked strictly: a number is not a text, and an unknown field is a mistake.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
+from lookalike.collection import Answer, Document, Match
+from lookalike.features.choice import unit_text
+from lookalike.service.problems import Problem
+from lookalike.shown import brief
+from lookalike.signatures import Signer
+from lookalike.signatures.methods import TEXT_SIGNERS
+from lookalike.signatures.signer import DocumentSigner, WeightedSigner
+
 __all__ = [
     "BatchQueryBody",
+    "Body",
     "CompareBody",
     "CountBody",
     "CreateBody",
@@ -22,6 +36,10 @@ __all__ = [
     "QueryBody",
     "ScrollBody",
     "WriteBody",
+    "answer_value",
+    "document_value",
+    "measure_value",
+    "signature_rows",
 ]
 
 _MOST_CONDITIONS = 10_000
@@ -78,6 +96,21 @@ Mask = Literal["auto"] | bool
 Large = 1 << 40
 
 
+def _examples(*examples: Any) -> dict[str, Any]:
+    return {"examples": list(examples)}
+
+
+def _exactly_one(*names: str) -> Any:
+    """Return a check that a body has exactly one of these fields."""
+
+    def check(body: BaseModel) -> BaseModel:
+        if sum(getattr(body, name) is not None for name in names) != 1:
+            raise ValueError(f"give exactly one of these: {', '.join(names)}")
+        return body
+
+    return model_validator(mode="after")(check)
+
+
 class Body(BaseModel):
     """A body of a request."""
 
@@ -100,9 +133,14 @@ class Body(BaseModel):
 class SignerBody(Body):
     """How texts are signed."""
 
-    method: Literal["simhash", "topsig", "bbitminhash"] = "simhash"
+    method: str = Field(
+        default="simhash",
+        max_length=100,
+        description=f"{', '.join(TEXT_SIGNERS)}, or a signer of another installed package",
+    )
     bits: Annotated[int, Field(ge=8, le=16384, multiple_of=8)] | None = Field(
-        default=None, description="simhash 128, topsig 1024, bbitminhash 512 unless told"
+        default=None,
+        description="bits of a signature (default: simhash 128, topsig 1024, bbitminhash 512)",
     )
     ngram: Annotated[int, Field(ge=1, le=100)] | None = Field(
         default=None, description="words that make a feature"
@@ -113,17 +151,14 @@ class SignerBody(Body):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
-class CreateBody(Body):
+class CreateBody(
+    Body,
+    json_schema_extra=_examples(
+        {"name": "pages", "signer": {"method": "simhash", "bits": 128}},
+        {"name": "photos", "bits": 64, "keep_text": False},
+    ),
+):
     """A new collection: with a signer of texts, or the width of signatures that are given."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"name": "pages", "signer": {"method": "simhash", "bits": 128}},
-                {"name": "photos", "bits": 64, "keep_text": False},
-            ]
-        }
-    )
 
     name: str = Field(max_length=64, description="letters, digits, '.', '_' and '-'")
     signer: SignerBody | None = None
@@ -154,20 +189,13 @@ class DocumentBody(Body):
     signature_base64: Base64 | None = None
 
 
-class WriteBody(Body):
+class WriteBody(
+    Body,
+    json_schema_extra=_examples(
+        {"documents": [{"id": "fox", "text": "The quick brown fox", "metadata": {"lang": "en"}}]}
+    ),
+):
     """Documents to be written."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "documents": [
-                        {"id": "fox", "text": "The quick brown fox", "metadata": {"lang": "en"}}
-                    ]
-                }
-            ]
-        }
-    )
 
     documents: Items[DocumentBody]
     mode: Literal["upsert", "add"] = Field(
@@ -193,17 +221,13 @@ class DeleteBody(Body):
     ids: Items[str] | None = None
     where: Where = None
 
-    @model_validator(mode="after")
-    def _one(self) -> DeleteBody:
-        if (self.ids is None) == (self.where is None):
-            raise ValueError("give ids or where, one of them")
-        return self
+    _one = _exactly_one("ids", "where")
 
 
 class ScrollBody(Body):
     """The next documents by id."""
 
-    after: str = Field("", description="the `next` of the page before")
+    after: str = Field(default="", description="the `next` of the page before")
     limit: Annotated[int, Field(ge=1, le=Large)] = 100
     where: Where = None
     include_text: bool = True
@@ -244,52 +268,38 @@ class Asked(Body):
         return self
 
 
-class QueryBody(Asked):
+class QueryBody(
+    Asked,
+    json_schema_extra=_examples(
+        {"text": "a quick brown fox", "k": 10},
+        {"id": "fox", "radius": 20, "where": {"lang": "en"}},
+        {"signature": "00ff00ff00ff00ff00ff00ff00ff00ff", "k": 5, "explain": True},
+    ),
+):
     """A query: by a text, a document or a signature."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"text": "a quick brown fox", "k": 10},
-                {"id": "fox", "radius": 20, "where": {"lang": "en"}},
-                {"signature": "00ff00ff00ff00ff00ff00ff00ff00ff", "k": 5, "explain": True},
-            ]
-        }
-    )
 
     text: str | None = None
     id: Id | None = Field(default=None, description="What is like this document, which is left out")
     signature: Hex | None = None
     signature_base64: Base64 | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> QueryBody:
-        given = (self.text, self.id, self.signature, self.signature_base64)
-        if sum(one is not None for one in given) != 1:
-            raise ValueError("give one of text, id, signature and signature_base64")
-        return self
+    _one = _exactly_one("text", "id", "signature", "signature_base64")
 
 
-class BatchQueryBody(Asked):
+class BatchQueryBody(
+    Asked,
+    json_schema_extra=_examples(
+        {"texts": ["a quick brown fox", "minimum wages"], "k": 3, "radius": 30}
+    ),
+):
     """Many queries of one sort, answered by one native call at one version."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"texts": ["a quick brown fox", "minimum wages"], "k": 3, "radius": 30}]
-        }
-    )
 
     texts: Items[str] | None = None
     ids: Items[Id] | None = None
     signatures: Items[Hex] | None = None
     signatures_base64: Items[Base64] | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> BatchQueryBody:
-        given = (self.texts, self.ids, self.signatures, self.signatures_base64)
-        if sum(one is not None for one in given) != 1:
-            raise ValueError("give one of texts, ids, signatures and signatures_base64")
-        return self
+    _one = _exactly_one("texts", "ids", "signatures", "signatures_base64")
 
 
 class SideBody(Body):
@@ -298,21 +308,14 @@ class SideBody(Body):
     id: Id | None = None
     text: str | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> SideBody:
-        if (self.id is None) == (self.text is None):
-            raise ValueError("give id or text, one of them")
-        return self
+    _one = _exactly_one("id", "text")
 
 
-class CompareBody(Body):
+class CompareBody(
+    Body,
+    json_schema_extra=_examples({"left": {"text": "a quick brown fox"}, "right": {"id": "fox"}}),
+):
     """Two texts to be compared word by word."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"left": {"text": "a quick brown fox"}, "right": {"id": "fox"}}]
-        }
-    )
 
     left: SideBody
     right: SideBody
@@ -325,15 +328,13 @@ class PairsBody(Body):
     limit: Annotated[int, Field(ge=0, le=Large)] | None = None
 
 
-class DedupBody(Body):
+class DedupBody(
+    Body, json_schema_extra=_examples({"radius": 9}, {"threshold": 0.8, "delete": True})
+):
     """A job that finds near-duplicates, and deletes them if told.
 
     By signatures within a radius, or by the similarity of texts.
     """
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"radius": 9}, {"threshold": 0.8, "delete": True}]}
-    )
 
     radius: Annotated[int, Field(ge=0, le=Large)] | None = None
     threshold: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -346,8 +347,92 @@ class DedupBody(Body):
         "changed since they were compared are left alone",
     )
 
-    @model_validator(mode="after")
-    def _one(self) -> DedupBody:
-        if (self.radius is None) == (self.threshold is None):
-            raise ValueError("give radius or threshold, one of them")
-        return self
+    _one = _exactly_one("radius", "threshold")
+
+
+def document_value(document: Document, text: bool = True) -> dict[str, Any]:
+    """Return a document in plain values."""
+    value: dict[str, Any] = {
+        "id": document.id,
+        "metadata": document.metadata,
+        "signature": document.signature.tobytes().hex(),
+        "added": document.added.isoformat(),
+        "updated": document.updated.isoformat(),
+    }
+    if text:
+        value["text"] = document.text
+    return value
+
+
+def measure_value(signer: Signer | None) -> dict[str, Any] | None:
+    """Return which similarity of texts the signatures of a signer estimate.
+
+    None where it does not sign texts.
+    """
+    if not isinstance(signer, DocumentSigner):
+        return None
+    return {
+        "measure": signer.measure,
+        "unit": unit_text(signer.features),
+        "weights": signer.weights_in_use.kind if isinstance(signer, WeightedSigner) else None,
+    }
+
+
+def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
+    """Return an answer in plain values."""
+    value: dict[str, Any] = {
+        "matches": [_match_value(match, similarities) for match in answer],
+        "exact": answer.exact,
+        "version": answer.version,
+        "masked": answer.masked,
+    }
+    if answer.work is not None:
+        value["work"] = vars(answer.work)
+    return value
+
+
+def _match_value(match: Match, similarities: list[float]) -> dict[str, Any]:
+    far = match.distance if match.unmasked is None else match.unmasked
+    value: dict[str, Any] = {
+        "id": match.id,
+        "distance": match.distance,
+        "similarity": similarities[far],
+        "metadata": match.metadata,
+    }
+    if match.text is not None:
+        value["text"] = match.text
+    if match.unmasked is not None:
+        value["unmasked"] = match.unmasked
+    if match.differing_bits is not None:
+        value["differing_bits"] = match.differing_bits
+        value["slice_distances"] = match.slice_distances
+        value["slices"] = match.slices
+    return value
+
+
+def signature_rows(
+    hexes: Sequence[str] | None, base64s: Sequence[str] | None, bits: int
+) -> NDArray[np.uint8]:
+    """Return the signatures that hex digits or base64 stand for, or say what is wrong."""
+    width = bits // 8
+    rows = []
+    for place, text in enumerate(hexes if hexes is not None else base64s or ()):
+        try:
+            row = bytes.fromhex(text) if hexes is not None else _from_base64(text)
+        except (ValueError, binascii.Error):
+            row = b""
+        if len(row) != width:
+            expected = f"{2 * width} hexadecimal digits" if hexes is not None else (
+                f"{width} bytes in base64"
+            )  # fmt: skip
+            raise Problem(
+                422, "bad_signature", f"signature {place} is {brief(text)}; expected {expected}: "
+                f"the collection has {bits} bits", kind="SignatureError",
+            )  # fmt: skip
+        rows.append(row)
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), width)
+
+
+def _from_base64(text: str) -> bytes:
+    plain = text.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

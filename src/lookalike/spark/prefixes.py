@@ -20,7 +20,7 @@ from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.dedup.propose import LARGEST_SAMPLED_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
-from lookalike.features.below_zero import refuse_below_zero
+from lookalike.features.base import refuse_below_zero
 from lookalike.spark.bands import PAIRS, distinct_pairs, send_pairs
 from lookalike.spark.packed import (
     PACKED,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.report.diff_view import excerpt, side_by_side
 from lookalike.dedup.summary import similarity_text, size_text
-from lookalike.report.markup import clipped, one_line, shown, table
+from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCRIPT",
+    "TEMPLATE",
     "Cluster",
     "ShownPair",
     "all_clusters_section",
@@ -37,6 +38,8 @@ __all__ = [
     "pair_sections",
 ]
 
+
+TEMPLATE = "dedup/report/dedup.html"
 
 PAIRS = 10
 
@@ -184,18 +187,17 @@ def cluster_section(result: TextResult) -> str:
         return ""
     shown_all = len(clusters) == result.counts.clusters
     which = "All of them." if shown_all else f"{len(clusters)} of {result.counts.clusters:,}."
-    intro = (
-        f'<p class="soft">{which} Of each, the one that stays and some of the others, from the '
-        "least similar to it to the most, each from its first difference on; words that only one "
-        "of the two has are marked.</p>"
+    intro = pieces(TEMPLATE).soft(
+        f"{which} Of each, the one that stays and some of the others, from the least similar to it "
+        "to the most, each from its first difference on; words that only one of the two has are "
+        "marked."
     )
-    return "\n".join([intro, *(_cluster(result, cluster) for cluster in clusters)])
+    return Markup("\n").join([intro, *(_cluster(result, cluster) for cluster in clusters)])
 
 
 def _cluster(result: TextResult, cluster: Cluster) -> str:
     stays = cluster.stays[0] if cluster.stays else None
     rows = [_member(result, row, stays) for row in [*cluster.stays, *cluster.others]]
-    heads = ["similarity", "id", "size", "text"]
     others = cluster.size - len(cluster.stays)
     notes = [f"{len(cluster.others)} of {others:,} others are shown"]
     if others == len(cluster.others):
@@ -207,72 +209,64 @@ def _cluster(result: TextResult, cluster: Cluster) -> str:
         notes.append("all of similarity 1")
     elif not math.isnan(cluster.least):
         notes.append(f"the least similar has {_similarity(cluster.least, cluster.estimated)}")
-    badge = ""
-    if cluster.below:
-        badge = (
-            f'<span class="badge low">{cluster.below:,} below the threshold: here through others'
-            "</span>"
-        )
-    return (
-        f'<div class="card"><div class="head"><h3>{cluster.size:,} documents</h3>'
-        f'<span class="soft">{"; ".join(notes)}</span>{badge}</div>\n'
-        f"{table(heads, rows, {0, 2}, 'members')}</div>"
-    )
+    made: str = pieces(TEMPLATE).cluster(cluster.size, "; ".join(notes), cluster.below, rows)
+    return made
 
 
 def _member(result: TextResult, row: int, stays: int | None) -> list[str]:
-    position = row + result.documents.old
+    parts, position = pieces(TEMPLATE), row + result.documents.old
     similarity = float(result.similarity[row])
     if result.keep[row]:
-        value = '<span class="badge stays">stays</span>'
+        value = parts.badge("stays", "stays")
     elif math.isnan(similarity):
-        value = (
-            '<span title="its signature was not compared with that of the one that stays">-</span>'
-        )
+        value = parts.unknown("its signature was not compared with that of the one that stays")
     else:
         value = _similarity(similarity, bool(result.estimated[row]))
         if similarity < result.settings.threshold:
-            value = f'<span class="badge low">{value}</span>'
-    name = _id(result.id(row))
+            value = parts.badge(value, "low")
+    name = parts.id(_name(result.id(row)))
     old = int(result.matched_old[row])
     if old >= 0:
-        name += f' <span class="soft">is old</span> {_id(result.old_id(old))}'
+        also = parts.soft_span("is old"), parts.id(_name(result.old_id(old)))
+        name = Markup(" ").join([name, *also])
     texts, old_count = result.documents.texts, result.documents.old
     size = texts.size(position)
     if stays is None or row == stays:
         text = one_line(texts.beginning(position, _BEGINNING_BYTES))
-        begins = shown(clipped(text, _BEGINNING))
+        begins = clipped(text, _BEGINNING)
     elif size <= COMPARED_BYTES and texts.equal(position, stays + old_count):
-        begins = "<em>the same text</em>"
+        begins = parts.remark("the same text")
     else:
         text, other = (
             one_line(texts.beginning(at, _MEMBER_BYTES)) for at in (position, stays + old_count)
         )
         cut = max(size, texts.size(stays + old_count)) > _MEMBER_BYTES
-        begins = excerpt(text, other, _BEGINNING, cut=cut) or _alike(cut)
-    return [value, name, size_text(size), f'<span class="begin" dir="auto">{begins}</span>']
+        begins = excerpt(text, other, _BEGINNING, cut=cut) or parts.remark(_alike(cut))
+    return [value, name, size_text(size), parts.begin(begins)]
 
 
 def _alike(cut: bool) -> str:
     """Return what is said of a member in which no word differs from the kept document."""
     if cut:
-        return f"<em>no difference in the first {size_text(_MEMBER_BYTES)}</em>"
-    return "<em>the same words; only the spaces between them differ</em>"
+        return f"no difference in the first {size_text(_MEMBER_BYTES)}"
+    return "the same words; only the spaces between them differ"
 
 
 def old_section(result: TextResult) -> str:
     """Return documents that are in the old corpus, with what they match there."""
     if not result.documents.old:
         return ""
+    parts = pieces(TEMPLATE)
     if not result.counts.in_old:
-        return f'<p class="soft">None of the documents is like {_one_of_old(result)}.</p>'
+        none: str = parts.soft(f"None of the documents is like {_one_of_old(result)}.")
+        return none
     pairs = matches_with_old(result)
-    intro = (
-        f'<p class="soft">{counted(result.counts.in_old, "document")} dropped because of '
-        f"{_one_of_old(result)}. {_these(len(pairs), result.counts.in_old)}, the "
-        "least similar first, with the old document on the left.</p>"
+    intro = parts.soft(
+        f"{counted(result.counts.in_old, 'document')} dropped because of {_one_of_old(result)}. "
+        f"{_these(len(pairs), result.counts.in_old)}, the least similar first, with the old "
+        "document on the left."
     )
-    return "\n".join([intro, *(_pair(result, pair) for pair in pairs)])
+    return Markup("\n").join([intro, *(_pair(result, pair) for pair in pairs)])
 
 
 def _one_of_old(result: TextResult) -> str:
@@ -283,18 +277,18 @@ def _one_of_old(result: TextResult) -> str:
 def pair_sections(result: TextResult) -> list[tuple[str, str, str]]:
     """Return the accepted and the rejected pairs that are nearest to the threshold."""
     about = "estimated" if not result.settings.verify else "exact"
-    found = []
+    found: list[tuple[str, str, str]] = []
     for kind, title, pairs, advice in [
         ("accepted", "Least similar", least_similar(result), "no duplicates to you, raise"),
         ("rejected", "Most similar", most_similar_rejected(result), "duplicates to you, lower"),
     ]:
-        intro = (
-            f'<p class="soft">{kind.capitalize()}, but only just ({about} similarity): if these '
-            f"are {advice} the threshold. At most two of a cluster.</p>"
+        intro = pieces(TEMPLATE).soft(
+            f"{kind.capitalize()}, but only just ({about} similarity): if these are {advice} the "
+            "threshold. At most two of a cluster."
         )
         cards = [_pair(result, pair) for pair in pairs]
         if pairs:
-            found.append((kind, f"{title} {kind} pairs", "\n".join([intro, *cards])))
+            found.append((kind, f"{title} {kind} pairs", Markup("\n").join([intro, *cards])))
     return found
 
 
@@ -302,28 +296,24 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
     """Return two documents and how they differ."""
     old = result.documents.old
     left, right = pair.left + (0 if pair.old else old), pair.right + old
-    names = [
-        _id(result.old_id(pair.left) if pair.old else result.id(pair.left)),
-        _id(result.id(pair.right)),
-    ]
     unknown = pair.old and not result.documents.texts.size(left)
     estimated = unknown or not result.settings.verify
-    head = [f"<h3>{_similarity(pair.similarity, estimated)}</h3>"]
+    differ = ""
     if pair.distance >= 0:
         values = f"{result.settings.permutations:,} values"
-        if result.settings.method != "minhash":
+        if not result.settings.by_bands:
             values = f"{result.settings.bits:,} bits"
-        differ = "differs" if pair.distance == 1 else "differ"
-        head.append(f'<span class="soft">{pair.distance:,} of {values} {differ}</span>')
+        differ = f"{pair.distance:,} of {values} {'differs' if pair.distance == 1 else 'differ'}"
     together = not pair.old and result.clusters[pair.left] == result.clusters[pair.right]
-    if together and pair.similarity < result.settings.threshold:
-        head.append('<span class="badge">in the same cluster, through others</span>')
-    content = _only_signature(result, right) if unknown else _compared(result, left, right)
-    return (
-        f'<div class="card"><div class="head">{"".join(head)}</div>\n'
-        f'<div class="sides names"><div class="name-of">{names[0]}</div>'
-        f'<div class="name-of">{names[1]}</div></div>\n{content}</div>'
+    made: str = pieces(TEMPLATE).pair(
+        _similarity(pair.similarity, estimated),
+        differ,
+        together and pair.similarity < result.settings.threshold,
+        _name(result.old_id(pair.left) if pair.old else result.id(pair.left)),
+        _name(result.id(pair.right)),
+        _only_signature(result, right) if unknown else _compared(result, left, right),
     )
+    return made
 
 
 def _compared(result: TextResult, left: int, right: int) -> str:
@@ -335,20 +325,13 @@ def _compared(result: TextResult, left: int, right: int) -> str:
 
 def _only_signature(result: TextResult, position: int) -> str:
     """Return the new document of a match whose old one is not known."""
-    return (
-        '<p class="note">Of the old document only the signature is known: the similarity is an '
-        "estimate, and there are no texts to compare. The new one begins:</p>\n"
-        f'<div class="sides one"><div class="side">{_beginning(result, position)}</div></div>'
-    )
-
-
-def _beginning(result: TextResult, position: int) -> str:
     text = one_line(result.documents.texts.beginning(position, _BEGINNING_BYTES))
-    return f'<span class="begin" dir="auto">{shown(clipped(text, _BEGINNING))}</span>'
+    made: str = pieces(TEMPLATE).only_signature(clipped(text, _BEGINNING))
+    return made
 
 
-def _id(name: str | int) -> str:
-    return f'<bdi class="id">{shown(clipped(one_line(str(name)), _ID))}</bdi>'
+def _name(name: str | int) -> str:
+    return clipped(one_line(str(name)), _ID)
 
 
 def _similarity(value: float, estimated: bool = False) -> str:
@@ -374,49 +357,8 @@ _LISTED_BEGINNING = 90
 
 _LISTED_BYTES = 400
 
-SCRIPT = """
-"use strict";
-(function () {
-  var rows = Array.prototype.slice.call(document.querySelectorAll("#every tbody tr"));
-  var box = document.getElementById("find"), told = document.getElementById("told");
-  var back = document.getElementById("back"), on = document.getElementById("on");
-  var size = 50, page = 0, found = rows;
-  function counted(number) { return number.toLocaleString("en"); }
-  function show() {
-    rows.forEach(function (row) { row.hidden = true; });
-    found.slice(page * size, (page + 1) * size).forEach(function (row) { row.hidden = false; });
-    var last = Math.min(found.length, (page + 1) * size);
-    told.textContent = found.length
-      ? counted(page * size + 1) + " to " + counted(last) + " of " + counted(found.length)
-      : "none has this";
-    back.disabled = page === 0;
-    on.disabled = last === found.length;
-  }
-  function turn(by) { page += by; show(); }
-  box.addEventListener("input", function () {
-    var wanted = box.value.toLowerCase();
-    found = rows.filter(function (row) {
-      return row.textContent.toLowerCase().indexOf(wanted) >= 0;
-    });
-    page = 0;
-    show();
-  });
-  back.addEventListener("click", function () { turn(-1); });
-  on.addEventListener("click", function () { turn(1); });
-  document.getElementById("finder").hidden = false;
-  show();
-})();
-"""
-
+SCRIPT = rendered("dedup/report/finder.js")
 """Hides rows, and nothing else: without it, all of them are there."""
-
-_FINDER = (
-    '<div class="finder" id="finder" hidden><input type="search" id="find" '
-    'aria-label="find a cluster" placeholder="an id, or words of a text"> '
-    '<span class="soft" id="told"></span> '
-    '<button type="button" id="back">back</button> <button type="button" id="on">next</button>'
-    "</div>"
-)
 
 
 def all_clusters_section(result: TextResult) -> str:
@@ -438,12 +380,11 @@ def all_clusters_section(result: TextResult) -> str:
         else " The others are left out, to keep this page small; annotated output has all."
     )
     intro = (
-        f'<p class="soft">{which}, with the first {MOST_IDS} ids of each and the beginning of the '
-        f"document that stays.{rest}</p>"
+        f"{which}, with the first {MOST_IDS} ids of each and the beginning of the document that "
+        f"stays.{rest}"
     )
-    heads = ["documents", "lowest", "stays", "dropped", "text"]
-    listed = table(heads, rows, {0, 1}, "every", id="every")
-    return f'{intro}\n{_FINDER}\n<div class="card">{listed}</div>\n<script>{SCRIPT}</script>'
+    made: str = pieces(TEMPLATE).all_clusters(intro, rows, SCRIPT)
+    return made
 
 
 def _rows(result: TextResult) -> Iterator[list[str]]:
@@ -451,7 +392,7 @@ def _rows(result: TextResult) -> Iterator[list[str]]:
     order = np.argsort(result.clusters, kind="stable")
     begins = np.flatnonzero(np.diff(result.clusters[order], prepend=-1))
     sizes = np.diff(begins, append=len(order))
-    texts, old = result.documents.texts, result.documents.old
+    parts, texts, old = pieces(TEMPLATE), result.documents.texts, result.documents.old
     for place in np.argsort(-sizes, kind="stable").tolist():
         if sizes[place] < 2:
             return
@@ -464,9 +405,9 @@ def _rows(result: TextResult) -> Iterator[list[str]]:
         yield [
             f"{int(sizes[place]):,}",
             _lowest(float(known.min()) if len(known) else math.nan),
-            _ids(result, stay.tolist()) or '<span class="soft">an old one</span>',
+            _ids(result, stay.tolist()) or parts.soft_span("an old one"),
             _ids(result, gone.tolist()),
-            f'<span class="begin" dir="auto">{shown(clipped(begin, _LISTED_BEGINNING))}</span>',
+            parts.begin(clipped(begin, _LISTED_BEGINNING)),
         ]
 
 
@@ -475,7 +416,9 @@ def _lowest(value: float) -> str:
 
 
 def _ids(result: TextResult, rows: list[int]) -> str:
+    parts = pieces(TEMPLATE)
     names = (clipped(one_line(str(result.id(row))), _LISTED_ID) for row in rows[:MOST_IDS])
-    listed = " ".join(f'<bdi class="id">{shown(name)}</bdi>' for name in names)
-    more = len(rows) - MOST_IDS
-    return listed if more <= 0 else f'{listed} <span class="soft">and {more:,} more</span>'
+    listed = [parts.id(name) for name in names]
+    if len(rows) > MOST_IDS:
+        listed.append(parts.soft_span(f"and {len(rows) - MOST_IDS:,} more"))
+    return Markup(" ").join(listed)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 from lookalike.compare.diff import Change, Difference, difference
-from lookalike.report.markup import clipped, shown
+from lookalike.report.markup import Markup, clipped, escape_html, pieces
 from lookalike.shown import counted
 
 __all__ = ["excerpt", "side_by_side"]
+
+_TEMPLATE = "dedup/report/dedup.html"
+_DEL, _INS = Markup("<del>{}</del>"), Markup("<ins>{}</ins>")
 
 SHOWN_WHOLE = 1600
 """Characters of a text that is shown in full, whatever has changed in it."""
@@ -39,15 +42,11 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
     found = difference(left, right)
     if not found.changes:
         known = "The two texts have" if found.complete and not cut else "The beginnings have"
-        return (
-            f'<p class="note">{known} the same words, in the same order; the spaces between them '
-            "may differ.</p>\n"
-            f'<div class="sides one"><div class="side" dir="auto">'
-            f"{_text(clipped(left, SHOWN_WHOLE))}</div></div>"
-        )
+        same: str = pieces(_TEMPLATE).same_words(known, _text(clipped(left, SHOWN_WHOLE)))
+        return same
     whole = max(len(left), len(right)) <= SHOWN_WHOLE and found.complete
     parts = [found.changes] if whole else _parts(found.changes)[:MOST_PARTS]
-    lines = ['<div class="sides">']
+    lines = []
     at, shown_changes = (0, 0), 0
     for part in parts:
         shown_changes += len(part)
@@ -56,12 +55,12 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
             edges = _edges(left, right, found, part, shown_changes, at)
         if edges[0].start > at[0]:
             lines.append(_gap(f"{edges[0].start - at[0]:,} characters with the same words"))
-        lines.append(_side(left, edges[0], [change.left for change in part], "del"))
-        lines.append(_side(right, edges[1], [change.right for change in part], "ins"))
+        lines.append(_side(left, edges[0], [change.left for change in part], _DEL))
+        lines.append(_side(right, edges[1], [change.right for change in part], _INS))
         at = (edges[0].stop, edges[1].stop)
     lines.append(_ending(found, shown_changes, len(left) - at[0], cut))
-    lines.append("</div>")
-    return "\n".join(line for line in lines if line)
+    made: str = pieces(_TEMPLATE).sides([line for line in lines if line])
+    return made
 
 
 def excerpt(text: str, other: str, most: int, *, cut: bool) -> str | None:
@@ -80,19 +79,19 @@ def excerpt(text: str, other: str, most: int, *, cut: bool) -> str | None:
         return None
     begin = _word_begin(text, 0, changes[0].right.start, _LEAD_CHARACTERS)
     end = min(len(text), begin + most)
-    pieces, at = [], begin
+    words, at = [], begin
     for change in changes:
         here = change.right
         if here.start > end or (here.start == end and here.start < len(text)):
             break
-        pieces.append(_text(text[at : here.start]))
+        words.append(_text(text[at : here.start]))
         if here.start < here.stop:
-            pieces.append(f"<ins>{_text(text[here.start : min(here.stop, end)])}</ins>")
+            words.append(_INS.format(_text(text[here.start : min(here.stop, end)])))
         else:
-            pieces.append(f"<del>{_text(clipped(other[change.left], _MISSING))}</del> ")
+            words.append(_DEL.format(_text(clipped(other[change.left], _MISSING))) + " ")
         at = min(here.stop, end)
-    pieces.append(_text(text[at:end]))
-    return f"{'…' if begin else ''}{''.join(pieces)}{'…' if end < len(text) else ''}"
+    words.append(_text(text[at:end]))
+    return Markup().join(["…" if begin else "", *words, "…" if end < len(text) else ""])
 
 
 def _parts(changes: list[Change]) -> list[list[Change]]:
@@ -158,20 +157,21 @@ def _word_end(text: str, at: int, most: int) -> int:
     return end
 
 
-def _side(text: str, edges: slice, changes: list[slice], tag: str) -> str:
+def _side(text: str, edges: slice, changes: list[slice], mark: Markup) -> str:
     """Return one text of a part."""
-    return f'<div class="side" dir="auto">{_marked(text, edges, changes, tag)}</div>'
+    made: str = pieces(_TEMPLATE).side(_marked(text, edges, changes, mark))
+    return made
 
 
-def _marked(text: str, edges: slice, changes: list[slice], tag: str) -> str:
+def _marked(text: str, edges: slice, changes: list[slice], mark: Markup) -> str:
     """Return a stretch of text, with changes in elements of their own."""
-    pieces, at = [], edges.start
+    words, at = [], edges.start
     for change in changes:
-        pieces.append(_text(text[at : change.start]))
+        words.append(_text(text[at : change.start]))
         if change.start < change.stop:
-            pieces.append(f"<{tag}>{_changed(text[change])}</{tag}>")
+            words.append(mark.format(_changed(text[change])))
         at = change.stop
-    return "".join([*pieces, _text(text[at : edges.stop])])
+    return Markup().join([*words, _text(text[at : edges.stop])])
 
 
 def _changed(text: str) -> str:
@@ -179,14 +179,12 @@ def _changed(text: str) -> str:
     if len(text) <= _CHANGE_CHARACTERS + _CHANGE_END + 100:
         return _text(text)
     hidden = len(text) - _CHANGE_CHARACTERS - _CHANGE_END
-    return (
-        f'{_text(text[:_CHANGE_CHARACTERS])}<span class="hidden"> … {hidden:,} characters … </span>'
-        f"{_text(text[-_CHANGE_END:])}"
-    )
+    begin, end = _text(text[:_CHANGE_CHARACTERS]), _text(text[-_CHANGE_END:])
+    return Markup().join([begin, pieces(_TEMPLATE).hidden(hidden), end])
 
 
 def _text(text: str) -> str:
-    return shown(_WHITE.sub(_white, text))
+    return escape_html(_WHITE.sub(_white, text))
 
 
 def _white(match: re.Match[str]) -> str:
@@ -198,7 +196,8 @@ def _white(match: re.Match[str]) -> str:
 
 
 def _gap(text: str) -> str:
-    return f'<div class="gap">{text}</div>'
+    made: str = pieces(_TEMPLATE).gap(text)
+    return made
 
 
 def _ending(found: Difference, shown_changes: int, rest: int, cut: bool) -> str:

@@ -25,11 +25,12 @@ from lookalike.report.drawing import (
     across_name,
     bar,
     counted_axis,
+    element,
     grid,
     label,
     svg,
 )
-from lookalike.report.markup import compact
+from lookalike.report.markup import compact, pieces
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, st
             f"{size:,} features of each document are looked up in larger ones; one that has "
             f"{least:,} of them is proposed (shorter documents: all features, none is missed)"
         )
-    if settings.method == "minhash":
+    if settings.by_bands:
         layout = choose_bands(settings.permutations, settings.threshold)
         values = "value" if layout.rows == 1 else "values"
         bands = "band" if layout.bands == 1 else "bands"
@@ -224,23 +225,23 @@ def chance_chart(
         f"{LEFT + x * (RIGHT - LEFT):.1f},{BOTTOM - y * (BOTTOM - TOP):.1f}"
         for x, y in zip(across.tolist(), chance(across).tolist(), strict=True)
     )
-    lines.append(f'<polygon class="area" points="{LEFT},{BOTTOM} {points} {RIGHT},{BOTTOM}"/>')
-    lines.append(f'<polyline class="curve" points="{points}"/>')
+    below = f"{LEFT},{BOTTOM} {points} {RIGHT},{BOTTOM}"
+    lines.append(element('<polygon class="area" points="{}"/>', below))
+    lines.append(element('<polyline class="curve" points="{}"/>', points))
     x, at_threshold = LEFT + threshold * (RIGHT - LEFT), float(chance(np.array([threshold]))[0])
     lines += _threshold(x, threshold)
     y = BOTTOM - at_threshold * (BOTTOM - TOP)
-    lines.append(
-        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="4.5">'
-        f"<title>{at_threshold:.2%} at {threshold:g}</title></circle>"
-    )
+    dot = '<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="4.5"><title>{}</title></circle>'
+    lines.append(element(dot, x, y, f"{at_threshold:.2%} at {threshold:g}"))
     lines.append(across_name(measure))
     return svg("The chance that signatures propose a pair, by its similarity", lines)
 
 
 def _threshold(x: float, threshold: float) -> list[str]:
     side = "end" if x > (LEFT + RIGHT) / 2 else "begin"
+    line = '<line class="threshold" x1="{:.1f}" x2="{:.1f}" y1="{}" y2="{}"/>'
     return [
-        f'<line class="threshold" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 12}" y2="{BOTTOM}"/>',
+        element(line, x, x, TOP - 12, BOTTOM),
         label(x + (-6 if side == "end" else 6), TOP - 6, f"threshold {threshold:g}", f"{side} at"),
     ]
 
@@ -303,11 +304,6 @@ def bands_card(result: TextResult) -> str:
     if not dropped:
         return ""
     most = max(band.count for band in bands)
-    rows = "\n".join(
-        f"<div><dt>{band.name}</dt><dd>{band.count:,}</dd>"
-        f'<span class="share" style="width:{100 * band.count / most:.1f}%"></span></div>'
-        for band in bands
-    )
     whose = "the kept document that stands for it"
     if result.settings.keep == "none":
         whose = "a document that it resembles"
@@ -321,8 +317,6 @@ def bands_card(result: TextResult) -> str:
         are = "is a copy" if elsewhere == 1 else "are copies"
         note += f" {which} {are} of a dropped text: a kept document with another text stands for "
         note += "it." if elsewhere == 1 else "them."
-    return (
-        f'<div class="card"><h3>{counted(dropped, "document")} dropped, by similarity</h3>\n'
-        f'<p class="soft">{note}</p>\n'
-        f'<dl class="bands">\n{rows}\n</dl></div>'
-    )
+    rows = [(band.name, band.count, 100 * band.count / most) for band in bands]
+    made: str = pieces("dedup/report/dedup.html").bands(dropped, note, rows)
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from lookalike.dedup.report.clusters import (
     SCRIPT,
+    TEMPLATE,
     all_clusters_section,
     cluster_section,
     cluster_sizes,
@@ -31,20 +32,21 @@ from lookalike.dedup.summary import count_lines, share_text, size_text, timings
 from lookalike.features.choice import unit_text
 from lookalike.report.frame import (
     figure,
+    listed_card,
     made_line,
     page,
     remade_card,
-    tile,
+    settings_card,
     typed_command,
     write_page,
 )
-from lookalike.report.markup import shown, table
+from lookalike.report.markup import Markup, pieces
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult, TextResult
 
-__all__ = ["lead", "left_out_card", "settings_card", "summary_tiles", "write_report"]
+__all__ = ["lead", "summary_tiles", "write_report"]
 
 MOST_WARNINGS = 50
 _COLORS = {
@@ -71,11 +73,11 @@ def write_report(result: TextResult, path: Path, command: Sequence[str] | None =
 
 
 def _page(result: TextResult, command: Sequence[str] | None) -> str:
-    name = shown(result.source.name)
+    name, parts = result.source.name, pieces(TEMPLATE)
     sections = [
-        ("summary", "Summary", f"{summary_tiles(result)}\n{bands_card(result)}"),
+        ("summary", "Summary", _joined(summary_tiles(result), bands_card(result))),
         ("found", "What was found", _pictures(result)),
-        ("settings", "Settings", f"{_settings(result)}\n{_remade(result, command)}"),
+        ("settings", "Settings", _joined(_settings(result), _remade(result, command))),
         ("left-out", "Left out", _left_out(result)),
         ("clusters", "Largest clusters", cluster_section(result)),
         ("old", "Already in the old corpus", old_section(result)),
@@ -83,12 +85,17 @@ def _page(result: TextResult, command: Sequence[str] | None) -> str:
         ("all", "All clusters", all_clusters_section(result)),
     ]
     about = [
-        f"<h1>Duplicates in <bdi>{name}</bdi></h1>",
+        parts.heading(name),
         made_line(result.made),
         _lead(result),
         _warnings(result),
     ]
-    return page(f"Duplicates in {name}", "lookalike dedup", about, sections, scripts=[SCRIPT])
+    title = f"Duplicates in {name}"
+    return page(title, "lookalike dedup", about, sections, scripts=[SCRIPT])
+
+
+def _joined(*contents: str) -> str:
+    return Markup("\n").join(contents)
 
 
 def _lead(result: TextResult) -> str:
@@ -111,7 +118,8 @@ def lead(result: DedupResult, found: str, noun: str = "document") -> str:
         found = f"All {counts.documents:,} {items} stay: no duplicates were found."
         if counts.documents == 1:
             found = f"The only {noun} stays."
-    return f'<p class="lead">{found}</p>'
+    made: str = pieces(TEMPLATE).lead(found)
+    return made
 
 
 def _remade(result: TextResult, command: Sequence[str] | None) -> str:
@@ -152,26 +160,11 @@ def _guarantee(result: TextResult) -> str:
 
 def _warnings(result: TextResult) -> str:
     """Return what must not be overlooked."""
-    lines = [f"<p><strong>Warning:</strong> {shown(text)}</p>" for text in result.warnings]
-    hidden = len(lines) - MOST_WARNINGS
-    lines = lines[:MOST_WARNINGS]
-    if hidden > 0:
-        lines.append(f"<p>And {counted(hidden, 'more warning')}.</p>")
-    if not result.settings.verify:
-        lines.append(
-            "<p><strong>Similarities are estimates.</strong> The job ran without verification: "
-            "signatures alone decided, no documents were compared. Some of these pairs may be less "
-            "similar than the threshold, and some rejected ones more.</p>"
-        )
-    elif result.counts.estimated_pairs:
-        lines.append(
-            f"<p><strong>Some similarities are estimates:</strong> "
-            f"{counted(result.counts.estimated_pairs, 'pair')} accepted by signatures alone, "
-            "because the texts of old documents are not known.</p>"
-        )
-    if not lines:
-        return ""
-    return "\n".join(['<div class="warning" role="alert">', *lines, "</div>"])
+    texts, unverified = result.warnings, not result.settings.verify
+    made: str = pieces(TEMPLATE).warnings(
+        texts[:MOST_WARNINGS], len(texts) - MOST_WARNINGS, unverified, result.counts.estimated_pairs
+    )
+    return made
 
 
 def _left_out(result: TextResult) -> str:
@@ -179,24 +172,15 @@ def _left_out(result: TextResult) -> str:
     examples = result.documents.files_left_out[:_MOST_FILES] or result.documents.examples
     counts = result.counts
     more = counts.left_out + counts.bad_rows + counts.binary_files - len(examples)
-    items = [f"<bdi>{shown(example)}</bdi>" for example in examples]
-    return left_out_card(items, f"And {more:,} more; --json names all files." if more > 0 else "")
-
-
-def left_out_card(items: Sequence[str], rest: str) -> str:
-    """Return the list of what was left out, of ready HTML; nothing if there is none."""
-    if not items:
-        return ""
-    listed = "\n".join(f"<li>{item}</li>" for item in items)
-    return f'<div class="card"><ul>\n{listed}\n</ul>{f"<p>{rest}</p>" if rest else ""}</div>'
+    rest = f"And {more:,} more; --json names all files." if more > 0 else ""
+    return listed_card([(example, "") for example in examples], rest)
 
 
 def summary_tiles(result: DedupResult) -> str:
     """Return the counts, with a bar of their shares above."""
     counts = result.counts
     tiles = [
-        tile(shown(name), value, note, _COLORS.get(name, ""))
-        for name, value, note in count_lines(result)
+        (name, value, note, _COLORS.get(name, "")) for name, value, note in count_lines(result)
     ]
     bars = [
         (counts.kept, "kept"),
@@ -204,25 +188,15 @@ def summary_tiles(result: DedupResult) -> str:
         (counts.estimated_duplicates, "estimated"),
         (counts.exact_duplicates, "exact"),
     ]
-    shares = "".join(
-        f'<span class="of-{kind}" style="width:{100 * count / counts.documents:.3f}%" '
-        f'title="{count:,}"></span>'
-        for count, kind in bars
-        if count > 0
-    )
-    lines = [f'<div class="shares">{shares}</div>'] if shares else []
-    return "\n".join([*lines, '<div class="tiles">', *tiles, "</div>"])
-
-
-def settings_card(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return settings by name; values are ready HTML."""
-    items = "\n".join(f"<div><dt>{shown(name)}</dt><dd>{value}</dd></div>" for name, value in pairs)
-    return f'<dl class="card settings">\n{items}\n</dl>'
+    shares = [(kind, count, 100 * count / counts.documents) for count, kind in bars if count > 0]
+    made: str = pieces(TEMPLATE).summary(shares, tiles)
+    return made
 
 
 def _pictures(result: TextResult) -> str:
     cards = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
-    return "\n".join(['<div class="two">', *cards, "</div>"])
+    made: str = pieces(TEMPLATE).two(cards)
+    return made
 
 
 def _sizes(result: TextResult) -> str:
@@ -249,15 +223,14 @@ def _similarities(result: TextResult) -> str:
         return figure(title, "", f"No pairs of different texts were close to each other.{without}")
     bins = similarity_bins(different, rejected, settings.threshold)
     accepted = counted(len(different), "accepted pair")
-    keys = f'<i class="key of-accepted"></i><span>{accepted}</span>'
+    which = ""
     if len(rejected):
         which = counted(len(rejected), "rejected pair")
         if len(rejected) < all_rejected:
             most = "" if result.documents.old else "the "  # pairs with old documents are not shown
             which = f"{most}{len(rejected):,} most similar of {all_rejected:,} rejected pairs"
-        keys += f'<i class="key of-rejected"></i><span>{which}</span>'
     chart = similarity_chart(bins, _measure(result))
-    content = f'<p class="soft">{keys}</p>\n{chart}'
+    content = pieces(TEMPLATE).similarities(accepted, which, chart)
     return figure(title, content, f"Pairs of different texts.{without}")
 
 
@@ -278,16 +251,11 @@ def _s_curve(result: TextResult) -> str:
         if settings.verify
         else "What is proposed is then judged by the distance of the signatures."
     )
-    if at_threshold < LIKELY:
-        more = "more permutations" if settings.method == "minhash" else "a larger radius"
-        caption += (
-            " <strong>Pairs near the threshold are often missed</strong>: "
-            f"{more} would find more of them, in more time."
-        )
+    more = "more permutations" if settings.by_bands else "a larger radius"
     return figure(
         "The chance to be found",
         chance_chart(chance, settings.threshold, _measure(result)),
-        caption,
+        pieces(TEMPLATE).chance(caption, more if at_threshold < LIKELY else ""),
     )
 
 
@@ -305,16 +273,14 @@ def _measure(result: TextResult) -> str:
 
 
 def _timing(result: TextResult) -> str:
-    whole = sum(result.seconds.values())
+    parts, whole = pieces(TEMPLATE), sum(result.seconds.values())
     rows = []
     for step, seconds, rate, note in timings(result):
-        width = 100 * seconds / whole if whole > 0 else 0
         bar = note
         if not note and step != "all":
-            bar = f'<span class="share" style="width:{width:.1f}%"></span>'
-        cells = [shown(step), f"{seconds:.2f}", rate]
-        rows.append([*(f"<b>{cell}</b>" if step == "all" else cell for cell in cells), bar])
-    heads = ["step", "seconds", "documents/s", ""]
+            bar = parts.share(100 * seconds / whole if whole > 0 else 0)
+        cells = [step, f"{seconds:.2f}", rate]
+        rows.append([*(parts.bold(cell) if step == "all" else cell for cell in cells), bar])
     found = (
         f"{counted(result.counts.proposed_pairs, 'pair')} of different texts proposed, "
         f"{result.counts.compared_pairs:,} compared, {len(result.text_pairs):,} accepted. "
@@ -326,25 +292,23 @@ def _timing(result: TextResult) -> str:
             f"threshold: {len(result.text_pairs):,} of different texts, their copies counted once, "
             f"and {counted(result.equal_pairs, 'pair')} of equal texts among them."
         )
-    return (
-        f'<div class="card"><h3>Steps</h3>\n{table(heads, rows, {1, 2}, "timing")}\n'
-        f'<p class="soft">{found}</p></div>'
-    )
+    made: str = parts.steps(rows, found)
+    return made
 
 
 def _settings(result: TextResult) -> str:
     settings = result.settings.to_dict()
-    unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
+    unused = ("bits", "radius") if result.settings.by_bands else ("permutations",)
     if not result.settings.by_signatures:
         unused = (*unused, "radius")
     unused = (*unused, *(name for name, value in settings.items() if value is None))
-    pairs = [(name, shown(_value(value))) for name, value in settings.items() if name not in unused]
+    pairs = [(name, _value(value), False) for name, value in settings.items() if name not in unused]
     columns = result.columns
-    pairs.append(("text column", f"<bdi>{shown(columns.text)}</bdi>"))
-    ids = "row numbers, from 0" if columns.id is None else f"<bdi>{shown(columns.id)}</bdi>"
-    pairs.append(("ids", ids))
+    pairs.append(("text column", f"{columns.text}", True))
+    ids = "row numbers, from 0" if columns.id is None else columns.id
+    pairs.append(("ids", ids, columns.id is not None))
     if result.documents.old:
-        pairs.append(("old documents", f"{result.documents.old:,}"))
+        pairs.append(("old documents", f"{result.documents.old:,}", False))
     return settings_card(pairs)
 
 

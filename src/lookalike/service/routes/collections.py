@@ -1,23 +1,50 @@
-"""Collections: making, listing, describing and deleting them."""
+"""Collections: making, listing, describing and deleting them, and their snapshots.
+
+A snapshot is a collection as it is at one moment, in a file that can be downloaded.
+"""
 
 from __future__ import annotations
 
+import re
+import secrets
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+from fastapi import Path
+from fastapi.responses import FileResponse, Response
 
 from lookalike.collection import Collection
-from lookalike.compare.methods import BITS
-from lookalike.errors import ArgumentError, FormatError, LookalikeError
+from lookalike.collection.opening import holds_other_content
+from lookalike.errors import (
+    ArgumentError,
+    CollectionBusyError,
+    CollectionError,
+    FormatError,
+    LookalikeError,
+)
 from lookalike.features import Chars, Combined, FeatureKind, Words
-from lookalike.service.endpoint import Ask, Routes
-from lookalike.service.guard.keys import Key
+from lookalike.service.keys import Key
 from lookalike.service.problems import Problem, problem_for_strangers
+from lookalike.service.routing import (
+    CollectionName,
+    Context,
+    authorize,
+    new_router,
+    told,
+    untimed,
+    writes,
+)
 from lookalike.service.service import Service
-from lookalike.service.shapes import CreateBody, SignerBody
-from lookalike.service.values import measure_value
-from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, signer_from_dict
+from lookalike.service.shapes import CreateBody, SignerBody, measure_value
+from lookalike.shown import brief
+from lookalike.signatures import Signer, signer_from_dict
+from lookalike.signatures.methods import text_signer
 
-collections = Routes("collections")
+collections = new_router("collections")
+snapshots = new_router("snapshots")
 
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
@@ -26,47 +53,91 @@ _MADE = {
 }  # fmt: skip
 
 
-@collections.add("GET", "/v1/collections", example={"collections": [_MADE]})
-async def list_collections(ask: Ask) -> Any:
+_SNAPSHOTS = "/v1/collections/{name}/snapshots"
+_SQLITE = "application/vnd.sqlite3"
+_SNAPSHOT = {"name": "20260101T000000Z-0a1b2c3d.db", "bytes": 40960}
+_SNAPSHOT_NAME = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}\.db$"
+SnapshotName = Annotated[str, Path(pattern=_SNAPSHOT_NAME, description="The name of a snapshot")]
+_MOST_SNAPSHOTS = 100
+
+
+@collections.get("/v1/collections", responses=told({"collections": [_MADE]}))
+async def list_collections(context: Context) -> Response:
     """List the collections that the key is for.
 
-    Collections that cannot be read, because their database is damaged or away, are listed under
-    `unavailable`, with the error that their own routes answer.
+    Collections that cannot be read, because their database is damaged, locked or away, are listed
+    under `unavailable`, with the error that their own routes answer.
     """
-    return await ask.service.read(_all, ask.service, ask.key)
+    return await context.reply(await context.service.read(_listed, context.service, context.key))
 
 
-@collections.add(
-    "POST", "/v1/collections", body=CreateBody, writes=True, status=201, example=_MADE,
-    errors=(409,),
-)  # fmt: skip
-async def create_collection(ask: Ask) -> Any:
+@collections.post("/v1/collections", status_code=201, responses=told(_MADE, 409, status=201))
+@writes
+async def create_collection(context: Context, body: CreateBody) -> Response:
     """Make a collection: with a signer of texts, or of the width of signatures that are given."""
-    body: CreateBody = ask.body
-    if not ask.key.reaches(body.name):
-        raise Problem(
-            403, "collection_scope",
-            f"the key {ask.key.name!r} is not for a collection of that name; use another one",
-        )  # fmt: skip
-    return await ask.service.slowly(_make, ask.service, body)
+    authorize(context.key, body.name)
+    return await context.reply(await context.service.slowly(_make, context.service, body))
 
 
-@collections.add("GET", "/v1/collections/{name}", example=_MADE, errors=(404, 422))
-async def describe_collection(ask: Ask, name: str) -> Any:
+@collections.get("/v1/collections/{name}", responses=told(_MADE, 404))
+async def describe_collection(context: Context, name: CollectionName) -> Response:
     """Describe a collection: how many documents, how they are signed, the state of its index."""
-    return await ask.service.use(name, lambda docs: describe(name, docs))
+    return await context.reply(await context.service.use(name, partial(describe, name)))
 
 
-@collections.add(
-    "DELETE", "/v1/collections/{name}", writes=True, example={"deleted": "pages"},
-    errors=(404, 422),
-)  # fmt: skip
-async def delete_collection(ask: Ask, name: str) -> Any:
+@collections.delete("/v1/collections/{name}", responses=told({"deleted": "pages"}, 404))
+@writes
+async def delete_collection(context: Context, name: CollectionName) -> Response:
     """Delete a collection with all it holds; it cannot be taken back."""
-    await ask.service.slowly(ask.service.library.drop, name)
-    ask.service.forget(name)
-    ask.service.log.say("warning", "collection deleted", collection=name, key=ask.key.name)
-    return {"deleted": name}
+    await context.service.slowly(context.service.library.drop, name)
+    context.service.forget(name)
+    context.service.log.say("warning", "collection deleted", collection=name, key=context.key.name)
+    return await context.reply({"deleted": name})
+
+
+@snapshots.post(_SNAPSHOTS, status_code=201, responses=told(_SNAPSHOT, 404, 409, status=201))
+@writes
+@untimed
+async def create_snapshot(context: Context, name: CollectionName) -> Response:
+    """Write a snapshot while others read and write."""
+    return await context.reply(await context.service.slowly(_snapshot, context.service, name))
+
+
+@snapshots.get(_SNAPSHOTS, responses=told({"snapshots": [_SNAPSHOT]}, 404))
+async def list_snapshots(context: Context, name: CollectionName) -> Response:
+    """List the snapshots of a collection, the latest first."""
+    await context.service.collection(name)
+    found = await context.service.read(_snapshots_in, _folder(context.service, name))
+    return await context.reply({"snapshots": found})
+
+
+@snapshots.get(
+    f"{_SNAPSHOTS}/{{snapshot}}", response_class=FileResponse,
+    responses=told(None, 404, media=_SQLITE),
+)  # fmt: skip
+@untimed
+async def download_snapshot(
+    context: Context, name: CollectionName, snapshot: SnapshotName
+) -> FileResponse:
+    """Download a snapshot: an SQLite file that `la.open_collection` opens."""
+    path = await context.service.read(_existing, _folder(context.service, name), snapshot)
+    return FileResponse(
+        path, media_type=_SQLITE, filename=f"{name}-{snapshot}",
+        headers={"x-content-type-options": "nosniff"},
+    )  # fmt: skip
+
+
+@snapshots.delete(
+    f"{_SNAPSHOTS}/{{snapshot}}", responses=told({"deleted": _SNAPSHOT["name"]}, 404, 409)
+)
+@writes
+async def delete_snapshot(
+    context: Context, name: CollectionName, snapshot: SnapshotName
+) -> Response:
+    """Delete a snapshot."""
+    path = await context.service.read(_existing, _folder(context.service, name), snapshot)
+    await context.service.read(_delete, path)
+    return await context.reply({"deleted": snapshot})
 
 
 def describe(name: str, docs: Collection) -> dict[str, Any]:
@@ -103,14 +174,16 @@ def _brief(description: dict[str, Any]) -> dict[str, Any]:
     return description
 
 
-def _all(service: Service, key: Key) -> dict[str, Any]:
+def _listed(service: Service, key: Key) -> dict[str, Any]:
     """Return what can be described, and the errors of the others."""
     found: list[dict[str, Any]] = []
     unavailable: list[dict[str, Any]] = []
-    for name in service.library.names():
+    for name, unread in service.library.survey().items():
         if not key.reaches(name):
             continue
         try:
+            if isinstance(unread, CollectionBusyError):
+                raise unread  # at once: the others are listed without waiting for its lock
             found.append(service.library.use(name, partial(describe, name)))
         except (LookalikeError, Problem) as error:
             problem = problem_for_strangers(error, service.library.shown)
@@ -152,12 +225,73 @@ def _signer(body: SignerBody) -> Signer:
         kinds.append(Words(ngram=body.ngram))
     if body.chars is not None:
         kinds.append(Chars(ngram=body.chars))
-    features: dict[str, Any] = {}
+    features: FeatureKind | None = None
     if kinds:
-        features["features"] = kinds[0] if len(kinds) == 1 else Combined(*kinds)
-    if body.method == "bbitminhash":
-        return BBitMinHash(body.bits or 512, seed=body.seed, **features)
-    bits = body.bits or BITS[body.method]
-    if body.method == "topsig":
-        return TopSig(bits, seed=body.seed, **features)
-    return SimHash(bits, seed=body.seed, **features)
+        features = kinds[0] if len(kinds) == 1 else Combined(*kinds)
+    return text_signer(body.method, bits=body.bits, features=features, seed=body.seed)
+
+
+def _folder(service: Service, name: str) -> FilePath:
+    given = FilePath(service.settings.snapshots) if service.settings.snapshots else None
+    folder = given or service.library.snapshots
+    if folder is None:
+        raise Problem(
+            409, "no_folder", "there is no folder for snapshots of this database; start the "
+            "service with --snapshots DIR",
+        )  # fmt: skip
+    return folder / name  # which is a strict name
+
+
+def _snapshot(service: Service, name: str) -> dict[str, Any]:
+    service.library.collection(name)
+    folder = _folder(service, name)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if len(_snapshots_in(folder)) >= _MOST_SNAPSHOTS:
+        raise Problem(
+            409, "too_many_snapshots",
+            f"there are {_MOST_SNAPSHOTS} snapshots of it; delete some of them",
+        )  # fmt: skip
+    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.db"
+
+    def write(docs: Collection) -> None:
+        docs.snapshot(path)
+
+    service.library.use(name, write)
+    return _file_value(path)
+
+
+def _delete(path: FilePath) -> None:
+    """Delete a snapshot; a file of another program that has such a name stays."""
+    foreign = False
+    with suppress(CollectionError):  # a damaged snapshot can be deleted
+        try:
+            foreign = holds_other_content(path)
+        except FormatError:
+            foreign = True
+    if foreign:
+        raise Problem(
+            409, "not_a_snapshot", f"{brief(path.name)} is not a snapshot of a collection; it was "
+            "put into the folder by another program, and stays",
+        )  # fmt: skip
+    path.unlink(missing_ok=True)
+
+
+def _snapshots_in(folder: FilePath) -> list[dict[str, Any]]:
+    if not folder.is_dir():
+        return []
+    names = [one for one in folder.iterdir() if re.fullmatch(_SNAPSHOT_NAME.strip("^$"), one.name)]
+    return [_file_value(path) for path in sorted(names, reverse=True)]
+
+
+def _file_value(path: FilePath) -> dict[str, Any]:
+    return {"name": path.name, "bytes": path.stat().st_size}
+
+
+def _existing(folder: FilePath, snapshot: str) -> FilePath:
+    path = folder / snapshot
+    if not path.is_file() or path.is_symlink():
+        raise Problem(
+            404, "not_found", f"there is no snapshot {brief(snapshot)} of this collection",
+            kind="NotFoundError",
+        )  # fmt: skip
+    return path

@@ -1,4 +1,4 @@
-"""Documents: writing, reading, deleting and counting them."""
+"""Documents: writing, reading, deleting, counting and comparing them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,43 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import Path, Query
+from fastapi.responses import Response
 
 from lookalike.collection import Collection, Written
 from lookalike.collection.documents import as_id, is_id
 from lookalike.collection.reading import delete_meeting, documents_with, page_of
+from lookalike.compare.texts import compare_texts
 from lookalike.errors import BatchError, ItemError
-from lookalike.service.answers import LargeResponse
-from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode, too_many_items
 from lookalike.service.problems import Problem, item_values
+from lookalike.service.routing import (
+    CollectionName,
+    Context,
+    LargeResponse,
+    new_router,
+    told,
+    writes,
+)
 from lookalike.service.shapes import (
+    CompareBody,
     CountBody,
     DeleteBody,
     DocumentBody,
     GetBody,
     ScrollBody,
+    SideBody,
     WriteBody,
+    document_value,
+    measure_value,
+    signature_rows,
 )
-from lookalike.service.values import document_value, signature_rows
-from lookalike.shown import shown
+from lookalike.shown import brief, escape_terminal
+from lookalike.signatures import Signer, hamming
+from lookalike.signatures.estimates import estimated_similarity, exact_similarity
+from lookalike.signatures.signer import DocumentSigner
 
-documents = Routes("documents")
+documents = new_router("documents")
+compare = new_router("compare")
 
 _BASE = "/v1/collections/{name}/documents"
 _DOCUMENT = {
@@ -42,127 +58,151 @@ _WRITTEN = {
         {"id": "", "status": "refused", "message": "the id is empty; expected ..."},
     ],
 }  # fmt: skip
+_COMPARED = {
+    "equal": False, "bytes": [19, 17], "words": [4, 4],
+    "methods": [{"method": "minhash", "measure": "jaccard", "exact": 0.6, "estimate": 0.58}],
+    "signer": {
+        "measure": "cosine", "unit": "words", "weights": "count", "exact": 0.75, "estimate": 0.71,
+        "distance": 32, "bits": 128,
+    },
+    "diff": {
+        "parts": [{"kind": "equal", "text": "quick brown"}, {"kind": "delete", "text": "fox"}],
+        "complete": True,
+    },
+}  # fmt: skip
 _PAGE_BYTES = 16 << 20
 """Bytes of texts and metadata with which a page ends, however many documents were asked for."""
 _FEW, _FEW_BYTES = 100, 4 << 20
 """Documents of a page that is read beside searches, and its bytes."""
-_FOUND = (404, 422)
+_EVERYTHING, _ALL = ScrollBody(), CountBody()
 
 
-@documents.add("PUT", _BASE, body=WriteBody, writes=True, example=_WRITTEN, errors=(404,))
-async def write_documents(ask: Ask, name: str) -> Any:
+@documents.put(_BASE, responses=told(_WRITTEN, 404))
+@writes
+async def write_documents(context: Context, name: CollectionName, body: WriteBody) -> Response:
     """Add documents, or replace those of the same ids; each item has its own result.
 
     All that are written are written in one transaction, and are durable when this is answered.
     """
-    body: WriteBody = ask.body
-    check_count("documents", len(body.documents), ask.service.settings.max_batch)
-    limit = ask.service.settings.max_text
+    check_count("documents", len(body.documents), context.service.settings.max_batch)
+    limit = context.service.settings.max_text
 
     def written(docs: Collection) -> dict[str, Any]:
         return _written_value(_write(docs, body, limit), body)
 
-    value = await ask.service.write(name, written)
+    value = await context.service.write(name, written)
     count = value["added"] + value["updated"]
     if count:
-        ask.service.metrics.written.labels(name).inc(count)
-    return value
+        context.service.metrics.written.labels(name).inc(count)
+    return await context.reply(value)
 
 
-@documents.add("GET", _BASE, example={"documents": [_DOCUMENT], "next": "fox"}, errors=_FOUND)
+@documents.get(_BASE, responses=told({"documents": [_DOCUMENT], "next": "fox"}, 404))
 async def list_documents(
-    ask: Ask,
-    name: str,
+    context: Context,
+    name: CollectionName,
     after: Annotated[str, Query(max_length=1000, description="the `next` of the page before")] = "",
     limit: Annotated[int, Query(ge=1, le=1_000_000)] = 100,
-) -> Any:
+) -> Response:
     """Return the next documents by id; `next` is null at the end.
 
     Where texts are long there are fewer than `limit`.
     """
-    return await _scroll(ask, name, ScrollBody(after=after, limit=limit))
+    return await _scroll(context, name, ScrollBody(after=after, limit=limit))
 
 
-@documents.add(
-    "POST", f"{_BASE}/scroll", body=ScrollBody, optional_body=True,
-    example={"documents": [_DOCUMENT], "next": None}, errors=(404,),
-)  # fmt: skip
-async def scroll_documents(ask: Ask, name: str) -> Any:
+@documents.post(f"{_BASE}/scroll", responses=told({"documents": [_DOCUMENT], "next": None}, 404))
+async def scroll_documents(
+    context: Context, name: CollectionName, body: ScrollBody = _EVERYTHING
+) -> Response:
     """Return the next documents by id that meet a condition; `next` is null at the end.
 
     Where texts are long there are fewer than `limit`.
     """
-    return await _scroll(ask, name, ask.body)
+    return await _scroll(context, name, body)
 
 
-@documents.add(
-    "POST", f"{_BASE}/count", body=CountBody, optional_body=True, example={"count": 3},
-    errors=(404,),
-)  # fmt: skip
-async def count_documents(ask: Ask, name: str) -> Any:
+@documents.post(f"{_BASE}/count", responses=told({"count": 3}, 404))
+async def count_documents(
+    context: Context, name: CollectionName, body: CountBody = _ALL
+) -> Response:
     """Count the documents, or those that meet a condition, for which all are read."""
-    where, service = ask.body.where, ask.service
+    where, service = body.where, context.service
     reading = service.read if where is None else service.read_filtered
-    return {"count": await reading(service.library.use, name, lambda docs: docs.count(where))}
+    count = await reading(service.library.use, name, lambda docs: docs.count(where))
+    return await context.reply({"count": count})
 
 
-@documents.add(
-    "POST", f"{_BASE}/get", body=GetBody, example={"documents": [_DOCUMENT, None]}, errors=(404,)
-)
-async def get_documents(ask: Ask, name: str) -> Any:
+@documents.post(f"{_BASE}/get", responses=told({"documents": [_DOCUMENT, None]}, 404))
+async def get_documents(context: Context, name: CollectionName, body: GetBody) -> Response:
     """Return the documents of these ids, null for each that is not there."""
-    body: GetBody = ask.body
-    check_count("ids", len(body.ids), ask.service.settings.max_batch)
+    check_count("ids", len(body.ids), context.service.settings.max_batch)
 
     def found(docs: Collection) -> list[Any]:
-        with ask.service.answering() as budget:
+        with context.service.answering() as budget:
             return [
                 None if one is None else document_value(one, body.include_text)
                 for one in documents_with(docs, body.ids, body.include_text, budget)
             ]
 
-    return {"documents": await ask.service.read_much(ask.service.library.use, name, found)}
+    some = await context.service.read_much(context.service.library.use, name, found)
+    return await context.reply({"documents": some})
 
 
-@documents.add(
-    "POST", f"{_BASE}/delete", body=DeleteBody, writes=True, example={"deleted": 2, "version": 8},
-    errors=(404,),
-)  # fmt: skip
-async def delete_documents(ask: Ask, name: str) -> Any:
+@documents.post(f"{_BASE}/delete", responses=told({"deleted": 2, "version": 8}, 404))
+@writes
+async def delete_documents(context: Context, name: CollectionName, body: DeleteBody) -> Response:
     """Delete documents: by id in one step, by a condition 5,000 at a time.
 
     Ids that are not there are passed over. Of documents that are replaced meanwhile, those are
     deleted that meet the condition at that moment.
     """
-    body: DeleteBody = ask.body
     if body.ids is not None:
-        check_count("ids", len(body.ids), ask.service.settings.max_batch)
-    written = await ask.service.write(name, lambda docs: _delete(docs, body))
+        check_count("ids", len(body.ids), context.service.settings.max_batch)
+    written = await context.service.write(name, lambda docs: _delete(docs, body))
     if written.deleted:
-        ask.service.metrics.written.labels(name).inc(written.deleted)
-    return {"deleted": written.deleted, "version": written.version}
+        context.service.metrics.written.labels(name).inc(written.deleted)
+    return await context.reply({"deleted": written.deleted, "version": written.version})
 
 
 DocumentId = Annotated[str, Path(max_length=1000, description="The id of a document")]
 
 
-@documents.add("GET", f"{_BASE}/{{id:anything}}", example=_DOCUMENT, errors=_FOUND)
-async def get_document(ask: Ask, name: str, id: DocumentId) -> Any:
+@documents.get(f"{_BASE}/{{id:anything}}", responses=told(_DOCUMENT, 404))
+async def get_document(context: Context, name: CollectionName, id: DocumentId) -> Response:
     """Return a document."""
-    document = await ask.service.use(name, lambda docs: docs.get(id))
+    document = await context.service.use(name, lambda docs: docs.get(id))
     if document is None:
         raise no_document(id, name)
-    return document_value(document)
+    return await context.reply(document_value(document))
 
 
-@documents.add(
-    "DELETE", f"{_BASE}/{{id:anything}}", writes=True, example={"deleted": 1, "version": 8},
-    errors=_FOUND,
-)  # fmt: skip
-async def delete_document(ask: Ask, name: str, id: DocumentId) -> Any:
+@documents.delete(f"{_BASE}/{{id:anything}}", responses=told({"deleted": 1, "version": 8}, 404))
+@writes
+async def delete_document(context: Context, name: CollectionName, id: DocumentId) -> Response:
     """Delete a document; 0 are deleted if it is not there."""
-    written = await ask.service.write(name, lambda docs: docs.delete([as_id(id)]))
-    return {"deleted": written.deleted, "version": written.version}
+    written = await context.service.write(name, lambda docs: docs.delete([as_id(id)]))
+    return await context.reply({"deleted": written.deleted, "version": written.version})
+
+
+@compare.post("/v1/collections/{name}/compare", responses=told(_COMPARED, 404))
+async def compare_documents(context: Context, name: CollectionName, body: CompareBody) -> Response:
+    """Compare two texts: how similar they are by each method, and which words differ.
+
+    `signer` has the measure that the collection's signatures estimate, computed from the texts
+    (`exact`) and estimated from their signatures. It is null where the collection does not sign
+    texts; `exact` and `estimate` are null where a text has no features.
+    """
+    longest = context.service.settings.max_text
+
+    def compared(docs: Collection) -> dict[str, Any]:
+        left, right = (_text(docs, name, side, longest) for side in (body.left, body.right))
+        told = compare_texts(left, right, threads=1).to_dict()
+        return {**told, "signer": _by_signer(docs.signer, docs.bits, left, right)}
+
+    return await context.reply(
+        await context.service.slowly(context.service.library.use, name, compared)
+    )
 
 
 def no_document(id: str, name: str) -> Problem:
@@ -190,8 +230,8 @@ def check_text(what: str, text: str, most: int) -> None:
         )  # fmt: skip
 
 
-async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
-    service = ask.service
+async def _scroll(context: Context, name: str, body: ScrollBody) -> Response:
+    service = context.service
     most = service.settings.max_batch
     if body.limit > most:
         raise Problem(
@@ -207,17 +247,17 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
     def page(docs: Collection) -> bytes:
         some, following = page_of(
             docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
-            count=ask.held.add_answer,
+            count=context.held.add_answer,
         )  # fmt: skip
         found = [document_value(one, body.include_text) for one in some]
-        return encode({"documents": found, "next": following}, ask.format)
+        return encode({"documents": found, "next": following}, context.format)
 
     # Which is bounded by itself, and has a document at least: or nobody could get past a large one.
     reading = service.read_much if much else service.read
     if body.where is not None:
         reading = service.read_filtered
     whole = await reading(service.library.use, name, page)
-    return LargeResponse(whole, 200, ask.format, service)
+    return LargeResponse(whole, 200, context)
 
 
 def _delete(docs: Collection, body: DeleteBody) -> Written:
@@ -297,7 +337,9 @@ def _written_value(written: Written, body: WriteBody) -> dict[str, Any]:
         if place in refused:
             result.update(status="refused", message=refused[place])
             if isinstance(one.id, str) and not is_id(one.id):
-                result["id"] = shown(one.id, 200)  # an answer is bounded, but such an id is not
+                result["id"] = escape_terminal(
+                    one.id, 200
+                )  # an answer is bounded, but such an id is not
         results.append(result)
     return {
         "added": written.added,
@@ -305,3 +347,40 @@ def _written_value(written: Written, body: WriteBody) -> dict[str, Any]:
         "version": written.version,
         "results": results,
     }
+
+
+def _by_signer(signer: Signer | None, bits: int, left: str, right: str) -> dict[str, Any] | None:
+    """Return the similarity that the collection's own signatures estimate, and the estimate."""
+    if not isinstance(signer, DocumentSigner):
+        return None
+    texts = [left, right]
+    one, two = signer.sign(texts, threads=1)
+    distance = int(hamming(one, two)[0])
+    exact = estimate = None
+    if signer.feature_counts(texts, threads=1).min() > 0:
+        exact = float(exact_similarity(signer, texts, [0], [1], threads=1)[0])
+        estimate = float(estimated_similarity(signer, distance, bits))
+    return {
+        **(measure_value(signer) or {}),
+        "exact": exact,
+        "estimate": estimate,
+        "distance": distance,
+        "bits": bits,
+    }
+
+
+def _text(docs: Collection, name: str, side: SideBody, longest: int) -> str:
+    text = side.text
+    if side.id is not None:
+        document = docs.get(side.id)
+        if document is None:
+            raise no_document(side.id, name)
+        text = document.text
+        if text is None:
+            raise Problem(
+                422, "no_text", f"the text of {brief(side.id)} is not kept in this collection; "
+                "send it instead",
+            )  # fmt: skip
+    text = text or ""
+    check_text("a text", text, longest)
+    return text

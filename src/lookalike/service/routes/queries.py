@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from fastapi.responses import Response
 from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Collection
@@ -21,17 +22,21 @@ from lookalike.collection.answers import Work
 from lookalike.collection.reading import signatures_with
 from lookalike.collection.search.answer import Budget
 from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
-from lookalike.service.answers import Counter, answers_together
-from lookalike.service.endpoint import Ask, Routes
-from lookalike.service.formats import encode
+from lookalike.service.batching import Later
+from lookalike.service.formats import Counter, answers_together, encode
 from lookalike.service.problems import Problem
 from lookalike.service.routes.documents import check_count, check_text, no_document
+from lookalike.service.routing import CollectionName, Context, new_router, told
 from lookalike.service.service import Service
-from lookalike.service.shapes import Asked, BatchQueryBody, QueryBody
-from lookalike.service.values import answer_value, signature_rows
-from lookalike.service.work.lanes import Later
+from lookalike.service.shapes import (
+    Asked,
+    BatchQueryBody,
+    QueryBody,
+    answer_value,
+    signature_rows,
+)
 
-queries = Routes("queries")
+queries = new_router("queries")
 
 _ANSWER = {
     "matches": [
@@ -117,13 +122,13 @@ class _Sort:
         )  # fmt: skip
 
 
-@queries.add("POST", "/v1/collections/{name}/query", body=QueryBody, example=_ANSWER, errors=(404,))
-async def query(ask: Ask, name: str) -> Any:
+@queries.post("/v1/collections/{name}/query", responses=told(_ANSWER, 404))
+async def query(context: Context, name: CollectionName, body: QueryBody) -> Response:
     """Find what is nearest to a text, a document or a signature.
 
     The k nearest, or all within a radius, or the k nearest of these; by (distance, id), and exact.
     """
-    service, body = ask.service, ask.body
+    service = context.service
     _check(body, 1, service)
     docs = await service.collection(name)
     question: Any
@@ -138,24 +143,21 @@ async def query(ask: Ask, name: str) -> Any:
     sort = _Sort.of(by, body)
     reading = sort.reading(service, docs, 1)
     if question is None:
-        return await reading(_like, service, name, body, ask.format)
-    answer = partial(_answer_all, service, name, sort, ask.format)
+        return await context.reply(await reading(_like, service, name, body, context.format))
+    answer = partial(_answer_all, service, name, sort, context.format)
     if sort.large or reading != service.read:  # in company, they would wait for each other
         reply = (await reading(answer, [question]))[0]
     else:
-        reply = await service.lanes.ask((name, ask.format, sort), answer, question)
+        reply = await service.lanes.ask((name, context.format, sort), answer, question)
     if isinstance(reply, Exception):
         raise reply
-    return reply
+    return await context.reply(reply)
 
 
-@queries.add(
-    "POST", "/v1/collections/{name}/query/batch", body=BatchQueryBody,
-    example={"answers": [_ANSWER]}, errors=(404,),
-)  # fmt: skip
-async def query_batch(ask: Ask, name: str) -> Any:
+@queries.post("/v1/collections/{name}/query/batch", responses=told({"answers": [_ANSWER]}, 404))
+async def query_batch(context: Context, name: CollectionName, body: BatchQueryBody) -> Response:
     """Answer many queries of one sort by one native call, at one version of the collection."""
-    service, body = ask.service, ask.body
+    service = context.service
     given = next(
         one for one in (body.texts, body.ids, body.signatures, body.signatures_base64)
         if one is not None
@@ -166,7 +168,7 @@ async def query_batch(ask: Ask, name: str) -> Any:
         check_text(f"text {place}", text, service.settings.max_text)
     docs = await service.collection(name)
     reading = _Sort.of("signature", body).reading(service, docs, len(given))
-    return await reading(_answer_batch, service, name, body, ask.format)
+    return await context.reply(await reading(_answer_batch, service, name, body, context.format))
 
 
 def _check(body: Asked, number: int, service: Service) -> None:

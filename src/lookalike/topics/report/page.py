@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.report.remade import argument_text, reading_arguments
-from lookalike.report.frame import made_line, page, remade_card, typed_command, write_page
-from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered, shown
+from lookalike.report.frame import (
+    listed_card,
+    made_line,
+    page,
+    remade_card,
+    settings_card,
+    typed_command,
+    write_page,
+)
+from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
 from lookalike.topics import cluster_documents
 from lookalike.topics.report.charts import MOST_ON_MAP, map_chart, spread_chart
 from lookalike.topics.result import DocumentCluster, DocumentClusters, about
@@ -39,17 +47,17 @@ def write_report(
         made_line(result.made),
         parts.lead(clustered, len(result.clusters)),
     ]
-    settings = [parts.settings(_settings(result)), remade_card(_typed(result, command))]
+    settings = [settings_card(_settings(result)), remade_card(_typed(result, command))]
     sections = [
         ("summary", "Summary", parts.summary(about(result))),
         ("sizes", "Sizes", _sizes(parts, result)),
         ("map", "Map", _map(parts, result)),
         ("clusters", "Clusters", _clusters(parts, result)),
-        ("left-out", "Left out", _left_out(parts, result)),
+        ("left-out", "Left out", _left_out(result)),
         ("settings", "Settings", Markup("\n").join(settings)),
     ]
     style = rendered("topics/report/style.css")
-    title = shown(f"Topics of {name}")
+    title = f"Topics of {name}"
     write_page(page(title, "lookalike cluster", heading, sections, style=style), path)
 
 
@@ -111,14 +119,12 @@ def _central(parts: Any, result: DocumentClusters, row: int) -> list[Any]:
     return [far, parts.document(name), parts.beginning(clipped(begin, _BEGINNING))]
 
 
-def _left_out(parts: Any, result: DocumentClusters) -> str:
+def _left_out(result: DocumentClusters) -> str:
     """Return which documents were left out, or some of them, and why."""
     documents = result.documents
-    if not documents.examples:
-        return ""
     more = documents.bad + sum(documents.left_out.values()) - len(documents.examples)
-    made: str = parts.left_out(documents.examples, more)
-    return made
+    rest = f"And {more:,} more." if more > 0 else ""
+    return listed_card([(example, "") for example in documents.examples], rest)
 
 
 def _settings(result: DocumentClusters) -> list[tuple[str, str, bool]]:

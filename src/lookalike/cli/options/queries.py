@@ -1,0 +1,157 @@
+"""What `lookalike search` asks of indexes of blocks and flips alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from lookalike.checks import share, whole_number
+from lookalike.cli.parser import Group, add_number, add_switch
+from lookalike.cli.terminal import warn
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes import Index
+from lookalike.signatures.bit_weights import Mask
+
+__all__ = [
+    "add_flip_options",
+    "check_flips",
+    "flip_settings",
+    "needs_weights",
+    "no_weights",
+]
+
+
+def add_flip_options(group: Group) -> None:
+    """Declare the options."""
+    group.add_argument(
+        "--recall",
+        type=float,
+        metavar="R",
+        help="of an index of flips, with --radius or --threshold: the share of matches to find, by "
+        "the likeliest flips (default: all of them); of vectors, as `index --recall` found out",
+    )
+    add_number(
+        group, "--flips", "of an index of flips: so many for each query, in place of --recall"
+    )
+    add_switch(
+        group, "--first", "of an index of blocks or flips: one match for each query, the first met"
+    )
+
+
+def needs_weights(options: argparse.Namespace) -> bool:
+    """Return whether queries need the weights behind their bits: some flips are tried, not all."""
+    return options.flips is not None or (options.recall is not None and options.recall < 1)
+
+
+def check_flips(options: argparse.Namespace) -> None:
+    """Refuse numbers that make no sense, and two answers to one question: how many flips."""
+    if options.recall is not None:
+        share("recall", options.recall)
+    if options.flips is not None:
+        whole_number("flips", options.flips, at_least=0)
+        if options.recall is not None:
+            raise ArgumentError(
+                Said("flips"), " is how many are tried, which --recall finds out; give one of them"
+            )
+
+
+def no_weights(path: Path) -> ArgumentError:
+    """Return the error of signatures that nothing tells the likeliest flips of."""
+    return ArgumentError(
+        f"{path} has no weights behind its bits, by which flips are chosen; sign it with "
+        "--bit-weights, or leave --recall and --flips out"
+    )
+
+
+def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
+    """Return what these options mean for `within`, or refuse those that do nothing."""
+    check_flips(options)
+    settings: dict[str, Any] = {}
+    near = options.radius is not None or options.threshold is not None
+    taken = index.settings("within")
+    for name in ("recall", "flips"):
+        if getattr(options, name) is None:
+            continue
+        if not near or "flips" not in taken:
+            raise ArgumentError(
+                Said(name), " goes with --radius or --threshold and an index of flips; leave it out"
+            )
+        if options.exact and needs_weights(options):
+            raise ArgumentError(
+                Said(name), " finds a part of the matches, and --exact wants all; give one of them"
+            )
+        settings[name] = getattr(options, name)
+    if options.first:
+        if not near or "first" not in taken:
+            raise ArgumentError(
+                Said("first"),
+                " goes with --radius or --threshold and an index of blocks or flips; leave it out",
+            )
+        if options.threshold is not None and options.origin is not None:
+            raise ArgumentError(
+                Said("first"),
+                " is the first that signatures propose, and --threshold with --in may drop it; "
+                "leave it out",
+            )
+        settings["first"] = True
+    return settings
+
+
+_CHOICES: dict[str, Mask] = {"auto": "auto", "yes": True, "no": False}
+
+
+def add_mask(parser: argparse._ActionsContainer) -> None:
+    """Declare the option."""
+    parser.add_argument(
+        "--mask",
+        choices=tuple(_CHOICES),
+        default="auto",
+        help="compare only the bits that a query's words decide: of all texts, of none, or of "
+        "short ones signed by topsig (default: auto)",
+    )
+
+
+def chosen_mask(options: argparse.Namespace, whole: bool) -> Mask:
+    """Return which texts to mask; by default none where they are to be compared as a `whole`."""
+    mask = _CHOICES[options.mask]
+    return False if whole and mask == "auto" else mask
+
+
+def without_threshold(options: argparse.Namespace) -> None:
+    """Refuse `--mask yes` with a similarity, of which some bits tell nothing."""
+    if options.mask == "yes" and options.threshold is not None:
+        raise ArgumentError(
+            Said("mask"),
+            " yes compares some bits, and a --threshold is of all: take --radius, or leave one of "
+            "them out",
+        )
+
+
+def expect_masks(options: argparse.Namespace, index: Index) -> None:
+    """Refuse `--mask yes` where there are no words, or an index that compares all bits."""
+    if options.mask != "yes":
+        return
+    without_threshold(options)
+    if options.signatures is not None:
+        raise ArgumentError(
+            Said("mask"),
+            " yes is for texts, whose words decide bits, and --signatures has none; leave it out",
+        )
+    if not index.takes_masks:
+        kinds = "" if index.kind == "sharded" else f" of {index.kind}"
+        raise ArgumentError(
+            Said("mask"),
+            f" yes: this index{kinds} finds signatures by bits that all have to count; make one "
+            "with `lookalike index --kind slices`",
+        )
+
+
+def warn_masked(queries: int) -> None:
+    """Say that some queries were compared by a part of their bits."""
+    one = queries == 1
+    warn(
+        f"{queries:,} {'query was' if one else 'queries were'} compared by the bits that "
+        f"{'its' if one else 'their'} words decide; --mask no compares all bits",
+        kind="",
+    )

@@ -1,1 +1,0 @@
-"""Who may come in, and with how much: keys, hosts, sizes, times."""

@@ -1,0 +1,257 @@
+"""The process of a job: `python -m lookalike.service.job_process FOLDER`; see `jobs`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.collection import Collection
+from lookalike.collection.care.duplicates import (
+    delete_unchanged,
+    find_pairs,
+    pages_with_versions,
+)
+from lookalike.collection.care.transfer import import_documents
+from lookalike.collection.documents import Seen
+from lookalike.collection.stores.address import parse_address
+from lookalike.dedup import cluster_pairs, dedup
+from lookalike.errors import ArgumentError, LookalikeError
+from lookalike.service.jobs import drop_upload, lines_of, read_state, write_state
+from lookalike.service.library import open_for_strangers
+from lookalike.service.problems import problem_for_strangers
+from lookalike.shown import escape_terminal
+
+_LOOK = 0.05
+_TELL = 0.2
+_DELETED_AT_ONCE = 5_000
+Summary = dict[str, Any]
+_NAME_ENCODING = re.compile(r"name (it|the encoding) with --encoding \(in Python encoding=\)")
+
+
+class Job:
+    """A job that tells how far it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.order: dict[str, Any] = json.loads((folder / "order.json").read_text())
+        self._state = read_state(folder) or {}
+        self._lock = threading.Lock()
+        self._told = 0.0
+        self._parent = os.getppid()
+        self._look()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def tell(self, step: str, share: float) -> None:
+        """Say how far it is; not more often than anybody looks."""
+        now = time.monotonic()
+        if now - self._told < _TELL and step == self._state.get("step"):
+            return
+        self._told = now
+        self._write(step=step, progress=round(min(1.0, max(0.0, share)), 4))
+
+    def end(self, state: str, **values: Any) -> None:
+        """Say how it ended."""
+        self._write(
+            state=state, ended=datetime.now(UTC).isoformat(timespec="milliseconds"), **values
+        )
+
+    def _write(self, **values: Any) -> None:
+        with self._lock:
+            self._state.update(values)
+            write_state(self.folder, self._state)
+
+    def _watch(self) -> None:
+        """End this process when that is wanted, or when the service is gone, whatever it does."""
+        while True:
+            time.sleep(_LOOK)
+            self._look()
+
+    def _look(self) -> None:
+        gone = os.getppid() != self._parent
+        if gone or (self.folder / "cancel").exists():
+            self._lock.acquire()  # for good: nobody else writes a state now
+            ended = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self._state.update(state="cancelled", ended=ended)
+            try:
+                drop_upload(self.folder)
+                write_state(self.folder, self._state)
+            finally:
+                os._exit(1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Duplicates:
+    """Duplicates, given by their positions, with the documents that are kept for them."""
+
+    ids: Sequence[str]
+    dropped: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    measure: str
+    """What `values` are: "distance" or "similarity"."""
+    values: NDArray[Any]
+    seen: Callable[[int], Seen]
+    """Returns the version of a document that was compared."""
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the result."""
+        for one, other, value in zip(self.dropped, self.kept, self.values, strict=True):
+            found = {"id": self.ids[one], "duplicate_of": self.ids[other]}
+            yield {**found, self.measure: value.item()}
+
+    def versions(self, begin: int, end: int) -> list[tuple[Seen, Seen]]:
+        """Return the versions of some of the duplicates and of the documents that are kept."""
+        some = zip(self.dropped[begin:end].tolist(), self.kept[begin:end].tolist(), strict=True)
+        return [(self.seen(one), self.seen(other)) for one, other in some]
+
+
+def pairs(job: Job, docs: Collection) -> Summary:
+    """Find all pairs within a radius."""
+    job.tell("comparing", 0.0)
+    found = find_pairs(docs, job.order["radius"], job.order["limit"])
+    job.tell("writing", 0.5)
+    count = lines_of((vars(pair) for pair in found), job.folder / "result.jsonl")
+    return {"pairs": count}
+
+
+def deduplicate(job: Job, docs: Collection) -> Summary:
+    """Find duplicates and the documents to keep; delete the duplicates if that was asked for.
+
+    What has changed since it was compared is left alone, and counted.
+    """
+    find = _by_texts if job.order["threshold"] is not None else _by_signatures
+    found = find(job, docs)
+    count = lines_of(found.rows(), job.folder / "result.jsonl")
+    deleted = changed = 0
+    if job.order["delete"]:
+        for begin in range(0, count, _DELETED_AT_ONCE):
+            job.tell("deleting", begin / count)
+            deleted += delete_unchanged(docs, found.versions(begin, begin + _DELETED_AT_ONCE))
+        changed = count - deleted
+    groups = len(np.unique(found.kept))
+    return {"duplicates": count, "groups": groups, "deleted": deleted, "changed": changed}
+
+
+def _by_signatures(job: Job, docs: Collection) -> _Duplicates:
+    job.tell("comparing", 0.0)
+    table = find_pairs(docs, job.order["radius"], job.order["limit"])
+    job.tell("grouping", 0.5)
+    order = np.arange(len(table.ids))
+    if job.order["keep"] != "first":
+        order = np.argsort(table.added, kind="stable")
+    if job.order["keep"] == "newest":
+        order = order[::-1]
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    both = np.stack([rank[table.left], rank[table.right]], axis=1)
+    duplicate_of = cluster_pairs(both).duplicate_of  # every document is in a pair
+    goes = np.flatnonzero(duplicate_of >= 0)
+    dropped, kept = order[goes], order[duplicate_of[goes]]
+    distances = table.distances_between(dropped, kept)
+    return _Duplicates(table.ids, dropped, kept, "distance", distances, table.seen)
+
+
+def _by_texts(job: Job, docs: Collection) -> _Duplicates:
+    texts: dict[str, str] = {}
+    versions: dict[str, Seen] = {}
+    total = max(1, docs.count())
+    for page in pages_with_versions(docs):
+        job.tell("reading", len(texts) / total)
+        for one, version in page:
+            if one.text is None:
+                raise ArgumentError(
+                    f"the document {one.id[:80]!r} has no text; give a radius, by which signatures "
+                    "are compared"
+                )
+            texts[one.id], versions[one.id] = one.text, version
+    names = sorted(versions)
+    if job.order["keep"] != "first":
+        newest = job.order["keep"] == "newest"
+        names.sort(key=lambda id: (versions[id].added, id), reverse=newest)
+    dropped = kept = np.empty(0, np.int64)
+    similarities = np.empty(0)
+    if names:
+        table = {"id": names, "text": [texts[name] for name in names]}
+        result = dedup(_arrow(table), text="text", id="id", threshold=job.order["threshold"],
+                       keep="first", progress=job.tell)  # fmt: skip
+        dropped = np.flatnonzero(result.duplicate_of >= 0)
+        kept, similarities = result.duplicate_of[dropped], result.similarity[dropped]
+    return _Duplicates(
+        names, dropped, kept, "similarity", similarities, lambda at: versions[names[at]]
+    )
+
+
+def _arrow(table: dict[str, list[str]]) -> Any:
+    import pyarrow
+
+    return pyarrow.table(table)
+
+
+def bring_in(job: Job, docs: Collection) -> Summary:
+    """Import a file."""
+    done = import_documents(
+        docs, job.order["path"], format=job.order["format"], replace=True, skip_bad=True,
+        max_document=job.order["max_text"], batch=5_000, progress=job.tell,
+    )  # fmt: skip
+    return {
+        "added": done.added,
+        "updated": done.updated,
+        "bad": done.bad,
+        "left_out": sum(done.left_out.values()),
+        "examples": [_without_path(job, example) for example in done.examples],
+        "warnings": [_without_path(job, notice) for notice in done.notices],
+    }
+
+
+def _without_path(job: Job, message: str) -> str:
+    """Return a message for the client that uploaded a file: without the path that the service keeps
+    it at, and without an option that only commands have.
+    """
+    path = job.order.get("path")
+    if path is not None:
+        message = message.replace(escape_terminal(path), "the file").replace(
+            Path(path).name, "the file"
+        )
+        message = _NAME_ENCODING.sub("upload it in UTF-8", message)
+    return message
+
+
+_KINDS: dict[str, Callable[[Job, Collection], Summary]] = {
+    "pairs": pairs,
+    "dedup": deduplicate,
+    "import": bring_in,
+}
+
+
+def main(folder: str) -> int:
+    """Do the job of a folder."""
+    job = Job(Path(folder))
+    try:
+        with open_for_strangers(job.order["url"], job.order["name"]) as docs:
+            summary = _KINDS[job.order["kind"]](job, docs)
+    except LookalikeError as error:
+        problem = problem_for_strangers(error, parse_address(job.order["url"]).shown)
+        job.end("failed", error=_without_path(job, str(problem)), error_kind=problem.kind)
+        return 1
+    except BaseException as error:
+        job.end("failed", error=f"something went wrong: {type(error).__name__}")
+        raise
+    finally:
+        drop_upload(job.folder)
+    job.end("done", step="done", progress=1.0, summary=summary)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

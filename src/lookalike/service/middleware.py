@@ -1,0 +1,308 @@
+"""What every request passes before its route: host, origin, key, number of requests.
+
+The middleware also counts and logs requests, and sends the headers that a browser needs to keep the
+page safe.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import getrandbits
+from typing import Any, TypeAlias
+from urllib.parse import unquote_to_bytes
+
+from lookalike.service.formats import JSON, encode
+from lookalike.service.keys import ANYBODY, Key, KeyFile
+from lookalike.service.problems import ClientGone, Problem, problem_of
+from lookalike.service.protocol import Connections
+from lookalike.service.settings import ServeSettings, loopback
+from lookalike.service.telemetry import Log, Metrics
+from lookalike.shown import brief
+
+__all__ = ["Hosts", "Middleware", "RequestInfo"]
+
+Message: TypeAlias = MutableMapping[str, Any]
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+_NOT_KEPT = (b"cache-control", b"no-store")
+_PROTECTED = ("/v1/", "/metrics")
+_OPEN = ("/v1/openapi.json",)
+_ALWAYS = ("/healthz", "/readyz")
+_ONCE = (b"host", b"authorization", b"x-api-key", b"content-length", b"content-type", b"origin")
+
+
+@dataclass(slots=True)
+class RequestInfo:
+    """What is known of a request."""
+
+    headers: dict[bytes, bytes]
+    key: Key = ANYBODY
+    route: str = "none"
+    status: int = 0
+    started: bool = False
+    id: str = field(default_factory=lambda: f"{getrandbits(48):012x}")
+
+    def header(self, name: bytes) -> str | None:
+        """Return a header as text."""
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+
+class Middleware:
+    """An application around the application."""
+
+    def __init__(
+        self,
+        app: App,
+        hosts: Hosts,
+        keys: KeyFile | None,
+        settings: ServeSettings,
+        metrics: Metrics,
+        log: Log,
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._keys = keys
+        self._most = settings.max_concurrent
+        self._most_per_key = settings.max_concurrent if keys is None else (
+            max(1, settings.max_concurrent * 3 // 4)
+        )  # fmt: skip
+        self.connections = Connections(settings.max_connections)
+        self.slow_limit = settings.slow_limit
+        """Both are for the protocol: see `BoundedProtocol`."""
+        self._metrics = metrics
+        self._log = log
+        self._running = 0
+        self._by_key: Counter[str] = Counter()
+
+    def count_refused(self, problem: Problem) -> None:
+        """Count an answer that is an error."""
+        self._metrics.refused.labels(problem.code).inc()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or say why not."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        info = RequestInfo({})
+        scope["lookalike"] = info
+        own = _HEADERS if scope["path"].startswith("/page/") or scope["path"] == "/" else (
+            *_HEADERS, _NOT_KEPT
+        )  # fmt: skip
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                info.status, info.started = message["status"], True
+                message["headers"] = [
+                    *message.get("headers", ()), *own, (b"x-request-id", info.id.encode())
+                ]  # fmt: skip
+                if not scope.get("arrived", _always)():  # the rest of its body is not read
+                    message["headers"].append((b"connection", b"close"))
+            await send(message)
+
+        self._running += 1
+        self._metrics.running.inc()
+        try:
+            self._check(scope, info)
+            with self._counted(info.key.name, scope["path"]):
+                await self._app(scope, receive, answer)
+        except Problem as problem:
+            self.count_refused(problem)
+            await send_problem(problem, answer)
+        except Exception as error:
+            if isinstance(error, ClientGone) or type(error).__name__ == "ClientDisconnect":
+                info.status = 499  # what was sent went nowhere
+            else:
+                self._log.failed("request failed", error, id=info.id, path=scope["path"])
+                if info.started:
+                    raise
+                await send_problem(problem_of(error), answer)
+        finally:
+            self._running -= 1
+            self._metrics.running.dec()
+            seconds = time.perf_counter() - start
+            self._metrics.request(info.route, scope["method"], info.status, seconds)
+            if self._log.wants("info"):
+                client = scope.get("client")
+                self._log.say(
+                    "info", "request", id=info.id, method=scope["method"], path=scope["path"],
+                    status=info.status, ms=round(1000 * seconds, 2), key=info.key.name or None,
+                    client=client[0] if client else None,
+                )  # fmt: skip
+
+    @contextmanager
+    def _counted(self, key: str, path: str) -> Iterator[None]:
+        """Count a request for its key, of which one alone cannot take all the room."""
+        if self._by_key[key] >= self._most_per_key and path not in _ALWAYS:
+            raise Problem(
+                429, "too_many_requests", f"there are {self._most_per_key} requests with this key "
+                "already; try again in a second", retry_after=1,
+            )  # fmt: skip
+        self._by_key[key] += 1
+        try:
+            yield
+        finally:
+            self._by_key[key] -= 1
+            if not self._by_key[key]:
+                del self._by_key[key]
+
+    def _check(self, scope: Scope, info: RequestInfo) -> None:
+        _check_encoding("path", scope.get("raw_path") or b"")
+        _check_encoding("query string", scope["query_string"])
+        headers = info.headers
+        for name, value in scope["headers"]:
+            if name in headers and name in _ONCE:
+                raise Problem(
+                    400, "headers", f"the header {name.decode('latin-1')} comes twice; send it once"
+                )
+            headers[name] = value
+        host, path = headers.get(b"host"), scope["path"]
+        self._hosts.check(host)
+        protected = path.startswith(_PROTECTED) and path not in _OPEN
+        self._hosts.check_origin(
+            host, headers.get(b"origin"), headers.get(b"sec-fetch-site") if protected else None
+        )
+        if self._running > self._most and path not in _ALWAYS:
+            raise Problem(
+                429, "too_many_requests",
+                f"there are {self._most} requests already; try again in a second", retry_after=1,
+            )  # fmt: skip
+        if protected and self._keys is not None:
+            info.key = self._known(self._keys, headers)
+
+    @staticmethod
+    def _known(keys: KeyFile, headers: dict[bytes, bytes]) -> Key:
+        kind, _, secret = headers.get(b"authorization", b"").partition(b" ")
+        if kind.lower() != b"bearer":
+            secret = headers.get(b"x-api-key", b"")
+        key = keys.find(secret.strip().decode("latin-1")) if secret else None
+        if key is None:
+            came = "a key that is not known" if secret else "no key"
+            raise Problem(401, "key", f"the request has {came}; send `Authorization: Bearer KEY`")
+        return key
+
+
+def _check_encoding(what: str, raw: bytes) -> None:
+    """Refuse bytes that are not UTF-8: replaced by U+FFFD, they would stand for something else."""
+    if raw.isascii() and b"%" not in raw:
+        return
+    try:
+        unquote_to_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Problem(
+            400, "encoding", f"the {what} is {brief(raw[:200].decode('latin-1'))}, which is not "
+            f"UTF-8 ({error.reason}); encode it in UTF-8, then percent-encode the bytes",
+        ) from None  # fmt: skip
+
+
+def _always() -> bool:
+    return True
+
+
+async def send_problem(problem: Problem, send: Send) -> None:
+    """Answer with an error."""
+    body = encode(problem.value(), JSON)
+    headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
+    headers += [(name.encode(), value.encode()) for name, value in problem.headers.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+_HOST = re.compile(
+    rb"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::([0-9]{1,5}))?"
+)
+_OURS = (b"same-origin", b"none")
+
+
+class Hosts:
+    """By which names a service may be reached, and from which pages.
+
+    A page of another site can send requests to a service on this machine, and by a name that it
+    lets point here (DNS rebinding) even read the answers. So the Host must be a name of this
+    service, and a request that comes from a page, as a browser says, from one of its own pages.
+    """
+
+    def __init__(self, host: str, allowed: Iterable[str]) -> None:
+        names = {
+            "localhost",
+            host.strip("[]").lower(),
+            *(one.strip("[]").lower() for one in allowed),
+        }
+        self._addresses = not loopback(host)
+        """Whether any address will do: whoever is off loopback has keys, and no page that was
+        loaded by a name can have the origin of an address."""
+        if self._addresses:
+            names.add(socket.gethostname().lower())
+        else:
+            names |= {"127.0.0.1", "::1"}
+        self._names = names
+        self._known: set[bytes] = set()
+
+    def check(self, host: bytes | None) -> None:
+        """Raise if this is no name of ours."""
+        if host in self._known:
+            return
+        match = None if host is None else _HOST.fullmatch(host)
+        name = "" if match is None else match[1].decode("ascii").strip("[]").lower()
+        if match is None or not (name in self._names or (self._addresses and _is_address(name))):
+            raise Problem(
+                421 if match else 400, "host",
+                f"the Host is {brief(_text(host))}, which is no name of this service; use its "
+                "address, or start it with --allow-host",
+            )  # fmt: skip
+        if len(self._known) < 100 and host is not None:
+            self._known.add(host)
+
+    @staticmethod
+    def check_origin(host: bytes | None, origin: bytes | None, site: bytes | None) -> None:
+        """Raise if a browser says that a page of another site asks."""
+        if origin is not None:
+            scheme, _, rest = origin.partition(b"://")
+            if scheme not in (b"http", b"https") or host is None or rest.lower() != host.lower():
+                raise Problem(
+                    403, "origin",
+                    f"the request is from the page of {brief(_text(origin))}; only this service's "
+                    "own page may ask",
+                )  # fmt: skip
+        elif site is not None and site not in _OURS:
+            raise Problem(
+                403, "origin", "the request is from a page of another site; open the service's own"
+            )
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("latin-1")

@@ -1,0 +1,357 @@
+"""What every route has in common: who may use it, its body, its time, its format, its errors.
+
+Handlers are those of FastAPI, with real signatures: parameters, bodies and OpenAPI come from them.
+`Route` reads and checks the body before FastAPI sees it, within the limits of the service.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Path, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.types import Receive, Scope, Send
+
+from lookalike.service.formats import (
+    JSON,
+    MESSAGEPACK,
+    check_answer,
+    decode,
+    encode,
+    media_type,
+    wanted_format,
+)
+from lookalike.service.keys import Key
+from lookalike.service.library import NAME, check_name
+from lookalike.service.limits import HELD, Limit
+from lookalike.service.middleware import RequestInfo
+from lookalike.service.problems import ClientGone, Problem, problem_for_strangers
+from lookalike.service.service import Service
+from lookalike.service.shapes import Body
+from lookalike.shown import brief
+
+__all__ = ["CollectionName", "Context", "LargeResponse", "new_router", "refusal", "told"]
+
+_LARGE = 8 << 10
+"""Bytes from which a body is decoded in a thread: fewer take less than a millisecond, whatever is
+in them."""
+_LARGE_ANSWER = 32 << 10
+"""Bytes from which on answers are counted, and sent as they are taken."""
+_PART = 32 << 10
+_READ = 4
+"""Bytes of memory taken for each byte of a body before it is known what is in it."""
+_ERRORS = (400, 401, 403, 408, 414, 421, 429, 431)
+_ERRORS_OF_BODIES = (413, 415, 422)
+
+CollectionName = Annotated[str, Path(pattern=NAME, description="The name of a collection")]
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class _Anything(Convertor[str]):
+    """The rest of a path with its line ends: `path` stops at these, and leads to another id."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        """Return a part of a path as it is."""
+        return value
+
+    to_string = convert
+
+
+register_url_convertor("anything", _Anything())
+
+
+class Context(Request):
+    """A request that may be answered, and what its handler needs."""
+
+    def __init__(self, request: Request, status: int, writes: bool) -> None:
+        super().__init__(request.scope, request.receive)
+        self.info: RequestInfo = request.scope["lookalike"]
+        self.service: Service = request.app.state.service
+        self.format = wanted_format(self.info.header(b"accept"))
+        self.held = self.service.memory.hold(self.info.key.name)
+        self._status = status
+        self._writes = writes
+        self._decoded: Body | None = None
+
+    @property
+    def key(self) -> Key:
+        """The key that it came with."""
+        return self.info.key
+
+    async def body(self) -> Any:  # FastAPI takes it for what the handler gets
+        """Return the body, decoded and checked; None if there is none."""
+        return self._decoded
+
+    json = body
+
+    async def hung_up(self) -> None:
+        """Return when the client has gone; for requests without a body."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    async def reply(self, value: Any) -> Response:
+        """Return a response with plain values, or with bytes that are encoded already."""
+        if not isinstance(value, bytes):
+            if _large(value):
+                value = await self.service.read(encode, value, self.format)
+            else:
+                value = encode(value, self.format)
+        if not self._writes:  # a write has been done: refusing its answer would deny that
+            check_answer(len(value), self.service.settings.max_answer)
+        if len(value) > _LARGE_ANSWER:
+            return LargeResponse(value, self._status, self, refuse=not self._writes)
+        return Response(value, self._status, media_type=self.format)
+
+    async def read(self, shape: type[Body], optional: bool) -> None:
+        """Read the body, decode it and check it."""
+        raw = await self._received()
+        if not raw and optional:
+            return
+        format = media_type(self.info.header(b"content-type"))
+        most = self.service.settings.max_batch
+        if len(raw) > _LARGE:
+            decoded = self.service.decode(decode, raw, format, shape, most, self.held.need)
+            self._decoded = await decoded
+        else:
+            self._decoded = decode(raw, format, shape, most, self.held.need)
+
+    async def _received(self) -> bytearray:
+        """Return the bytes of the body, or raise: it is too large, too slow or cut off."""
+        settings, receive = self.service.settings, self.receive
+        self.held.need(_READ * self.check_length(settings.max_body, "--max-body"))
+        body, more = bytearray(), True
+        with Limit(
+            self.service.watch, settings.slow_limit, partial(slow_request, settings.slow_limit)
+        ):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                body += message.get("body", b"")
+                if len(body) > settings.max_body:
+                    raise too_large(f"more than {settings.max_body}", "--max-body")
+                self.held.need(_READ * len(body))
+                more = message.get("more_body", False)
+        return body
+
+    def check_length(self, most: int, option: str) -> int:
+        """Return the length that the headers announce, 0 if they do not; refuse one too large."""
+        given = self.info.header(b"content-length")
+        if given is None:
+            return 0
+        if not given.isascii() or not given.isdigit() or len(given) > 18:
+            raise Problem(
+                400, "content_length", f"the Content-Length is {brief(given)}; expected bytes"
+            )
+        if int(given) > most:
+            raise too_large(given, option, most)
+        return int(given)
+
+
+class Route(APIRoute):
+    """A route whose body is read within limits, and whose errors have one shape.
+
+    The attributes `writes` and `untimed` of a handler, if they are set, say that it needs a key
+    that may write, and that it need not answer within the time limit.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        self._shape, self._optional = _body_of(endpoint)
+        errors: tuple[int, ...] = _ERRORS
+        if self._shape is not None:
+            errors += _ERRORS_OF_BODIES
+            schema = {"schema": {"$ref": f"#/components/schemas/{self._shape.__name__}"}}
+            options["openapi_extra"] = {"requestBody": {"content": {MESSAGEPACK: schema}}}
+        elif len(inspect.signature(endpoint).parameters) > 1:
+            errors += (422,)
+        options["responses"] = {**_refused_by(*errors), **options["responses"]}
+        options["summary"] = (endpoint.__doc__ or "").partition("\n")[0]
+        super().__init__(path, endpoint, **options)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+        path, shape, optional = self.path, self._shape, self._optional
+        status = self.status_code or 200
+        writes = getattr(self.endpoint, "writes", False)
+        timed = not getattr(self.endpoint, "untimed", False)
+
+        async def handle(request: Request) -> Response:
+            context = Context(request, status, writes)
+            info, service, held = context.info, context.service, context.held
+            info.route = path
+            HELD.set(held)
+            try:
+                name = request.path_params.get("name")
+                if name is not None:
+                    check_name(name)
+                authorize(info.key, name, writes=writes)
+                if shape is not None:
+                    await context.read(shape, optional)
+                if not timed:
+                    return await answer(context)
+                seconds = service.settings.time_limit
+                with Limit(service.watch, seconds, partial(_too_long, seconds), request.receive):
+                    return await answer(context)
+            except ClientGone:
+                raise
+            except RequestValidationError as error:
+                return refusal(_bad_parameter(error), service)
+            except Exception as error:
+                problem = problem_for_strangers(error, service.library.shown)
+                if problem.logged:
+                    service.log.failed("request failed", error, id=info.id, route=path)
+                # Both refer to all that was decoded.
+                error.__traceback__ = problem.__traceback__ = None
+                return refusal(problem, service)
+            finally:
+                held.release()
+
+        return handle
+
+
+def new_router(tag: str) -> APIRouter:
+    """Return a router for the routes of one subject."""
+    return APIRouter(
+        tags=[tag], route_class=Route, generate_unique_id_function=lambda route: route.name
+    )
+
+
+def writes(handler: Handler) -> Handler:
+    """Let a handler be for keys that may write."""
+    handler.writes = True  # type: ignore[attr-defined]
+    return handler
+
+
+def untimed(handler: Handler) -> Handler:
+    """Let a handler take longer than the time limit."""
+    handler.untimed = True  # type: ignore[attr-defined]
+    return handler
+
+
+def told(
+    example: Any, *errors: int, status: int = 200, media: str | None = None
+) -> dict[int | str, dict[str, Any]]:
+    """Return the responses that OpenAPI tells of: an answer, and errors beside those of all."""
+    answer: dict[str, Any] = {} if example is None else {"example": example}
+    kinds = (JSON, MESSAGEPACK) if media is None else (media,)
+    good = {"description": "done", "content": dict.fromkeys(kinds, answer)}
+    return {status: good, **_refused_by(*errors)}
+
+
+def _refused_by(*errors: int) -> dict[int | str, dict[str, Any]]:
+    return {number: {"$ref": f"#/components/responses/{number}"} for number in errors}
+
+
+def _body_of(endpoint: Callable[..., Any]) -> tuple[type[Body] | None, bool]:
+    """Return the shape of the body that a handler takes, if it does, and whether it is optional."""
+    for one in inspect.signature(endpoint, eval_str=True).parameters.values():
+        if isinstance(one.annotation, type) and issubclass(one.annotation, Body):
+            return one.annotation, one.default is not inspect.Parameter.empty
+    return None, False
+
+
+class LargeResponse(Response):
+    """An answer that is sent a part at a time, each when the one before was taken.
+
+    It counts as long as it is held: clients that read nothing cannot fill the memory with answers.
+    If there is no room for it, it is refused; the answer to a write is not (`refuse=False`), since
+    the write has been done.
+    """
+
+    def __init__(
+        self, content: bytes, status: int, context: Context, *, refuse: bool = True
+    ) -> None:
+        super().__init__(content, status, media_type=context.format)
+        self._service = context.service
+        self._key = context.key.name
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; a client that does not take a part in time gets no more."""
+        service, body = self._service, self.body
+        seconds = service.settings.slow_limit
+        held = service.memory.hold(self._key)
+        # Measured: buffers and freed memory come on top of the answer.
+        held.need_for_answer(2 * len(body), refuse=self._refuse)
+        try:
+            await send(
+                {"type": "http.response.start", "status": self.status_code,
+                 "headers": self.raw_headers}
+            )  # fmt: skip
+            for begin in range(0, len(body), _PART):
+                with Limit(service.watch, seconds, ClientGone):
+                    await send(
+                        {
+                            "type": "http.response.body", "body": body[begin : begin + _PART],
+                            "more_body": begin + _PART < len(body),
+                        }
+                    )  # fmt: skip
+        finally:
+            held.release()
+
+
+def refusal(problem: Problem, service: Service) -> Response:
+    """Return the answer that a problem is."""
+    service.metrics.refused.labels(problem.code).inc()
+    return Response(encode(problem.value(), JSON), problem.status, problem.headers, JSON)
+
+
+def too_large(size: object, option: str, most: int | None = None) -> Problem:
+    """Return the answer to a body that is too large."""
+    at_most = "" if most is None else f"; expected at most {most}"
+    return Problem(
+        413, "body_too_large", f"the body has {size} bytes{at_most}: send less at once, or start "
+        f"the service with a larger {option}",
+    )  # fmt: skip
+
+
+def slow_request(limit: float) -> Problem:
+    """Return the answer to a body that does not come."""
+    return Problem(
+        408, "slow_request", f"the body did not arrive within {limit:g} s; send it at once"
+    )
+
+
+def _too_long(limit: float) -> Problem:
+    return Problem(
+        408, "time_limit", f"the answer takes more than {limit:g} s; ask for less at once, or as a "
+        "job",
+    )  # fmt: skip
+
+
+def _bad_parameter(error: RequestValidationError) -> Problem:
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return Problem(
+        422, "bad_parameter", f"{place} is {brief(first.get('input'))}: {first['msg']}; "
+        "GET /v1/openapi.json says what is expected",
+    )  # fmt: skip
+
+
+def authorize(key: Key, name: str | None, *, writes: bool = False) -> None:
+    """Refuse a key that may not write, or not use a collection."""
+    if writes and not key.writes:
+        raise Problem(
+            403, "read_only", f"the key {key.name!r} is for reading; use one that may write"
+        )
+    if name is not None and not key.reaches(name):
+        raise Problem(
+            403, "collection_scope",
+            f"the key {key.name!r} is not for the collection {brief(name)}; use another one",
+        )  # fmt: skip
+
+
+def _large(value: Any) -> bool:
+    """Guess whether encoding it takes long enough for a thread."""
+    if isinstance(value, dict):
+        return any(isinstance(one, list) and len(one) > 20 for one in value.values())
+    return isinstance(value, list) and len(value) > 20
