@@ -155,7 +155,7 @@ def _about_dropped(counts: DedupCounts, words: Wording) -> list[Line]:
         note = f"by signatures alone: {words.estimated}"
         lines.append(("estimated", f"{counts.estimated_duplicates:,}", note))
     for name, value, how in [
-        ("lowest similarity", counts.lowest_similarity, ""),
+        ("lowest similarity", counts.lowest_similarity, "exact, "),
         ("lowest estimate", counts.lowest_estimate, "by signatures, "),
     ]:
         if value is not None and words.whose:
