@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import lookalike as la
-from lookalike.signatures.kernels import select_kernel
+from lookalike.signatures.arrays import select_kernel
 from support.exploring import EXPLORE, more_examples
 
 # No deadline: the machine that runs the tests may be busy, and time is not what they are about.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike.errors import ArgumentError, BatchError, ItemError, MissingDependencyError
-from lookalike.shown import shown, shown_json, shown_lines
+from lookalike.shown import escape_terminal, shown_json, shown_lines
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 
@@ -27,9 +27,9 @@ def is_harmless(character: str) -> bool:
 
 @given(ANY_TEXT)
 def test_nothing_harmful_is_shown_and_the_harmless_stays(text: str) -> None:
-    line = shown(text)
+    line = escape_terminal(text)
     assert all(map(is_harmless, line))
-    assert shown(line) == line
+    assert escape_terminal(line) == line
     assert all(character in "\n\t" or is_harmless(character) for character in shown_lines(text))
     if all(map(is_harmless, text)) and "\ufeff" not in text:
         assert line == shown_lines(text) == text or any(
@@ -54,10 +54,12 @@ def test_every_control_character_is_escaped() -> None:
     controls = [*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, 0x2028, 0x2029]
     controls += [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xD800, 0xDFFF, 0xFEFF, 0xE0041]
     for code in controls:
-        assert shown(chr(code)).isascii() and shown(chr(code))[0] == "\\", hex(code)
-    assert shown("\x1b[31m") == "\\x1b[31m"
+        assert escape_terminal(chr(code)).isascii() and escape_terminal(chr(code))[0] == "\\", hex(
+            code
+        )
+    assert escape_terminal("\x1b[31m") == "\\x1b[31m"
     assert (
-        shown("caf\u00e9 \u65e5\u672c \u0939\u200d\u0902")
+        escape_terminal("caf\u00e9 \u65e5\u672c \u0939\u200d\u0902")
         == "caf\u00e9 \u65e5\u672c \u0939\u200d\u0902"
     )
     assert shown_lines("one\r\ntwo\tthree\rfour") == "one\ntwo\tthree\\rfour"
@@ -65,11 +67,11 @@ def test_every_control_character_is_escaped() -> None:
 
 @given(ANY_TEXT, st.integers(10, 40))
 def test_the_middle_of_long_text_is_left_out(text: str, most: int) -> None:
-    line = shown(text, most)
+    line = escape_terminal(text, most)
     assert len(line) <= most
-    if len(shown(text)) <= most:
-        assert line == shown(text)
-    assert shown("abcdefghijklmnop", 9) == "abc...nop"
+    if len(escape_terminal(text)) <= most:
+        assert line == escape_terminal(text)
+    assert escape_terminal("abcdefghijklmnop", 9) == "abc...nop"
 
 
 def test_messages_of_errors_are_harmless_and_short() -> None:

@@ -18,8 +18,8 @@ from benchmarks.harness import Verdict
 from benchmarks.quality import at_least, at_most
 from benchmarks.report import table
 from benchmarks.slices.enlarged import Signatures, enlarged_signatures
-from lookalike.compare.methods import Method
 from lookalike.dedup.settings import DedupSettings
+from lookalike.signatures.methods import Method
 
 __all__ = ["NAME", "growth", "run_wide_pairs"]
 
@@ -32,7 +32,7 @@ ROUNDS = 3
 def run_wide_pairs(folder: Path | None, cache: Path, *, part: int) -> tuple[str, list[Verdict]]:
     """Return a line for each size, and what has to be reached."""
     radius = DedupSettings(method="simhash", threshold=0.8).radius or 0
-    signer = Method.of("simhash").signer()
+    signer = Method.of("simhash").signer
     rows = enlarged_signatures(signer, folder, cache, COUNT // part, part=part)
     sizes = [len(rows) >> halvings for halvings in range(HALVINGS, -1, -1)]
     lines, seconds = [], []

@@ -74,7 +74,7 @@ def signed_collection(
 
 
 def enlarged_signatures(
-    signer: la.SimHash | la.TopSig | la.BBitMinHash,
+    signer: la.Signer,
     folder: Path | None,
     cache: Path,
     count: int,
@@ -107,7 +107,7 @@ def _read(folder: Path | None, part: int) -> tuple[list[str], list[str], str]:
 
 
 def _signed(
-    signer: la.SimHash | la.TopSig | la.BBitMinHash,
+    signer: la.Signer,
     texts: Sequence[str],
     categories: Sequence[str],
     count: int,

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 __all__ = [
     "ArgumentError",
@@ -70,11 +70,13 @@ class _Worded(Exception):
     """A message in parts."""
 
     def __str__(self) -> str:
-        return shown("".join(map(str, self.args)), _LONGEST_MESSAGE)
+        return escape_terminal("".join(map(str, self.args)), _LONGEST_MESSAGE)
 
     def as_typed(self, options: Mapping[str, str]) -> str:
         """Return the message for who typed a command: `options` are its, by argument."""
-        return shown("".join(_typed(part, options) for part in self.args), _LONGEST_MESSAGE)
+        return escape_terminal(
+            "".join(_typed(part, options) for part in self.args), _LONGEST_MESSAGE
+        )
 
 
 def _typed(part: object, options: Mapping[str, str]) -> str:

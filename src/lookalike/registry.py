@@ -84,7 +84,7 @@ class Registry(Generic[Entry]):
                 return self._loaded(name)
             if name in self._found():
                 return self._load_installed(name)
-        known = [*self._entries, *self._found()]
+        known = list(dict.fromkeys([*self._entries, *self._found()]))
         raise ArgumentError(
             *((Said(argument), " is ") if argument else ()),
             f"{name!r}{'' if argument else f' is not a known {self.noun}'}; "

@@ -27,7 +27,7 @@ _CONTROLS_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]")
 _CONTROLS_OF_JSON = re.compile(f"[{_INVISIBLE}]")  # it escapes the others by itself
 
 
-def shown(text: object, most: int | None = None) -> str:
+def escape_terminal(text: object, most: int | None = None) -> str:
     """Return what is safe to show, on one line.
 
     Of more than `most` characters the middle is left out. What is shown already stays as it is.
@@ -53,7 +53,7 @@ def brief(value: object) -> str:
         text = repr(value)
     except Exception:  # numbers of more than 4300 digits have none, and what else there may be
         return f"something of type {type(value).__name__} that cannot be shown"
-    return shown(text, _MOST_OF_A_VALUE)
+    return escape_terminal(text, _MOST_OF_A_VALUE)
 
 
 def counted(count: int, noun: str, nouns: str | None = None) -> str:

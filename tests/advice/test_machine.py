@@ -11,7 +11,7 @@ import pytest
 from lookalike.advice import machine as measuring
 from lookalike.advice import machine as module
 from lookalike.advice.machine import MachineCosts, explain_times, machine_costs
-from lookalike.signatures.kernels import select_kernel
+from lookalike.signatures.arrays import select_kernel
 from support.planned import COSTS
 
 

@@ -36,8 +36,8 @@ def wait(*given, **settings):
 
 WorkFolder.complete = wait
 if sys.argv[1] == "cleaning":
-    import lookalike.cli.signals as signals
-    signals.remove_unfinished = lambda: (Path("cleaning").touch(), time.sleep(600))
+    import lookalike.cli as commands
+    commands.remove_unfinished = lambda: (Path("cleaning").touch(), time.sleep(600))
 if sys.argv[1] == "no threads":
     start = threading.Thread.start
     def refuse(thread):

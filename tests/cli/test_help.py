@@ -17,7 +17,6 @@ import pytest
 import lookalike as la
 from lookalike.cli import full_parser, main
 from lookalike.cli.evaluate import EXPAND
-from lookalike.compare.methods import Method
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
@@ -26,6 +25,7 @@ from lookalike.dedup.vectors import RECALL
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
+from lookalike.signatures.methods import Method
 from support import cli_corpus as corpus
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -98,7 +98,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("dedup", "--bits"): lambda: by_method("bits"),
     ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
-    ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
+    ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[attr-defined]
     ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),

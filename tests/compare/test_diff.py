@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compare.test_shingles import texts
 from lookalike.compare import diff
 from lookalike.compare.diff import WORDS_AT_A_TIME, difference
-from lookalike.compare.shingles import shared_shingles
+from lookalike.compare.texts import shared_shingles
 from lookalike.features import Words
 
 WORD = st.text("abc", min_size=1, max_size=2)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from features.test_words import SAMPLES, same_unicode
-from lookalike.compare.shingles import shared_shingles
-from lookalike.compare.spans import LONGEST_TOKEN, token_spans, word_spans
+from lookalike.compare.diff import LONGEST_TOKEN, token_spans, word_spans
+from lookalike.compare.texts import shared_shingles
 from lookalike.features import Words
 from support import text_oracle
 

@@ -24,8 +24,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import lookalike as la
 from lookalike import compat
 from lookalike.compat import datasketch as ds
-from lookalike.compat.datasketch.lsh_params import best_params, best_params_for_containment
-from lookalike.compat.datasketch.lshensemble_partition import optimal_partitions
+from lookalike.compat.datasketch.lsh import best_params, best_params_for_containment
+from lookalike.compat.datasketch.lshensemble import optimal_partitions
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "data/datasketch_golden.json").read_text())
 TOKENS = [b"Hello", b"", b"\xff\x00", "Łódź".encode()]

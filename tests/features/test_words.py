@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from lookalike.features.stopwords import ENGLISH
+from lookalike.features.text import ENGLISH
 from support import text_oracle
 from support.text_oracle import Lengths
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.signatures.estimates import proposal_radius
-from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.estimates import exact_similarity, proposal_radius
 from support.report_pages import edited, text_of
 
 SIGNERS: dict[str, Any] = {

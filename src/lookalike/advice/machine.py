@@ -35,7 +35,7 @@ from lookalike.indexes.tables.block_choice import BlockChoice
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flip_sets import likely_sets
 from lookalike.indexes.tables.volatility import Volatility
-from lookalike.signatures.kernels import kernels
+from lookalike.signatures.arrays import kernels
 from lookalike.storage import user_cache_folder
 
 __all__ = [

@@ -23,7 +23,7 @@ from lookalike.corpora.writing import check_outside_folder
 from lookalike.errors import ArgumentError
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.weights import WEIGHT_KINDS
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.storage import check_replaceable
 from lookalike.topics import cluster_documents
 from lookalike.topics.settings import BITS, MOST_CLUSTERS, NGRAM, TOPIC_METHODS
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace) -> None:
         say(result.summary())
         for kind, path in (("documents", options.output), ("report", options.report)):
             if path is not None:
-                say(f"\n  {kind}: {shown(path)}")
+                say(f"\n  {kind}: {escape_terminal(path)}")
     documents = result.documents
     for notice in documents.notices:
         warn(notice, kind="")

@@ -16,7 +16,6 @@ from lookalike.cli.options import (
 )
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import add_color, say, say_json, say_marked
-from lookalike.compare.methods import NGRAMS, Method
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns, find_documents
 from lookalike.corpora.opening import read_document
@@ -24,9 +23,11 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.similarity import MEASURES
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
+from lookalike.signatures.methods import BAND_METHODS, Method
 
 _SETTINGS = ("features", "stop_words", "stem")
+_NGRAM = Method.of("minhash").ngram
 
 _MOST_BYTES = 256 << 20
 _PAGE_OR_NOT = {"html": True, "files": False}
@@ -83,7 +84,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--ngram",
         type=typed_lengths,
         metavar="N",
-        help=f"words in a shingle, of sets (default {NGRAMS['minhash']}), or characters, of all "
+        help=f"words in a shingle, of sets (default {_NGRAM}), or characters, of all "
         f"(default {CHARS_NGRAM}); several such lengths: 1,2",
     )
     add_number(group, "--seed", "of signatures", default=0)
@@ -144,7 +145,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
 
 
 def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> None:
-    names = [shown(name, _LONGEST_NAME) for name in (options.a, options.b)]
+    names = [escape_terminal(name, _LONGEST_NAME) for name in (options.a, options.b)]
     width = max(12, *map(len, names))
     say(f"{'':<14}{names[0]:>{width}}  {names[1]:>{width}}".rstrip())
     for what, (left, right) in (("bytes", comparison.bytes), ("words", comparison.words)):
@@ -173,7 +174,7 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
 
 
 def _distance(verdict: MethodVerdict) -> str:
-    unit = "values" if verdict.method == "minhash" else "bits"
+    unit = "values" if verdict.method in BAND_METHODS else "bits"
     return f"{verdict.method}: {verdict.distance} of {verdict.size} {unit} differ"
 
 
@@ -186,7 +187,7 @@ def _print_shingles(comparison: Comparison) -> None:
     labels = {"shared": "both", "only_a": "first", "only_b": "second"}
     for kind, label in labels.items():
         for example in shingles.examples[kind]:
-            say(f"  {label:<8}{shown(example)}")
+            say(f"  {label:<8}{escape_terminal(example)}")
 
 
 def _print_diff(diff: WordDiff, context: int, color: str) -> None:

@@ -52,7 +52,6 @@ from lookalike.cli.terminal import (
     warn,
     warn_left_out,
 )
-from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder
@@ -70,10 +69,13 @@ from lookalike.dedup.write import check_file_list, check_kept_files
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
+from lookalike.signatures.methods import Method
 from lookalike.storage import check_replaceable, same_file
 
 _SIGNATURES = ".lookalike"
+
+_NGRAM = Method.of("minhash").ngram
 
 PURPOSE = "find the near-duplicates of a corpus and write what is left"
 DESCRIPTION = (
@@ -114,7 +116,7 @@ options by kind, and with --engine spark; others are refused (docs/deduplicating
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
+  {_NGRAM}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
   Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
   every pair at or above the threshold is found, also where thousands are alike, and --pairs has
   each copy of a text with every other.
@@ -325,7 +327,7 @@ def _run(options: argparse.Namespace) -> None:
         warn_problems(result.problems)
     if isinstance(result, TextResult):
         if not result.counts.documents and not options.quiet:
-            warn(f"{shown(result.source.name)} has no documents")
+            warn(f"{escape_terminal(result.source.name)} has no documents")
         counts = result.counts
         left_out = counts.bad_rows + counts.binary_files + counts.left_out
         warn_left_out(left_out, result.documents.examples)
@@ -336,7 +338,7 @@ def _say_written(written: dict[str, str], file: Any = None) -> None:
     if written:
         say(file=file)
     for what, path in sorted(written.items(), key=lambda one: one[0] in ("pairs", "report")):
-        say(f"  {what}: {shown(path)}", file=file)
+        say(f"  {what}: {escape_terminal(path)}", file=file)
 
 
 def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from lookalike.cli.terminal import progress_bars, say
 from lookalike.dedup import TextResult, dedup
 from lookalike.dedup.report.clusters import largest_clusters
 from lookalike.errors import FileError
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 _PATTERNS = ("*.py", "*.pyi", "*.txt", "*.md", "*.rst", "*.h", "LICEN[SC]E*", "COPYING*", "NOTICE*")
 _SHOWN = 5
@@ -68,14 +68,14 @@ def run(options: argparse.Namespace) -> None:
     check_not_read("--report", options.report, files)
     say(f"\n{len(files):,} source files, licences and documents of")
     for folder in folders:
-        say(f"  {shown(folder)}")
+        say(f"  {escape_terminal(folder)}")
     say()
     with progress_bars() as progress:
         result = dedup(files, kind="text", format="files", progress=progress, skip_bad=True)
         result.report(options.report, command=options.command_line)
     say(result.summary())
     _show_clusters(cast(TextResult, result))
-    say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
+    say(f"\nClusters, similarities and differences side by side: {escape_terminal(options.report)}")
     say("\nNot only whole texts:")
     for command, what in _MORE:
         say(f"  {command:43} {what}")
@@ -105,7 +105,7 @@ def _show_clusters(result: TextResult) -> None:
         for row in rows:
             # Rounded down: what is not quite the same is not called so.
             alike = "" if result.keep[row] else f"  ({int(100 * result.similarity[row])}% the same)"
-            say(f"    {_shortened(shown(result.id(row)))}{alike}")
+            say(f"    {_shortened(escape_terminal(result.id(row)))}{alike}")
         if cluster.size > len(rows):
             say(f"    and {cluster.size - len(rows):,} more")
 

@@ -32,7 +32,7 @@ from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError, Said
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 _MOST_NEIGHBOURS = 1 << 20
 EXPAND = (0, 1, 2, 3)
@@ -272,7 +272,7 @@ def _conclude(options: argparse.Namespace, contents: dict[str, Any]) -> None:
     if options.output:
         path = options.output / "evaluation.json"
         _write_json(path, contents)
-        _say_beside(options, f"{'' if options.json else chr(10)}wrote {shown(path)}")
+        _say_beside(options, f"{'' if options.json else chr(10)}wrote {escape_terminal(path)}")
 
 
 def _say_beside(options: argparse.Namespace, text: str) -> None:
@@ -296,7 +296,7 @@ def _draw(
     try:
         for name, draw in pictures.items():
             draw(folder / name)
-            _say_beside(options, f"wrote {shown(folder / name)}")
+            _say_beside(options, f"wrote {escape_terminal(folder / name)}")
     except MissingDependencyError as error:
         _say_beside(options, f"no plots: {error}")
 

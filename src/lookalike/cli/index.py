@@ -25,7 +25,7 @@ from lookalike.indexes import (
     open_index,
 )
 from lookalike.indexes.files import named_scan
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_hex
 from lookalike.storage import check_replaceable
 
@@ -165,7 +165,8 @@ def run(options: argparse.Namespace) -> None:
     elif not options.quiet:
         how = _how(index)
         say(
-            f"{len(index):,} signatures of {index.bits} bits{how}: {shown(options.output)}\n"
+            f"{len(index):,} signatures of {index.bits} bits{how}: "
+            f"{escape_terminal(options.output)}\n"
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         if index.signer is None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lookalike.checks import whole_number
 from lookalike.cli.finding.answers import Found, Lines
 from lookalike.cli.options import add_threads, check_folder, check_not_read
-from lookalike.cli.options.flips import check_flips, needs_weights, no_weights
+from lookalike.cli.options.queries import check_flips, needs_weights, no_weights
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import progress_bars, say, warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
@@ -23,7 +23,7 @@ from lookalike.indexes import Index, Matches, SignatureFile
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.batch.match import match_and_append
 from lookalike.indexes.files import open_with_weights
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import estimated_similarity
 
 _RECALL, _RADIUS = 0.95, 3
@@ -262,7 +262,7 @@ def _print(
     if first:
         say("\t".join(columns))
     for row in zip(*columns.values(), strict=True):
-        say("\t".join(shown(value) for value in row))
+        say("\t".join(escape_terminal(value) for value in row))
 
 
 def _say_summary(options: argparse.Namespace, summary: _Summary, bits: int) -> None:
@@ -275,7 +275,7 @@ def _say_summary(options: argparse.Namespace, summary: _Summary, bits: int) -> N
     )
     if summary.ids and not options.no_append:
         say(
-            f"  appended to {shown(options.file)} with ids from {summary.ids[0]} to "
+            f"  appended to {escape_terminal(options.file)} with ids from {summary.ids[0]} to "
             f"{summary.ids[1]}",
             file=sys.stderr,
         )
@@ -285,6 +285,6 @@ def _say_compacted(options: argparse.Namespace) -> None:
     if not options.quiet:
         size = len(SignatureFile(options.file))
         say(
-            f"{counted(size, 'signature')} in one run: {shown(options.file)}",
+            f"{counted(size, 'signature')} in one run: {escape_terminal(options.file)}",
             file=sys.stderr,
         )

@@ -22,9 +22,9 @@ from lookalike.cli.terminal import is_standard, progress_bars, say, say_json
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said
-from lookalike.excerpts.overlapping import COMMON, GAP, MIN_WORDS, overlaps, piece_words
+from lookalike.excerpts.finding import COMMON, GAP, MIN_WORDS, overlaps, piece_words
 from lookalike.excerpts.results import Overlap, Overlaps
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 
 _AT_A_TIME = 1 << 14
 
@@ -152,7 +152,7 @@ def _print(found: Overlaps, text: bool, as_json: bool) -> None:
             continue
         if number == 0:
             say("\t".join(row))
-        say("\t".join(shown(value) for value in row.values()))
+        say("\t".join(escape_terminal(value) for value in row.values()))
 
 
 def _counts(found: Overlaps) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _counts(found: Overlaps) -> dict[str, Any]:
 
 
 def _summary(found: Overlaps, output: Path | None, seconds: float) -> str:
-    where = "" if output is None else f": {shown(output)}"
+    where = "" if output is None else f": {escape_terminal(output)}"
     lines = [
         f"{counted(len(found), 'passage')} of {counted(found.pairs, 'pair')} of documents{where}",
         f"  {counted(found.documents, 'document')}, {counted(found.words, 'word')}, "

@@ -16,7 +16,7 @@ from lookalike.corpora.base import pa
 from lookalike.dedup import DedupSettings, PairClusters, cluster_pairs
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, Pairs
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 _AT_A_TIME = 1 << 16
 _KEEP = ("first", "last", "none")
@@ -82,7 +82,7 @@ def show_clusters(found: PairClusters, options: argparse.Namespace) -> None:
     for warning in found.warnings:
         warn(warning)
     if not options.quiet:
-        where = "" if options.output is None else f": {shown(options.output)}"
+        where = "" if options.output is None else f": {escape_terminal(options.output)}"
         count = len(found.groups())
         say(
             f"{len(found):,} documents, {count:,} {'cluster' if count == 1 else 'clusters'}, "
@@ -127,4 +127,4 @@ def _print(found: PairClusters, as_json: bool) -> None:
             if as_json:
                 say_json(dict(zip(columns, row, strict=True)))
             else:
-                say("\t".join("" if value is None else shown(value) for value in row))
+                say("\t".join("" if value is None else escape_terminal(value) for value in row))

@@ -30,7 +30,6 @@ from lookalike.cli.pair_clusters import (
 )
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import say, say_json
-from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.formats import is_table
@@ -38,17 +37,19 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import estimated_similarity
+from lookalike.signatures.estimates import expected_distance
+from lookalike.signatures.methods import METHODS, Method
 
 _AT_A_TIME = 1 << 16
 
 _SIMILARITY = 0.8
-_BITS = {name: Method.of(name).signer().bits for name in METHODS}
-_ANGLE = math.acos(_SIMILARITY) / math.pi
+_SIGNERS = {name: Method.of(name).signer for name in METHODS}
+_BITS = {name: 8 * signer.sign([]).shape[1] for name, signer in _SIGNERS.items()}
 _RADII = {
-    name: int(bits * ((1 - _SIMILARITY) / 2 if name == "minhash" else _ANGLE))
-    for name, bits in _BITS.items()
+    name: int(expected_distance(signer, _SIMILARITY, _BITS[name]))
+    for name, signer in _SIGNERS.items()
 }
 
 PURPOSE = "find all pairs of signatures that are near each other"
@@ -181,7 +182,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         _print(index, pairs, similarity, options.json)
     if not options.quiet:
-        where = "" if options.output is None else f": {shown(options.output)}"
+        where = "" if options.output is None else f": {escape_terminal(options.output)}"
         near = f"within {radius} of {index.bits} bits"
         some = "" if complete else f", each found with a chance of {options.recall:g} or more"
         if options.threshold is not None:
@@ -268,4 +269,4 @@ def _print(
             if as_json:
                 say_json(dict(zip(columns, row, strict=True)))
             else:
-                say("\t".join("-" if value is None else shown(value) for value in row))
+                say("\t".join("-" if value is None else escape_terminal(value) for value in row))

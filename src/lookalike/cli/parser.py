@@ -15,7 +15,7 @@ from lookalike.cli.terminal import say
 from lookalike.errors import ArgumentError
 from lookalike.features.choice import typed_lengths
 from lookalike.registry import Registry
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.suggestions import nearest_word
 
 WRONG_USAGE = 2
@@ -36,7 +36,7 @@ def wrong_usage(command: str, message: str) -> None:
         hide_passwords,  # commands need not import it
     )
 
-    say(f"{command}: {shown(hide_passwords(message), _LONGEST_MESSAGE)}", file=sys.stderr)
+    say(f"{command}: {escape_terminal(hide_passwords(message), _LONGEST_MESSAGE)}", file=sys.stderr)
     say(f"`{command} --help` says how it is used", file=sys.stderr)
 
 

@@ -27,11 +27,9 @@ from lookalike.compare.texts import word_diff
 from lookalike.corpora.encodings import NotText, check_encoding, utf8_of
 from lookalike.corpora.opening import read_document
 from lookalike.errors import DocumentError, FileError
-from lookalike.excerpts.finding import CONTEXT, LEAST, PIECE, passages
-from lookalike.excerpts.overlapping import COMMON, GAP
-from lookalike.excerpts.results import Passage, Passages
-from lookalike.excerpts.words import word_places
-from lookalike.shown import counted, shown
+from lookalike.excerpts.finding import COMMON, CONTEXT, GAP, LEAST, PIECE, passages
+from lookalike.excerpts.results import Passage, Passages, word_places
+from lookalike.shown import counted, escape_terminal
 
 _MOST_BYTES = 64 << 20
 _MOST_SHOWN = 4000
@@ -151,7 +149,7 @@ def _show(passage: Passage, query: str, of: int, color: str) -> None:
     lines = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
     begin, end = passage.document_characters
     say(
-        f"{shown(passage.id)}: {lines}, characters {begin:,} to {end:,}, "
+        f"{escape_terminal(passage.id)}: {lines}, characters {begin:,} to {end:,}, "
         f"{passage.words:,} of {counted(of, 'word')} ({int(1000 * passage.share) / 10}%)"
     )
     asked = query[slice(*passage.query_characters)]

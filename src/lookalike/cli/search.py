@@ -21,8 +21,15 @@ from lookalike.cli.options import (
     add_threshold,
     radius_of,
 )
-from lookalike.cli.options.flips import add_flip_options, flip_settings, needs_weights
-from lookalike.cli.options.masking import add_mask, chosen_mask, expect_masks, warn_masked
+from lookalike.cli.options.queries import (
+    add_flip_options,
+    add_mask,
+    chosen_mask,
+    expect_masks,
+    flip_settings,
+    needs_weights,
+    warn_masked,
+)
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import warn
 from lookalike.cli.vectors.files import holds_vectors
@@ -43,9 +50,9 @@ from lookalike.indexes import (
     SliceIndex,
     open_index,
 )
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures import estimated_similarity
-from lookalike.signatures.masking import Mask
+from lookalike.signatures.bit_weights import Mask
 
 PURPOSE = "find the documents nearest to texts, in an index"
 DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."
@@ -191,7 +198,7 @@ def run(options: argparse.Namespace) -> None:
         short += len(queries.masked)
         for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.empty:
-                label_shown = shown(repr(label), LONGEST_ID)
+                label_shown = escape_terminal(repr(label), LONGEST_ID)
                 warn(f"{label_shown} {queries.nothing}; there is nothing to look for")
                 one = _Answer([], True)
             show.query(label, one.found, one.exact, masked=number in queries.masked)

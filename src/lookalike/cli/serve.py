@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.checks import optional_module
+from lookalike.cli import leave_to_thread
 from lookalike.cli.parser import add_switch
-from lookalike.cli.signals import leave_to_thread
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.keys import make_key
 from lookalike.service.settings import ServeSettings, setting_options
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.storage.files import temporary_folder
 
 PURPOSE = "serve collections over HTTP, with a page to look at them"
@@ -101,7 +101,7 @@ def _serve(place: str, settings: ServeSettings) -> None:
     new = file is not None and not file.exists()
 
     def ready(address: str) -> None:
-        lines = [f"lookalike serves {shown(_without_password(place))} at {address}"]
+        lines = [f"lookalike serves {escape_terminal(_without_password(place))} at {address}"]
         if new:
             lines.append("it is not there yet, and is made with its first collection")
         try:
@@ -122,7 +122,7 @@ def _without_password(place: str) -> str:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Leave signals to the server, which ends in good order; see `terminal.signals`.
+    """Leave signals to the server, which ends in good order; see `orderly_end`.
 
     It knows SIGTERM and SIGINT. A terminal that is closed (SIGHUP) is to it as SIGTERM, except
     under `nohup`, where SIGHUP has no handler of ours.

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from lookalike.checks import thread_count
 from lookalike.cli.options import (
     add_corpus_options,
     add_filters,
@@ -21,28 +26,36 @@ from lookalike.cli.options import (
     settings_of,
     warn_read,
 )
-from lookalike.cli.options.kinds import add_hash, add_kind, input_kind, typed_options
+from lookalike.cli.options.kinds import (
+    add_hash,
+    add_kind,
+    input_kind,
+    tell_medium,
+    typed_options,
+    warn_problems,
+)
 from lookalike.cli.parser import add_switch
-from lookalike.cli.sign_images import sign_images
 from lookalike.cli.terminal import progress_bars, say, say_json
-from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora.columns import columns_for, filtered, find_columns
+from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import (
     SIGNATURE_SUFFIXES,
     SignedCorpus,
     check_weighted,
     sign_corpus,
 )
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DedupSettings
 from lookalike.dedup.kinds import TEXT, refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
-from lookalike.shown import shown
-from lookalike.signatures import load_signer
+from lookalike.media import find_files
+from lookalike.shown import escape_terminal
+from lookalike.signatures import load_signer, save_signatures
+from lookalike.signatures.methods import METHODS, Method
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
-
-_LEARNT = {"simhash": "tfidf", "topsig": "log-likelihood"}
+from lookalike.storage import check_replaceable, whole_file
 
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
@@ -188,14 +201,16 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
             )
         return signer
     check_settings(options)
-    if options.method == "minhash":
+    chosen: DocumentSigner = DedupSettings(**given).new_signer()
+    if not isinstance(chosen, WeightedSigner):
         for name in ("weights", "fit"):
             if getattr(options, name):
                 raise ArgumentError(
                     Said(name), " goes with --method simhash or topsig; leave it out"
                 )
-    chosen: DocumentSigner = DedupSettings(**given).signer()
-    weights = options.weights or (_LEARNT[options.method] if options.fit else None)
+    weights = options.weights
+    if options.fit and weights is None:
+        weights = Method.of(options.method).defaults.fitted_weights
     if isinstance(chosen, WeightedSigner) and weights is not None:
         chosen.weights = Weights(weights)
         if chosen.weights.learns != options.fit:
@@ -229,7 +244,7 @@ def _summary(
 
 def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
     rate = f"{signed.documents / seconds:,.0f} documents/s" if seconds > 0 else ""
-    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {shown(path)}")
+    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {escape_terminal(path)}")
     say(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
     left_out = "left out" if path.suffix == ".lookalike" else "their signatures mean nothing"
     for count, what in (
@@ -240,3 +255,70 @@ def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
     ):
         if count:
             say(f"  {count:,} {what}")
+
+
+_OF_TEXT = ("weights", "fit", "bit_weights", "like")
+_BITS = 64
+
+
+def sign_images(options: argparse.Namespace) -> None:
+    """Hash the images, write signatures with their paths, and say what was signed."""
+    from lookalike.images.medium import ImageMedium  # not needed for texts
+
+    refuse("images", typed_options(options))
+    for name in _OF_TEXT:
+        if getattr(options, name) not in (None, False):
+            raise ArgumentError(Said(name), " does nothing for images; leave it out")
+    paths = expand_paths(options.input)
+    for path in paths:
+        check_outside_folder(path if path.is_dir() else None, options.output)
+    check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
+    check_replaceable(options.output)
+    medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
+    tell_medium(options, medium)
+    start = time.perf_counter()
+    with progress_bars(options.quiet or options.json) as progress:
+        tell = partial(progress, "sign") if progress is not None else lambda share: None
+        found = find_files(paths, ImageMedium)
+        read = medium.read(found.files, threads=thread_count(options.threads), tell=tell)
+    rows = np.ascontiguousarray(read.content.signatures[:, 0])
+    clear = read.content.clear
+    if options.output.suffix == ".npy":
+        with whole_file(options.output) as temporary, open(temporary, "wb") as file:
+            np.save(file, rows)
+    else:
+        chosen = np.flatnonzero(clear)
+        ids = [os.fsencode(read.files[row]).decode("utf-8", "replace") for row in chosen.tolist()]
+        rows = rows[chosen]
+        save_signatures(options.output, rows, medium.signer, ids)
+    seconds = time.perf_counter() - start
+    problems = [*found.problems, *read.problems]
+    if options.json:
+        say_json(
+            {
+                "images": len(read.files),
+                "signatures": len(rows),
+                "bits": medium.signer.bits,
+                "without_features": int((~clear).sum()),
+                "left_out": len(problems),
+                "other_files": len(found.others),
+                "signer": medium.signer.to_dict(),
+                "seconds": round(seconds, 3),
+                "file": str(options.output),
+            }
+        )
+    elif not options.quiet:
+        left = "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
+        say(
+            f"{len(rows):,} signatures of {medium.signer.bits} bits: "
+            f"{escape_terminal(options.output)}"
+        )
+        say(f"  {len(read.files):,} images in {seconds:.2f} s")
+        for count, what in (
+            (int((~clear).sum()), f"of one colour, or nearly: {left}"),
+            (len(problems), "that could not be read: left out"),
+            (len(found.others), "files that are no images: not looked at"),
+        ):
+            if count:
+                say(f"  {count:,} {what}")
+    warn_problems(problems)

@@ -17,14 +17,14 @@ from typing import IO, Any, BinaryIO, cast
 
 from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError
-from lookalike.shown import shown, shown_json, shown_lines
+from lookalike.shown import escape_terminal, shown_json, shown_lines
 
 
 def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> None:
     """Print lines, without control characters.
 
     Whatever is somebody else's and has to stay on one line (an id, the name of a file) has gone
-    through `shown` before.
+    through `escape_terminal` before.
     """
     _write(shown_lines(text) + end, file)
 
@@ -44,7 +44,7 @@ def tell(as_json: bool, value: Any, text: object) -> None:
 
 def warn(text: object, kind: str = "warning: ") -> None:
     """Print a line of ours to standard error."""
-    say(f"lookalike: {kind}{shown(text)}", file=sys.stderr)
+    say(f"lookalike: {kind}{escape_terminal(text)}", file=sys.stderr)
 
 
 def warn_left_out(count: int, examples: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ from lookalike.errors import (
     ItemError,
     LookalikeError,
 )
-from lookalike.shown import brief, shown
+from lookalike.shown import brief, escape_terminal
 
 __all__ = ["Channel"]
 
@@ -49,7 +49,7 @@ class Channel:
         self._host = parts.hostname or ""
         self._port = parts.port
         self._base = parts.path.rstrip("/")
-        self.shown = shown(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", 200)
+        self.shown = escape_terminal(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", 200)
         self._headers = {"accept": "application/json", "user-agent": "lookalike"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {_checked_key(key)}"
@@ -276,4 +276,4 @@ def _seconds(text: str | None, usual: float) -> float:
 
 
 def _said(error: BaseException) -> str:
-    return shown(str(error) or type(error).__name__, 200)
+    return escape_terminal(str(error) or type(error).__name__, 200)

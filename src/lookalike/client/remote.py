@@ -25,7 +25,7 @@ from lookalike.collection.stores.base import checked_name
 from lookalike.collection.writing import Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
 from lookalike.signatures import Signer, signer_from_dict
-from lookalike.signatures.masking import Mask, as_mask
+from lookalike.signatures.bit_weights import Mask, as_mask
 from lookalike.storage import is_there, whole_file
 
 __all__ = ["RemoteCollection", "connect"]

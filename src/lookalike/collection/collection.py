@@ -36,7 +36,7 @@ from lookalike.collection.reading import (
     next_documents,
     row_pages,
 )
-from lookalike.collection.search.answer import Budget, answers
+from lookalike.collection.search.answer import Budget, answers, whole
 from lookalike.collection.search.native import KeptIndex, NativeSearch
 from lookalike.collection.search.sql import SqlSearch
 from lookalike.collection.search.votes import PartSearch, Votes, answers_by_votes
@@ -48,7 +48,7 @@ from lookalike.errors import ArgumentError, CollectionError, NotFoundError
 from lookalike.images.decode import ImageSource
 from lookalike.parts.signer import SignedParts
 from lookalike.signatures import Signer
-from lookalike.signatures.masking import Mask
+from lookalike.signatures.bit_weights import Mask
 
 __all__ = ["MOST_MATCHES", "Collection"]
 
@@ -348,7 +348,7 @@ class Collection:
             )
         refuse_votes(self.name, tolerance=tolerance, min_votes=min_votes, min_score=min_score)
         return self.answers_each(
-            cast("ArrayLike", queries), _whole, k=how_many("k", k), radius=radius, where=where,
+            cast("ArrayLike", queries), whole, k=how_many("k", k), radius=radius, where=where,
             exclude=exclude, explain=explain, text=text, mask=mask, way=way, threads=threads,
         )  # fmt: skip
 
@@ -372,7 +372,7 @@ class Collection:
         """
         self._refuse_parts()
         return self.within_many(
-            self._signing.query(query), radius, limit=limit, where=where, exclude=exclude,
+            self._signing.one(query), radius, limit=limit, where=where, exclude=exclude,
             explain=explain, text=text, way=way, threads=threads,
         )[0]  # fmt: skip
 
@@ -395,7 +395,7 @@ class Collection:
         """
         self._refuse_parts()
         return self.answers_each(
-            queries, _whole, radius=radius, limit=limit, where=where, exclude=exclude,
+            queries, whole, radius=radius, limit=limit, where=where, exclude=exclude,
             explain=explain, text=text, way=way, threads=threads,
         )  # fmt: skip
 
@@ -557,7 +557,3 @@ class Collection:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _whole(position: int, answer: Answer) -> Answer:
-    return answer

@@ -24,7 +24,8 @@ from lookalike.collection.stores.schema import (
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.parts.signer import PartSigner
 from lookalike.shown import brief
-from lookalike.signatures import MinHash, Signer
+from lookalike.signatures import Signer
+from lookalike.signatures.minhash import ValueSigner
 
 
 def open_collection(
@@ -171,9 +172,9 @@ def _wanted(
         raise ArgumentError(
             Said("signer"), f" is {signer!r}; expected one such as la.SimHash(bits=128)"
         )
-    if isinstance(signer, MinHash):
+    if isinstance(signer, ValueSigner):
         raise ArgumentError(
-            "MinHash gives numbers and not bits, whose Hamming distance means nothing; use ",
+            f"{signer.name} gives numbers and not bits, whose Hamming distance means nothing; use ",
             Said("la.BBitMinHash", "--method bbitminhash"),
         )
     keep_text = flag("keep_text", keep_text)
@@ -184,7 +185,7 @@ def _wanted(
     if width is not None and width % 8:
         raise ArgumentError(Said("bits"), f" is {width}; expected a multiple of 8")
     if signer is not None:
-        own = signer.bits  # type: ignore[attr-defined]
+        own = signer.bits
         if width not in (None, own):
             raise ArgumentError(
                 Said("bits"), f" is {width}, but the signer gives {own}; leave it out"

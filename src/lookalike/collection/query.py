@@ -30,7 +30,7 @@ from lookalike.checks import flag, one_of, thread_count, whole_number
 from lookalike.collection.documents import as_id
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import brief
-from lookalike.signatures.masking import Mask, as_mask
+from lookalike.signatures.bit_weights import Mask, as_mask
 
 Way: TypeAlias = Literal["native", "sql"]
 Where: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], object]
@@ -87,6 +87,8 @@ class Query:
 
         Without k, for everything within the radius, of which `limit` are given out.
         """
+        predicate = compile_where(where)
+        without = frozenset(as_id(id) for id in listed("exclude", exclude))
         most = how_many("limit", limit) if k is None else None
         wanted = how_many("k", k) if most is None else most + 1
         near = None
@@ -98,8 +100,8 @@ class Query:
             near,
             wanted,
             most,
-            compile_where(where),
-            frozenset(as_id(id) for id in listed("exclude", exclude)),
+            predicate,
+            without,
             flag("explain", explain),
             flag("text", text),
             one_of("way", way, WAYS),  # type: ignore[arg-type]

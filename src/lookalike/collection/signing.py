@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -27,8 +28,8 @@ from lookalike.media import Medium, medium_of_signer
 from lookalike.parts.given import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
-from lookalike.signatures import Projection, Signer, as_queries, signer_from_dict
-from lookalike.signatures.masking import Mask, as_mask, sign_masked
+from lookalike.signatures import Signer, as_queries, signer_from_dict
+from lookalike.signatures.bit_weights import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> NDArray[
     numbers with a fraction cannot be signatures.
     """
     array = as_array("queries", queries)
-    if array.dtype.kind == "f" and isinstance(signer := collection.signer, Projection):
+    signer = collection.signer if array.dtype.kind == "f" else None
+    if signer is not None and signer.medium == "vector":
         return signer.sign(np.atleast_2d(array))
     return as_queries(queries, bits)
 
@@ -125,10 +127,13 @@ class Signing:
             self._signer = _described(self._describe(), self._opened.bits)
         return self._signer
 
-    @property
+    @cached_property
     def files(self) -> type[Medium[Any]] | None:
-        """The medium of the files that are signed; None where texts are."""
-        return medium_of_signer(self.signer)
+        """The medium of the files that are signed; None for texts.
+
+        Also None for parts: their signer reads the files itself.
+        """
+        return None if self._opened.parts else medium_of_signer(self.signer)
 
     @property
     def medium(self) -> str:
@@ -242,10 +247,6 @@ class PartSigning(Signing):
     """The signer of a collection whose documents have many parts."""
 
     @property
-    def files(self) -> None:
-        """None: a signer of parts reads files itself."""
-
-    @property
     def medium(self) -> str:
         """The noun for an item that cannot be signed."""
         signer = self.signer
@@ -261,7 +262,7 @@ class PartSigning(Signing):
 
     def check_signs(self) -> None:
         """Say so unless texts, or the paths of recordings, can be signed."""
-        if self._of_parts().of_files:
+        if self._of_parts().reads_files:
             self._check_reads()
 
     def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
@@ -299,7 +300,7 @@ class PartSigning(Signing):
         if _is_given(query):
             return self._given(query)
         signer = self._of_parts()
-        if signer.of_files and isinstance(query, str | os.PathLike):
+        if signer.reads_files and isinstance(query, str | os.PathLike):
             self._check_reads()
         return signer.sign_query(query)
 

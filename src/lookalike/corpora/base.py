@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lookalike.checks import thread_count
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.lazy import LazyModule
-from lookalike.shown import brief, counted, shown
+from lookalike.shown import brief, counted, escape_terminal
 from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Problems:
             )
         self.bad += 1
         if len(self.examples) < _EXAMPLES:
-            self.examples.append(shown(message, _LONGEST_EXAMPLE))
+            self.examples.append(escape_terminal(message, _LONGEST_EXAMPLE))
 
     def silent(self) -> Problems:
         """Return problems that leave out the same rows, for another reading that counts nothing."""
@@ -142,14 +142,14 @@ class Problems:
         """Count a document that is left out in any case, and name it if it is one of the first."""
         self.left_out[kind] = self.left_out.get(kind, 0) + 1
         if len(self.examples) < _EXAMPLES:
-            self.examples.append(shown(f"{where}: {reason}", _LONGEST_EXAMPLE))
+            self.examples.append(escape_terminal(f"{where}: {reason}", _LONGEST_EXAMPLE))
 
     def leave_out_file(self, kind: str | None, file: Path, reason: str) -> None:
         """Count a file of a folder that is left out in any case, and name it; of no kind: binary.
 
         Every one is named in `files`.
         """
-        self.files.append(shown(f"{file}: {reason}", _LONGEST_EXAMPLE))
+        self.files.append(escape_terminal(f"{file}: {reason}", _LONGEST_EXAMPLE))
         if kind is not None:
             self.leave_out(kind, f"{file}", reason)
             return
@@ -203,13 +203,13 @@ def _append(files: list[str], file: Path) -> None:
 
 def _some(files: Sequence[str]) -> str:
     if len(files) == 1:
-        return f"{shown(files[0], _LONGEST_EXAMPLE)} was"
+        return f"{escape_terminal(files[0], _LONGEST_EXAMPLE)} was"
     return f"{some_files([Path(file) for file in files])} were"
 
 
 def some_files(files: Sequence[Path]) -> str:
     """Return how many files there are, and the names of some."""
-    names = ", ".join(shown(file.name) for file in files[:_NAMED])
+    names = ", ".join(escape_terminal(file.name) for file in files[:_NAMED])
     return f"{counted(len(files), 'file')} ({names}{', ...' if len(files) > _NAMED else ''})"
 
 
@@ -401,3 +401,32 @@ def _only(batch: Any, chosen: NDArray[np.int64]) -> Iterator[Any]:
         return
     for run in np.split(chosen, breaks):
         yield batch.slice(int(run[0]), len(run))
+
+
+class StringWriter:
+    """Appends Arrow strings to two files: their bytes, and where each ends; nulls become empty."""
+
+    def __init__(self, data: BinaryIO, ends: BinaryIO) -> None:
+        self._data = data
+        self._ends = ends
+        self.size = 0
+        self.count = 0
+
+    def append(self, strings: Any) -> None:
+        """Append a `large_string` array."""
+        if strings.null_count:
+            strings = strings.fill_null("")
+        if not len(strings):
+            return
+        _, offsets, data = strings.buffers()
+        ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
+        if ends[-1] > ends[0]:
+            self._data.write(memoryview(data)[ends[0] : ends[-1]])
+        self._ends.write((ends[1:] - ends[0] + self.size).tobytes())
+        self.size += int(ends[-1] - ends[0])
+        self.count += len(strings)
+
+    def append_empty(self, count: int) -> None:
+        """Append that many empty strings."""
+        self._ends.write(np.full(count, self.size, np.int64).tobytes())
+        self.count += count

@@ -18,7 +18,7 @@ from lookalike.corpora.encodings import Encodings, NotText, check_encoding, is_b
 from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
 from lookalike.pages import PageLimits
-from lookalike.shown import brief, counted, shown
+from lookalike.shown import brief, counted, escape_terminal
 from lookalike.storage import is_folder, is_there
 from lookalike.suggestions import did_you_mean_file
 
@@ -82,16 +82,19 @@ def open_corpus(
 def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> Corpus:
     named = {path for path in paths if not is_folder(path)}
     formats = {format or format_of(path) or "files" for path in named}
-    taken = _Taken(paths, "files")
-    if formats != {"html", "files"}:
-        if len(formats) > 1:
-            raise _several_formats(formats)
-        taken = _take_files(paths, named, format)
+    if formats == {"html", "files"}:
+        taken = _Taken(paths, "files")
+    elif len(formats) > 1:
+        raise _several_formats(formats)
+    elif len(named) == len(paths):
+        taken = _Taken(paths, formats.pop())
+    else:
+        taken = _take_files(paths, named, format or next(iter(formats), None), format is not None)
     kind = FORMATS[taken.format]
     if encoding is not None and not kind.has_encoding:
         raise ArgumentError(
-            f"encoding is {brief(encoding)}, and {shown(taken.paths[0])} is {kind.name}, which "
-            "tells its own; leave it out"
+            f"encoding is {brief(encoding)}, and {escape_terminal(taken.paths[0])} is {kind.name}, "
+            "which tells its own; leave it out"
         )
     encodings = Encodings(encoding)
     corpus = kind.open(taken.paths, encodings)
@@ -225,18 +228,20 @@ class _Taken:
     """What was left, if a folder has files of several kinds."""
 
 
-def _take_files(paths: Sequence[Path], named: set[Path], format: str | None) -> _Taken:
-    """Return what folders, and `named` files beside them, stand for.
+def _take_files(
+    paths: Sequence[Path], named: set[Path], kind: str | None, is_given: bool
+) -> _Taken:
+    """Return what folders, and `named` files of a kind beside them, stand for.
 
     Of a folder, the kind of files that has most bytes is taken: those of one format that comes in
     shards, or all as documents, of the format "files" (then the paths are those given). A `.json`
     or `.txt` in a folder is a document more often than a shard. Hidden files do not count. Files
-    that were named themselves, or a `format`, decide without weighing. Shards are in order of path.
+    that were named themselves, or a format that is given, decide without weighing. Shards are in
+    order of path.
     """
-    kind = format or next((format_of(path) or "files" for path in paths if path in named), None)
-    if len(named) == len(paths) or (kind is not None and not FORMATS[kind].rows):
-        return _Taken(list(paths), kind or "files")
-    if format is None and kind is not None and not FORMATS[kind].shards:
+    if kind is not None and not FORMATS[kind].rows:
+        return _Taken(list(paths), kind)
+    if kind is not None and not is_given and not FORMATS[kind].shards:
         raise _several_formats([kind, "files"])
     found = {path: _visible(path) for path in paths if path not in named}
     inside = [file for files in found.values() for file in files]
@@ -249,7 +254,7 @@ def _take_files(paths: Sequence[Path], named: set[Path], format: str | None) -> 
         shards = [file for file in inside if _is_shard(file)]
         return _Taken(list(paths), kind, (_as_documents(shards),) if shards else ())
     chosen = {file for file in inside if format_of(file) == kind}
-    if format is not None and not chosen:  # the names of files may say nothing
+    if is_given and not chosen:  # the names of files may say nothing
         chosen = {file for file in inside if format_of(file) is None}
     if not chosen and not named:
         raise FileError(

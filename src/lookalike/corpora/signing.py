@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.corpora.base import Corpus, Problems
+from lookalike.corpora.base import Corpus, Problems, StringWriter
 from lookalike.corpora.columns import Columns, text_strings
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.signatures import save_signatures
 from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.storage import Strings, whole_file
-from lookalike.storage.strings import StringWriter
 
 SIGNATURE_SUFFIXES = (".lookalike", ".npy")
 

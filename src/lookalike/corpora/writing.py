@@ -24,6 +24,7 @@ from lookalike.corpora.formats import (
     compression_of,
     format_of,
     format_suffix,
+    named_format,
     open_target,
     table_suffixes,
 )
@@ -145,21 +146,23 @@ def local_file(path: Any, source: Corpus) -> Iterator[Path]:
 
 def target_format(corpus: Corpus, target: Target) -> str:
     """Return the format that rows of a corpus are written in: by the name, or else their own."""
-    named = format_of(target) if isinstance(target, Path) else None
-    if named is not None or corpus.format == "table":
-        return named or "table"
+    named = named_format(target) if isinstance(target, Path) else None
+    if named is not None:
+        return named.name
     if corpus.format == "files" and corpus.page_text is not None and not isinstance(target, Path):
         return "jsonl"
-    return corpus.format if _is_written(FORMATS[corpus.format]) else "jsonl"
+    if corpus.format == "table" or _is_written(FORMATS[corpus.format]):
+        return corpus.format
+    return "jsonl"
 
 
 def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: bool = False) -> None:
     """Refuse a file or stream that `write_corpus` could not write, whatever rows there are."""
-    target = target_format(corpus, path)
     if not isinstance(path, Path):
-        _check_stream(target, annotated)
+        _check_stream(target_format(corpus, path), annotated)
         return
-    named = FORMATS[target] if target != "table" and format_of(path) else None
+    named = named_format(path)
+    target = named.name if named is not None else target_format(corpus, path)
     read = same_file(path, corpus.files)
     if read is not None and not in_place:
         also = "" if read == path else f" as {read}"
@@ -180,11 +183,13 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
         )
     if read is None:
         check_outside_folder(corpus.root, path)
-    suffix, only_read = format_suffix(path), named is not None and not _is_written(named)
-    if only_read:
+    suffix = ""
+    if named is None:
+        suffix = format_suffix(path)
+        suffix = "" if suffix in {file.suffix for file in corpus.files} else suffix
+    elif not _is_written(named):
         suffix = "".join(path.suffixes[-2:] if compression_of(path) else path.suffixes[-1:])
-    elsewhere = named is None and suffix not in {file.suffix for file in corpus.files}
-    if suffix and target != "files" and (elsewhere or only_read):
+    if suffix and target != "files":
         raise ArgumentError(
             f"{path}: {suffix} is no format that can be written; expected a name that ends in "
             f"{'.txt, ' * (corpus.format == 'text')}{table_suffixes()}, with .gz or .zst after it "
@@ -192,13 +197,14 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             f"({corpus.format})"
         )
     _check_compression(path, named)
-    is_tabular = target != "table" and FORMATS[target].write is not None
-    if not is_tabular and (annotated or target != corpus.format or target == "table"):
+    if target == "table" or (
+        (annotated or target != corpus.format) and FORMATS[target].write is None
+    ):
         raise ArgumentError(
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
             f"that ends in {table_suffixes()}"
         )
-    if target == "files" or _is_folder_of_shards(corpus, path):
+    if target == "files" or (named is None and _is_folder_of_shards(corpus, path)):
         if is_there(path):
             raise FileError(f"{path} is there already; name a folder that is not, or remove it")
     else:
@@ -207,13 +213,13 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
 
 def check_table_target(path: Path) -> None:
     """Refuse a file that `write_table` could not write."""
-    named = format_of(path)
-    if named is None or FORMATS[named].write is None:
+    named = named_format(path)
+    if named is None or named.write is None:
         raise ArgumentError(
             f"{path}: its name tells no format for a table; expected one that ends in "
             f"{table_suffixes()}"
         )
-    _check_compression(path, FORMATS[named])
+    _check_compression(path, named)
     check_replaceable(path)
 
 

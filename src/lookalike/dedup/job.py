@@ -124,7 +124,7 @@ def _check_device(device: str, settings: DedupSettings) -> None:
     """Refuse a GPU that is missing, or that has nothing to do."""
     if one_of("device", device, DEVICES) == "cpu":
         return
-    if settings.method == "minhash" or not settings.by_signatures:
+    if settings.by_bands or not settings.by_signatures:
         raise ArgumentError(
             Said("device='gpu'", "--device gpu"),
             " looks for pairs of signatures of ",
@@ -236,7 +236,9 @@ def _conclude(job: DedupJob, outcome: _Outcome) -> TextResult:
     matched_old = np.where(stands_for < old, stands_for, -1)
     keep = (own < 0) & (matched_old < 0)
     labels = by_first(decision.clusters[new], len(documents))
-    rejected = most_similar(in_order([verdict.rejected, decision.rejected]))
+    rejected = verdict.rejected
+    if len(decision.rejected):
+        rejected = most_similar(in_order([rejected, decision.rejected]))
     estimated = outcome.estimated()[new]
     return TextResult(
         settings=job.settings,

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.errors import ResultTooLargeError, Said
@@ -28,6 +27,7 @@ from lookalike.jobs.documents import DocumentTable
 from lookalike.jobs.work_folder import release
 from lookalike.shown import counted
 from lookalike.signatures import hamming
+from lookalike.signatures.minhash import VALUE_BYTES
 
 LARGEST_GROUP = 200
 """Rows that share a band and are still all paired with each other."""
@@ -71,7 +71,7 @@ def propose_pairs(
     work.begin("pairs")
     if job.settings.measure == "containment":
         batches = sampled_pairs(job, documents, signed, found)
-    elif job.settings.method == "minhash":
+    elif job.settings.by_bands:
         batches = _by_bands(job, signed, rank, found)
     else:
         batches = _by_radius(job, signed, rank, found)
@@ -123,7 +123,7 @@ def row_distances(
 ) -> NDArray[np.int32]:
     """Return in how many values, or bits, signatures differ."""
     found = np.empty(len(left), np.int32)
-    if settings.method == "minhash":
+    if settings.by_bands:
         _native.equal_values_at(signatures, VALUE_BYTES, left, right, threads, found)
         np.subtract(settings.permutations, found, out=found)
     else:
@@ -137,7 +137,7 @@ def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[
     """Return which distances of signatures make a pair worth comparing."""
     if not settings.by_signatures:
         return np.ones(len(distances), bool)
-    if settings.method != "minhash":
+    if not settings.by_bands:
         return distances <= (settings.radius or 0)
     error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
     least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import flag, one_of, whole_number
-from lookalike.compare.methods import BITS, METHODS, NGRAMS, PERMUTATIONS, Method
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES, FeatureKind
 from lookalike.features.choice import (
@@ -23,7 +21,15 @@ from lookalike.features.choice import (
     typed_lengths,
 )
 from lookalike.features.text import Lengths
-from lookalike.signatures import BBitMinHash, SimHash, TopSig
+from lookalike.signatures.methods import (
+    BAND_METHODS,
+    BIT_METHODS,
+    METHODS,
+    PERMUTATIONS,
+    Method,
+    method_class,
+)
+from lookalike.signatures.signer import DocumentSigner
 
 __all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
 
@@ -36,18 +42,13 @@ ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radiu
 DEVICES = ("cpu", "gpu")
 """Where pairs of signatures are looked for."""
 
-_SPREAD = {"minhash": 0.0, "simhash": 2.2, "topsig": 1.2}
-"""Standard deviations that the radius lies above the mean distance of pairs at the threshold; so
-many that 99% of them are found. TopSig's lie nearer than the mean.
-"""
-
 
 def _setting(
     default: Any,
     help: str,
     *,
     signs: bool = False,
-    only: tuple[str, tuple[str, ...]] | None = None,
+    only: tuple[str, Collection[str]] | None = None,
     kinds: str = "text spark",
     **option: Any,
 ) -> Any:
@@ -86,8 +87,8 @@ def refuse_idle(values: Mapping[str, Any], said: Collection[str]) -> None:
             )
 
 
-def _by_method(numbers: dict[str, int]) -> str:
-    return ", ".join(f"{method} {number}" for method, number in numbers.items() if number)
+_NGRAMS = ", ".join(f"{name} {Method.of(name).ngram}" for name in METHODS)
+_BITS = ", ".join(f"{name} {Method.of(name).bits}" for name in BIT_METHODS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,7 @@ class DedupSettings:
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
         "words or characters that make a feature, or several such lengths: 1,2; that of words "
-        f"where there are some (default: {_by_method(NGRAMS)}; chars {CHARS_NGRAM})",
+        f"where there are some (default: {_NGRAMS}; chars {CHARS_NGRAM})",
         signs=True,
         type=typed_lengths,
         metavar="N",
@@ -132,15 +133,15 @@ class DedupSettings:
         PERMUTATIONS,
         "of minhash",
         signs=True,
-        only=("method", ("minhash",)),
+        only=("method", BAND_METHODS),
         type=int,
         metavar="N",
     )
     bits: int | None = _setting(
         None,
-        f"bits of a signature; of images 256 or 64 (default: {_by_method(BITS)})",
+        f"bits of a signature; of images 256 or 64 (default: {_BITS})",
         signs=True,
-        only=("method", ("simhash", "topsig")),
+        only=("method", BIT_METHODS),
         kinds="text spark images",
         type=int,
         metavar="N",
@@ -149,7 +150,7 @@ class DedupSettings:
         None,
         "maximum Hamming distance of a candidate pair of simhash or topsig; of images 56 of 256 "
         "(default: derived from the threshold)",
-        only=("method", ("simhash", "topsig")),
+        only=("method", BIT_METHODS),
         kinds="text spark images",
         type=int,
         metavar="N",
@@ -226,7 +227,7 @@ class DedupSettings:
             object.__setattr__(self, name, flag(name, getattr(self, name)))
         self._check_threshold()
         self._check_keep()
-        method = self._method()
+        method = self._method
         if self.measure is None:
             object.__setattr__(self, "measure", method.measure)
         self._check_measure(method)
@@ -234,7 +235,7 @@ class DedupSettings:
         object.__setattr__(self, "bits", method.bits)
         bounds = {
             "permutations": (2, 4096),
-            "bits": (0 if self.method == "minhash" else 8, 1 << 16),
+            "bits": (0 if method.by_bands else 8, 1 << 16),
             "radius": (0, 1 << 16),  # what it is by default depends on the bits
             "min_features": (1, None),
             "max_cluster": (2, None),
@@ -243,14 +244,17 @@ class DedupSettings:
             del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
-                object.__setattr__(self, "radius", self._radius())
+                radius = method.radius(min(1.0, float(self.threshold)))
+                object.__setattr__(self, "radius", radius)
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
         said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
         refuse_idle(vars(self), said)
-        method = replace(method, permutations=self.permutations, bits=self.bits or 0)
-        self.__dict__["_chosen"] = method, method.signer()
+        self.__dict__["_method"] = replace(
+            method, permutations=self.permutations, bits=self.bits or 0
+        )
+        self.signer()
 
     def _keep_features(self, method: Method) -> None:
         """Keep what was chosen, so that it can be read more than once."""
@@ -274,8 +278,8 @@ class DedupSettings:
         """
         return self.keep if isinstance(self.keep, str) and self.keep != "none" else "first"
 
+    @cached_property
     def _method(self) -> Method:
-        """Return the method by the settings as they are now."""
         return Method.of(
             self.method,
             features=self.features,
@@ -299,19 +303,22 @@ class DedupSettings:
             return Said("exact=True", "--exact")
         return Said(f"measure={self.measure!r}", f"--measure {self.measure}")
 
+    @property
+    def by_bands(self) -> bool:
+        """Whether signatures are values, and bands of them propose pairs; else they are bits."""
+        return self._method.by_bands
+
     def feature_kind(self) -> FeatureKind:
         """Return what documents are compared by."""
-        return self._chosen[0].features
+        return self._method.features
 
-    def signer(self) -> BBitMinHash | SimHash | TopSig:
-        """Return the signer."""
-        return self._chosen[1]
+    def signer(self) -> DocumentSigner:
+        """Return the signer; it raises where its numbers make no sense."""
+        return self._method.signer
 
-    @cached_property
-    def _chosen(self) -> tuple[Method, BBitMinHash | SimHash | TopSig]:
-        """The method and its signer, made anew after unpickling."""
-        method = self._method()
-        return method, method.signer()
+    def new_signer(self) -> DocumentSigner:
+        """Return an equal signer whose weights can be replaced."""
+        return self._method.new_signer()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the settings without what is made of them."""
@@ -322,16 +329,7 @@ class DedupSettings:
 
         Of MinHash, a distance is the number of values that differ.
         """
-        return self._chosen[0].estimate(distances)
-
-    def _radius(self) -> int:
-        """Return how far apart pairs at the threshold may be: the mean distance and some more."""
-        if self.method == "minhash":
-            return 0
-        bits = float(self.bits or 0)
-        differ = math.acos(min(1.0, float(self.threshold))) / math.pi
-        deviation = math.sqrt(bits * differ * (1 - differ))
-        return int(bits * differ + _SPREAD[self.method] * deviation)
+        return self._method.estimate(distances)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
@@ -357,11 +355,11 @@ class DedupSettings:
         """
         one_of("measure", self.measure, MEASURES)
         if self.by_signatures and self.measure != method.measure:
+            others = [name for name in METHODS if method_class(name).measure == self.measure]
             raise ArgumentError(
                 Said("measure"),
                 f" is {self.measure!r}, and the signatures of {self.method} propose pairs "
-                f"by {method.measure}; choose the method "
-                f"{'minhash' if self.measure == 'jaccard' else 'simhash or topsig'}, or ",
+                f"by {method.measure}; choose the method {' or '.join(others)}, or ",
                 Said("exact=True", "--exact"),
             )
         why = self.said_reason

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.dedup.settings import DedupSettings
-from lookalike.features.below_zero import refuse_below_zero
+from lookalike.features.base import refuse_below_zero
 from lookalike.jobs.context import JobContext
 from lookalike.jobs.documents import DocumentTable, EarlySignatures, OldSignatures, Source
 from lookalike.jobs.work_folder import GrowingFiles, digest, growing_files

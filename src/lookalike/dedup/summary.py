@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lookalike.features.choice import unit_text
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 if TYPE_CHECKING:
     from lookalike.corpora.columns import Columns
@@ -155,7 +155,7 @@ def _about_dropped(counts: DedupCounts, words: Wording) -> list[Line]:
         note = f"by signatures alone: {words.estimated}"
         lines.append(("estimated", f"{counts.estimated_duplicates:,}", note))
     for name, value, how in [
-        ("lowest similarity", counts.lowest_similarity, ""),
+        ("lowest similarity", counts.lowest_similarity, "exact, "),
         ("lowest estimate", counts.lowest_estimate, "by signatures, "),
     ]:
         if value is not None and words.whose:
@@ -195,8 +195,10 @@ def _criterion(settings: DedupSettings, how: str) -> str:
 
 def columns_text(columns: Columns) -> str:
     """Return which columns the texts and ids came from."""
-    ids = "" if columns.id is None else f", ids from {shown(columns.id, _LONGEST_COLUMN)!r}"
-    return f"text from the column {shown(columns.text, _LONGEST_COLUMN)!r}{ids}"
+    ids = (
+        "" if columns.id is None else f", ids from {escape_terminal(columns.id, _LONGEST_COLUMN)!r}"
+    )
+    return f"text from the column {escape_terminal(columns.text, _LONGEST_COLUMN)!r}{ids}"
 
 
 def left_out_lines(reasons: Mapping[str, int]) -> list[Line]:

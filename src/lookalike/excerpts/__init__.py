@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
-    from lookalike.excerpts.finding import passages
-    from lookalike.excerpts.overlapping import overlaps
-    from lookalike.excerpts.passage_hash import PassageHash
+    from lookalike.excerpts.finding import overlaps, passages
     from lookalike.excerpts.results import Overlap, Overlaps, Passage, Passages
-    from lookalike.excerpts.signing import sign_passages
+    from lookalike.excerpts.signing import PassageHash, sign_passages
 
 __all__ = [
     "Overlap",
@@ -28,11 +26,9 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
-        "lookalike.excerpts.finding": ("passages",),
-        "lookalike.excerpts.overlapping": ("overlaps",),
-        "lookalike.excerpts.passage_hash": ("PassageHash",),
+        "lookalike.excerpts.finding": ("overlaps", "passages"),
         "lookalike.excerpts.results": ("Overlap", "Overlaps", "Passage", "Passages"),
-        "lookalike.excerpts.signing": ("sign_passages",),
+        "lookalike.excerpts.signing": ("PassageHash", "sign_passages"),
     },
 )
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.checks import flag
-from lookalike.excerpts.texts import HeldTexts
-from lookalike.indexes.results import Result
+from lookalike.features.base import text_batches
+from lookalike.indexes.results import Result, as_int64
 
-__all__ = ["Overlap", "Overlaps", "Passage", "Passages"]
+__all__ = ["HeldTexts", "Overlap", "Overlaps", "Passage", "Passages", "WordPlaces", "word_places"]
 
 Run = tuple[int, int, int]
 """Words that are equal: where on the left, where on the right, how many."""
@@ -29,6 +31,50 @@ _KINDS: dict[str, Any] = {
     "id": object, "left": object, "right": object, "text": object, "row": np.int64,
     "words": np.int64, "share": np.float64, "exact": np.bool_,
 }  # fmt: skip
+
+
+class WordPlaces(NamedTuple):
+    """Begin and end of each word of a text."""
+
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def characters(self, begin: int, end: int) -> tuple[int, int]:
+        """Return the characters from one word to before another one; there is a word between."""
+        return int(self.begins[begin]), int(self.ends[end - 1])
+
+
+def word_places(text: str) -> WordPlaces:
+    """Return where the words of a text are: those of `Words()`."""
+    (documents,) = text_batches([text], None)
+    begins, ends = _native.word_places(documents, 0)
+    return WordPlaces(as_int64(begins), as_int64(ends))
+
+
+class HeldTexts:
+    """Texts and ids that are held in memory, as Arrow has them."""
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._batches: list[tuple[Any, Any]] = []
+
+    def add(self, first: int, texts: Any, ids: Any) -> None:
+        """Hold some more, which come behind those before."""
+        self._firsts.append(first)
+        self._batches.append((texts, ids))
+
+    def text(self, row: int) -> str:
+        """Return the text of a document."""
+        return str(self._at(row, 0))
+
+    def id(self, row: int) -> str:
+        """Return the id of a document, or its row where it has none."""
+        return str(self._at(row, 1))
+
+    def _at(self, row: int, which: int) -> Any:
+        place = bisect.bisect_right(self._firsts, row) - 1
+        return self._batches[place][which][row - self._firsts[place]].as_py()
+
 
 T = TypeVar("T")
 

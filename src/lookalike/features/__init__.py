@@ -1,9 +1,8 @@
 """From documents to weighted features: words, characters, or whatever the caller has."""
 
 from lookalike.features.base import FeatureKind, as_features, feature_kind_from_dict
-from lookalike.features.combined import Combined
-from lookalike.features.function import FeatureFunction
-from lookalike.features.ready import Features
+from lookalike.features.choice import Combined
+from lookalike.features.ready import FeatureFunction, Features
 from lookalike.features.similarity import (
     MEASURES,
     containment,

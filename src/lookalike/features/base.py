@@ -1,9 +1,13 @@
-"""What every kind of features is: a way from documents to sources that the core can read."""
+"""What every kind of features is: a way from documents to sources that the core can read.
+
+Documents are a list of `str`, an Arrow string column, or any iterable of `str`.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from inspect import signature
 from typing import Any, ClassVar, SupportsIndex
@@ -12,18 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import flag, instance, one_of, thread_count
-from lookalike.errors import ArgumentError
-from lookalike.features.growing import GrowingArray
+from lookalike.checks import flag, instance, one_of, optional_module, thread_count
+from lookalike.errors import ArgumentError, DocumentError
 
 __all__ = [
     "BATCH",
     "FeatureKind",
+    "GrowingArray",
+    "TextKind",
     "as_features",
     "feature_kind_from_dict",
+    "list_batches",
     "made_with",
+    "none_below_zero",
     "reads_links",
+    "refuse_below_zero",
+    "text_batches",
 ]
+
 
 BATCH = 8192
 """Documents that are read at a time; what is learnt may depend on it, so it never changes."""
@@ -131,7 +141,7 @@ def as_features(features: object) -> FeatureKind:
     A function is taken for one that finds them in a text.
     """
     if callable(features) and not isinstance(features, FeatureKind | type):
-        from lookalike.features.function import FeatureFunction  # derives from what is here
+        from lookalike.features.ready import FeatureFunction  # derives from what is here
 
         return FeatureFunction(features)
     what = "la.Words(), la.Chars(), la.Features(), or a function from a text to its features"
@@ -155,3 +165,151 @@ def feature_kind_from_dict(description: dict[str, Any]) -> FeatureKind:
         return FeatureKind._kinds[name].from_settings(settings)
     except TypeError as error:
         raise ArgumentError(f"the description of {name} cannot be used: {error}") from error
+
+
+class TextKind(FeatureKind, abstract=True):
+    """A kind whose documents are texts."""
+
+    def is_document(self, value: Any) -> bool:
+        """Return whether this is one text."""
+        return isinstance(value, str)
+
+    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
+        """Yield batches of documents; see `FeatureKind.sources`."""
+        position = 0
+        for batch in text_batches(documents, size):
+            yield self.batch_source(batch, position)
+            position += len(batch)
+
+    @abstractmethod
+    def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
+        """Return texts as the core reads them; messages count them from `position` on."""
+
+
+def text_batches(documents: Any, size: int | None) -> Iterator[_native.Documents]:
+    """Yield the documents in batches of `size`; None: all in one, even if there are none.
+
+    Columns of pyarrow, pandas, polars and whatever else speaks the Arrow C interface are read where
+    they are. Of an iterable, no more than a batch is held.
+    """
+    column = documents if isinstance(documents, _native.Documents) else _arrow_column(documents)
+    if column is not None:
+        for begin in range(0, len(column), size) if size else [0]:
+            yield column.part(begin, begin + (size or len(column)))
+        return
+    for position, batch in list_batches(documents, size):
+        try:
+            texts = _native.Documents.from_list(batch, position)
+        except ValueError as error:
+            raise DocumentError(str(error)) from None
+        yield texts
+
+
+def list_batches(documents: Any, size: int | None) -> Iterator[tuple[int, list[Any]]]:
+    """Yield lists of `size` documents with the position of the first; None: all in one."""
+    batch: list[Any] = []
+    position = 0
+    iterator = iterate(documents)
+    while True:
+        try:
+            document = next(iterator)
+        except StopIteration:
+            break
+        except Exception as error:
+            error.add_note(f"raised where document {position + len(batch)} was to come")
+            raise
+        batch.append(document)
+        if len(batch) == size:
+            yield position, batch
+            position += size
+            batch = []
+    if batch or size is None:
+        yield position, batch
+
+
+def iterate(documents: Any) -> Iterator[Any]:
+    """Return an iterator over documents, or say what came instead of them."""
+    if isinstance(documents, str | bytes | bytearray):
+        raise DocumentError(
+            f"documents are one {type(documents).__name__}; expected a list or column of str: "
+            "for a single document pass [text]"
+        )
+    try:
+        return iter(documents)
+    except TypeError:
+        raise DocumentError(
+            f"documents are of type {type(documents).__name__}; expected a list of str, an Arrow "
+            "string column (pyarrow, pandas, polars) or any iterable of str"
+        ) from None
+
+
+def _arrow_column(documents: Any) -> _native.Documents | None:
+    """Return an Arrow column, or None if `documents` is no such thing."""
+    if not hasattr(documents, "__arrow_c_stream__"):
+        if not hasattr(documents, "__arrow_c_array__"):
+            return None
+        # A single array, as pyarrow's own are; made a stream of one.
+        pyarrow = optional_module("pyarrow", "an Arrow array without a stream", extra="")
+        documents = pyarrow.chunked_array([pyarrow.array(documents)])
+    try:
+        return _native.Documents.from_arrow(documents.__arrow_c_stream__())
+    except ValueError as error:
+        raise DocumentError(str(error)) from None
+
+
+def none_below_zero(sources: Iterable[_native.Source]) -> Iterator[_native.Source]:
+    """Yield batches of documents, the first of which is number 0, for who compares sets."""
+    position = 0
+    for source in sources:
+        refuse_below_zero(source, position)
+        yield source
+        position += len(source)
+
+
+def refuse_below_zero(source: _native.Source, first_position: int = 0) -> None:
+    """Raise if a document has a feature that weighs less than 0, of which a set has no sort."""
+    found = source.first_below_zero
+    if found >= 0:
+        raise DocumentError(
+            f"document {first_position + found} has a feature that weighs less than 0, and is "
+            "compared as a set, which has a feature or not; leave it out, or take la.SimHash, "
+            "la.TopSig or la.cosine, for which it counts the other way"
+        )
+
+
+_SPARE_BYTES = 4 << 20
+
+
+class GrowingArray:
+    """Rows appended one block after the other, in one piece of memory.
+
+    As long as `source` from the beginning, where that has a length. Otherwise growing moves pages
+    instead of copying them where the system can, and leaves no second copy at the end, as joining a
+    list of blocks would.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: type[np.generic], source: Any = ()) -> None:
+        try:
+            length = len(source)
+        except TypeError:  # arrays of no dimension have a method for it, and no length
+            length = 0
+        self._array: NDArray[Any] = np.empty((length, *shape), dtype)
+        self._count = 0
+        self._row = math.prod(shape)
+
+    def block(self, rows: int) -> NDArray[Any]:
+        """Return a view of that many new rows, to be filled before the next block is asked for."""
+        total = self._count + rows
+        if total > len(self._array):
+            spare = max(1, _SPARE_BYTES // max(1, self._array.itemsize * self._row))
+            room = max(total, min(len(self._array) * 5 // 4, total + spare))
+            self._array.resize((room, *self._array.shape[1:]), refcheck=False)
+        block = self._array[self._count : total]
+        self._count = total
+        return block
+
+    def take(self) -> NDArray[Any]:
+        """Return all rows; nothing may be appended afterwards."""
+        if len(self._array) != self._count:
+            self._array.resize((self._count, *self._array.shape[1:]), refcheck=False)
+        return self._array

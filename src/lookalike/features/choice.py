@@ -7,23 +7,165 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from lookalike import _native
+from lookalike.checks import as_array, instance
 from lookalike.errors import ArgumentError, Said
-from lookalike.features.base import FeatureKind, as_features
-from lookalike.features.combined import Combined, kinds_of
+from lookalike.features.base import (
+    FeatureKind,
+    TextKind,
+    as_features,
+    feature_kind_from_dict,
+    reads_links,
+)
 from lookalike.features.text import Chars, Lengths, Words
+from lookalike.pages.marks import without_marks
 from lookalike.shown import brief
 from lookalike.suggestions import did_you_mean
 
 __all__ = [
     "CHARS_NGRAM",
     "FEATURES",
+    "Combined",
     "FeatureChoice",
     "chosen_features",
     "chosen_names",
     "chosen_words",
+    "kinds_of",
     "typed_lengths",
     "unit_text",
 ]
+
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e6
+
+
+class Combined(TextKind):
+    """What several kinds of features find in a text: words beside characters, say, or beside what a
+    function finds.
+
+    `weights`, 1 each unless told, say how much each kind counts: whatever a signer's or a measure's
+    weights make of a feature (its count, its tf-idf) is multiplied by that of its kind. Sets have
+    no weights: to Jaccard similarity, containment and MinHash all features are the same.
+
+    Features of different kinds are different features, be they spelt the same: those of the first
+    kind are hashed as if it were alone, those of kind i as fmix64(feature ^ fmix64(D + i)), with i
+    counted from 0 and D = 0x6c62272e07bb0142. So the order of kinds matters to signatures. Kinds
+    that are `Combined` themselves are taken apart.
+    """
+
+    def __init__(
+        self,
+        *kinds: FeatureKind | Callable[[str], Iterable[Any]],
+        weights: Iterable[float] | None = None,
+    ) -> None:
+        given = [as_features(kind) for kind in kinds]
+        factors = _weights(weights, len(given))
+        self.kinds = tuple(one for kind in given for one in kinds_of(kind))
+        self.weights: tuple[float, ...] = tuple(
+            factor * own
+            for factor, kind in zip(factors, given, strict=True)
+            for own in (kind.weights if isinstance(kind, Combined) else (1.0,))
+        )
+        self._check_kinds()
+
+    def _check_kinds(self) -> None:
+        if len(self.kinds) < 2:
+            raise ArgumentError(
+                f"there {'is one kind' if self.kinds else 'are no kinds'} of features to combine; "
+                "expected at least two, such as la.Combined(la.Words(), la.Chars())"
+            )
+        for place, kind in enumerate(self.kinds):
+            if not kind.is_document(""):
+                raise ArgumentError(
+                    f"features {place} are {kind!r}, which take no texts; expected kinds that do, "
+                    "such as la.Words(), or a function from a text to its features"
+                )
+            if kind in self.kinds[:place]:
+                raise ArgumentError(
+                    f"features {place} are {kind!r} once more; give them a higher weight instead"
+                )
+
+    def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
+        """Return texts as the core reads them, by every kind; marks of links are for those alone
+        that read links.
+        """
+        linked = [reads_links(kind) for kind in self.kinds]
+        plain = _without_marks(batch, position) if any(linked) else batch
+        parts = [
+            kind.batch_source(batch if links else plain, position)
+            for kind, links in zip(self.kinds, linked, strict=True)
+        ]
+        return _native.Source.of_kinds(parts, list(self.weights))
+
+    def check_lasting(self) -> None:
+        """Raise unless all kinds last."""
+        for kind in self.kinds:
+            kind.check_lasting()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the kinds and their weights, in plain values."""
+        return {"kinds": [kind.to_dict() for kind in self.kinds], "weights": list(self.weights)}
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Combined:
+        """Return what `settings` described."""
+        described = instance("kinds", settings.pop("kinds", None), list, "a list of descriptions")
+        for one in described:
+            if isinstance(one, dict) and one.get("kind") == cls.__name__:
+                raise ArgumentError("a description has Combined features within Combined ones")
+        return cls(*map(feature_kind_from_dict, described), **settings)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _combined, (self.kinds, self.weights)  # functions are pickled as themselves
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Combined)
+            and self.kinds == other.kinds
+            and self.weights == other.weights
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kinds, self.weights))
+
+    def __repr__(self) -> str:
+        return f"Combined({', '.join(map(repr, self.kinds))}, weights={self.weights!r})"
+
+
+def kinds_of(features: FeatureKind) -> tuple[FeatureKind, ...]:
+    """Return the kinds that features consist of: themselves, unless they are combined."""
+    return features.kinds if isinstance(features, Combined) else (features,)
+
+
+def _without_marks(batch: _native.Documents, position: int) -> _native.Documents:
+    return _native.Documents.from_list(list(map(without_marks, batch.to_list())), position)
+
+
+def _combined(kinds: tuple[FeatureKind, ...], weights: tuple[float, ...]) -> Combined:
+    return Combined(*kinds, weights=weights)
+
+
+def _weights(weights: Iterable[float] | None, count: int) -> tuple[float, ...]:
+    if weights is None:
+        return (1.0,) * count
+    try:
+        several = weights if isinstance(weights, np.ndarray) else list(weights)
+    except TypeError:
+        several = []
+    numbers = as_array("weights", several)
+    if numbers.shape != (count,) or numbers.dtype.kind not in "fiu":
+        raise ArgumentError(
+            Said("weights"), f" are {brief(weights)}; expected {count} numbers, one for each kind"
+        )
+    if not ((numbers >= _LEAST_WEIGHT) & (numbers <= _MOST_WEIGHT)).all():
+        raise ArgumentError(
+            Said("weights"),
+            f" are {brief(weights)}; expected numbers from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}; "
+            "leave out a kind that does not count",
+        )
+    return tuple(numbers.astype(np.float64).tolist())
+
 
 FEATURES = ("words", "chars", "links")
 

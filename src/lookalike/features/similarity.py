@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import as_array, one_of, thread_count
 from lookalike.errors import ArgumentError, DocumentError
-from lookalike.features.base import FeatureKind, as_features
-from lookalike.features.below_zero import refuse_below_zero
+from lookalike.features.base import FeatureKind, as_features, refuse_below_zero
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError, LookalikeError
 from lookalike.lazy import LazyModule
-from lookalike.shown import brief, shown
+from lookalike.shown import brief, escape_terminal
 from lookalike.storage.files import open_plain
 
 if TYPE_CHECKING:
@@ -349,14 +349,14 @@ def _open(file: Any, memory: int | None) -> Any:
 def _reason(error: Exception) -> str:
     if isinstance(error, pillow.DecompressionBombError):
         return (
-            f"has too many pixels ({shown(error, _LONGEST_REASON)}); if it can be trusted, raise "
-            "PIL.Image.MAX_IMAGE_PIXELS"
+            f"has too many pixels ({escape_terminal(error, _LONGEST_REASON)}); if it can be "
+            "trusted, raise PIL.Image.MAX_IMAGE_PIXELS"
         )
     if isinstance(error, pillow.UnidentifiedImageError):
         return f"is no image in a format that is known ({', '.join(FORMATS)})"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror})"
-    said = shown(str(error) or type(error).__name__, _LONGEST_REASON)
+    said = escape_terminal(str(error) or type(error).__name__, _LONGEST_REASON)
     return f"cannot be decoded ({said})"
 
 

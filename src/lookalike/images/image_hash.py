@@ -141,6 +141,8 @@ class ImageHash(Signer):
     Needs the extra `images`.
     """
 
+    medium = "image"
+    reads_files = True
     medium_name: ClassVar[str] = "images"
     _seeded: ClassVar[bool] = False
 

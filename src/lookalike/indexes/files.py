@@ -21,15 +21,16 @@ from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.prefixes import PrefixIndex
 from lookalike.signatures.files import (
+    HEX_SUFFIXES,
     is_npy,
     is_npz,
+    load_hex,
     npz_weights,
     read_npy,
     read_npz,
     signatures_in,
     weights_in,
 )
-from lookalike.signatures.hex_hashes import HEX_SUFFIXES, load_hex
 
 if TYPE_CHECKING:
     from lookalike.storage import Container

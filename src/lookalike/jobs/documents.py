@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora import Corpus, Problems, format_of, open_corpus
-from lookalike.corpora.base import compute, pa
+from lookalike.corpora.base import StringWriter, compute, pa
 from lookalike.corpora.columns import (
     Columns,
     Filters,
@@ -35,7 +35,6 @@ from lookalike.jobs.work_folder import WorkFolder, digest, naming, release
 from lookalike.pages import PageLimits
 from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
-from lookalike.storage.strings import StringWriter
 
 _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
 """Maximum ratio of a corpus to its compressed files, and the size that is always accepted."""

@@ -14,7 +14,7 @@ from typing import Any
 from lookalike.pages import Page, PageLimits, RawPage, Refused, refusal
 from lookalike.pages.extract import check_installed, read_page, unpack
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 __all__ = ["read_pages"]
 
@@ -90,4 +90,5 @@ def _parse(page: tuple[Any, ...], limits: tuple[tuple[str, int], ...], wanted: l
         return found.text, found.title, found.language, found.links, found.marked
     except (ValueError, RuntimeError, RecursionError, LookupError, OSError) as error:
         # What the error says may have all of the page in it.
-        return f"cannot be parsed ({type(error).__name__}: {shown(str(error), _LONGEST_REASON)})"
+        reason = escape_terminal(str(error), _LONGEST_REASON)
+        return f"cannot be parsed ({type(error).__name__}: {reason})"

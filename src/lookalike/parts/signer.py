@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +44,6 @@ class VoteSettings:
 
 class PartSigner(Signer):
     """A signer of parts. Its signatures are many for one thing, which is found by their votes."""
-
-    bits: int
-    medium: ClassVar[str]
-    """What one of the things is called."""
-    of_files: ClassVar[bool] = False
-    """Whether a string is the path of a thing, and not the thing."""
 
     @property
     @abstractmethod

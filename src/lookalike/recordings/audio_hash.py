@@ -73,7 +73,7 @@ class AudioHash(PartSigner):
     bits = 32
     medium = "recording"
     medium_name = "recordings"
-    of_files = True
+    reads_files = True
     _seeded = False
 
     def __init__(self, kind: str = "bands") -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lookalike.report.markup import Markup, compact, shown
+from lookalike.report.markup import Markup, compact, escape_html
 
 __all__ = [
     "BOTTOM",
@@ -93,7 +93,7 @@ def across_name(text: str) -> str:
 
 def element(markup: str, *values: object) -> str:
     """Return markup with values in place of its braces, each escaped if it is not `Markup`."""
-    return Markup(markup).format(*(shown(v) if isinstance(v, str) else v for v in values))
+    return Markup(markup).format(*(escape_html(v) if isinstance(v, str) else v for v in values))
 
 
 def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img") -> str:

@@ -1,6 +1,6 @@
 """Text made fit for a page, and the templates that it goes into.
 
-Text of documents is hostile. Templates escape every value by `shown`. Only `Markup`, which
+Text of documents is hostile. Templates escape every value by `escape_html`. Only `Markup`, which
 templates and the functions of this package return, goes into a page as it is.
 """
 
@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from lookalike.shown import counted
 
-__all__ = ["Markup", "clipped", "compact", "one_line", "pieces", "rendered", "shown"]
+__all__ = ["Markup", "clipped", "compact", "escape_html", "one_line", "pieces", "rendered"]
 
 
 def _stand_ins() -> dict[int, str | None]:
@@ -36,7 +36,7 @@ _STAND_INS = _stand_ins()
 _SPACES = re.compile(r"\s+")
 
 
-def shown(text: object) -> str:
+def escape_html(text: object) -> str:
     """Return text as `Markup` that is nothing but that text; `Markup` stays as it is.
 
     Controls become pictures of themselves, orders that turn the direction of writing and other
@@ -76,7 +76,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parents[1]),
         autoescape=True,
-        finalize=shown,
+        finalize=escape_html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -31,7 +31,7 @@ from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.service.jobs import drop_upload, lines_of, read_state, write_state
 from lookalike.service.library import open_for_strangers
 from lookalike.service.problems import problem_for_strangers
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 _LOOK = 0.05
 _TELL = 0.2
@@ -220,7 +220,9 @@ def _without_path(job: Job, message: str) -> str:
     """
     path = job.order.get("path")
     if path is not None:
-        message = message.replace(shown(path), "the file").replace(Path(path).name, "the file")
+        message = message.replace(escape_terminal(path), "the file").replace(
+            Path(path).name, "the file"
+        )
         message = _NAME_ENCODING.sub("upload it in UTF-8", message)
     return message
 

@@ -36,7 +36,7 @@ from lookalike.errors import (
 )
 from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
-from lookalike.shown import brief, shown
+from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer
 from lookalike.storage import remove_if_same
 
@@ -409,7 +409,9 @@ def open_library(place: str | os.PathLike[str]) -> Library:
     if address.path is not None:
         folder = Path(text) if text.endswith(os.sep) else address.path.absolute().parent
         if not folder.is_dir():
-            raise FileError(f"there is no folder {shown(str(folder))}; make it, or name another")
+            raise FileError(
+                f"there is no folder {escape_terminal(str(folder))}; make it, or name another"
+            )
     return DatabaseLibrary(address)
 
 

@@ -28,7 +28,7 @@ from lookalike.errors import (
     ResultTooLargeError,
     SignatureError,
 )
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 __all__ = [
     "ClientGone",
@@ -86,7 +86,7 @@ class Problem(Exception):
         error: dict[str, Any] = {
             "code": self.code,
             "kind": self.kind,
-            "message": shown(str(self), _LONGEST),
+            "message": escape_terminal(str(self), _LONGEST),
         }
         if self.items is not None:
             error["items"] = self.items
@@ -158,8 +158,8 @@ def problem_for_strangers(error: BaseException, place: str) -> Problem:
     cause = error.__cause__
     message = str(problem)
     if cause is not None and str(cause):
-        message = message.replace(shown(str(cause)), "see the log of the service")
-    message = message.replace(shown(place), "the database")
+        message = message.replace(escape_terminal(str(cause)), "see the log of the service")
+    message = message.replace(escape_terminal(place), "the database")
     if problem.code == "collection" and _is_away(cause):
         return Problem(503, "database_away", message, kind=problem.kind, retry_after=5)
     return Problem(
@@ -190,6 +190,6 @@ def item_values(item: ItemError) -> dict[str, Any]:
     id = item.id if isinstance(item.id, str) else None
     return {
         "position": item.position,
-        "id": None if id is None else shown(id, 200),
-        "message": shown(message, _LONGEST),
+        "id": None if id is None else escape_terminal(id, 200),
+        "message": escape_terminal(message, _LONGEST),
     }

@@ -20,7 +20,7 @@ from lookalike.features.choice import unit_text
 from lookalike.service.problems import Problem
 from lookalike.shown import brief
 from lookalike.signatures import Signer
-from lookalike.signatures.exact import estimated_measure
+from lookalike.signatures.methods import TEXT_SIGNERS
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
 __all__ = [
@@ -133,9 +133,14 @@ class Body(BaseModel):
 class SignerBody(Body):
     """How texts are signed."""
 
-    method: Literal["simhash", "topsig", "bbitminhash"] = "simhash"
+    method: str = Field(
+        default="simhash",
+        max_length=100,
+        description=f"{', '.join(TEXT_SIGNERS)}, or a signer of another installed package",
+    )
     bits: Annotated[int, Field(ge=8, le=16384, multiple_of=8)] | None = Field(
-        default=None, description="simhash 128, topsig 1024, bbitminhash 512 unless told"
+        default=None,
+        description="bits of a signature (default: simhash 128, topsig 1024, bbitminhash 512)",
     )
     ngram: Annotated[int, Field(ge=1, le=100)] | None = Field(
         default=None, description="words that make a feature"
@@ -367,7 +372,7 @@ def measure_value(signer: Signer | None) -> dict[str, Any] | None:
     if not isinstance(signer, DocumentSigner):
         return None
     return {
-        "measure": estimated_measure(signer),
+        "measure": signer.measure,
         "unit": unit_text(signer.features),
         "weights": signer.weights_in_use.kind if isinstance(signer, WeightedSigner) else None,
     }

@@ -31,7 +31,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from lookalike.service.settings import LEVELS
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 __all__ = ["CONTENT_TYPE", "Log", "Metrics"]
 
@@ -75,7 +75,9 @@ class Log:
             "process": os.getpid(),
         }
         for name, value in values.items():
-            line[name] = shown(value, _MOST_OF_A_VALUE) if isinstance(value, str) else value
+            line[name] = (
+                escape_terminal(value, _MOST_OF_A_VALUE) if isinstance(value, str) else value
+            )
         self._lines.put(json.dumps(line, default=str))
 
     def failed(self, event: str, error: BaseException, **values: Any) -> None:

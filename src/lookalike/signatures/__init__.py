@@ -1,18 +1,21 @@
 """Features become bits: the signers, what counts as a signature, and how far apart two are."""
 
-from lookalike.signatures.arrays import as_queries, as_signatures
+from lookalike.signatures.arrays import Kernel, as_queries, as_signatures, hamming, kernels
 from lookalike.signatures.bit_weights import quantize_weights, restore_weights
-from lookalike.signatures.distance import hamming
 from lookalike.signatures.estimates import estimated_radius, estimated_similarity
-from lookalike.signatures.files import SavedSignatures, load_signatures, save_signatures
-from lookalike.signatures.hex_hashes import load_hex, signatures_from_hex, signatures_to_hex
-from lookalike.signatures.kernels import Kernel, kernels
-from lookalike.signatures.minhash import BBitMinHash, MinHash
+from lookalike.signatures.files import (
+    SavedSignatures,
+    load_hex,
+    load_signatures,
+    save_signatures,
+    signatures_from_hex,
+    signatures_to_hex,
+)
+from lookalike.signatures.minhash import BBitMinHash, MinHash, WeightedMinHash
 from lookalike.signatures.projection import Projection
 from lookalike.signatures.signer import Signer, load_signer, signer_from_dict
 from lookalike.signatures.simhash import SimHash
 from lookalike.signatures.topsig import TopSig
-from lookalike.signatures.weighted_minhash import WeightedMinHash
 
 __all__ = [
     "BBitMinHash",

@@ -7,14 +7,24 @@ Signatures are `uint8[n, bits // 8]` in C order; bit j of a signature is bit `j 
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.errors import SignatureError
+from lookalike import _native
+from lookalike.checks import flag, thread_count
+from lookalike.errors import ArgumentError, SignatureError
 
-__all__ = ["MAX_BITS", "as_queries", "as_signatures"]
+__all__ = [
+    "MAX_BITS",
+    "Kernel",
+    "as_queries",
+    "as_signatures",
+    "hamming",
+    "kernels",
+]
 
 # Distances are int32, so a signature may have no more bits than that can count.
 MAX_BITS = 2**31 - 8
@@ -85,3 +95,66 @@ def _as_bytes(words: NDArray[Any]) -> NDArray[np.uint8]:
     if words.dtype.itemsize == 8:
         words = words.astype("<u8", copy=False)
     return np.ascontiguousarray(words).view(np.uint8)
+
+
+def hamming(
+    a: ArrayLike, b: ArrayLike, *, all_pairs: bool = False, threads: SupportsIndex | None = None
+) -> NDArray[np.int32]:
+    """Return in how many bits signatures differ.
+
+    Paired by default: `int32[n]`, row i of `a` against row i of `b`; a single signature on either
+    side is compared with all of the other. With `all_pairs=True` the matrix
+    `int32[len(a), len(b)]`, computed by `threads` threads (all cores unless told).
+    """
+    left = as_signatures(a, "the first signatures", single=True)
+    right = as_signatures(b, "the second signatures", single=True)
+    if left.shape[1] != right.shape[1]:
+        raise SignatureError(
+            f"the first signatures have {8 * left.shape[1]} bits, the second {8 * right.shape[1]}; "
+            "only signatures of one width can be compared"
+        )
+    matrix_wanted = flag("all_pairs", all_pairs)
+    if matrix_wanted or 1 in (len(left), len(right)):
+        matrix = np.empty((len(left), len(right)), np.int32)
+        _native.scan_all(left, right, thread_count(threads), matrix)
+        return matrix if matrix_wanted else matrix.reshape(-1)
+    if len(left) != len(right):
+        raise SignatureError(
+            f"there are {len(left)} first signatures and {len(right)} second ones; "
+            "pairing them needs equal numbers, all_pairs=True compares each with each"
+        )
+    distances = np.empty(len(left), np.int32)
+    _native.paired_distances(left, right, distances)
+    return distances
+
+
+VARIABLE = "LOOKALIKE_KERNEL"
+
+
+class Kernel(NamedTuple):
+    """One implementation of the distance loops."""
+
+    name: str
+    supported: bool
+    """Whether this processor can run it."""
+    active: bool
+    """Whether it is the one in use."""
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """Return the kernels in this build, widest first."""
+    return tuple(Kernel(*row) for row in _native.kernels())
+
+
+def select_kernel(name: str) -> None:
+    """Use the kernel of that name from now on, in the whole process."""
+    if not _native.select_kernel(name):
+        usable = ", ".join(kernel.name for kernel in kernels() if kernel.supported)
+        raise ArgumentError(
+            f"{VARIABLE} is {name!r}, which this build or processor does not have; "
+            f"expected one of: {usable}"
+        )
+
+
+if os.environ.get(VARIABLE):
+    select_kernel(os.environ[VARIABLE])

@@ -1,26 +1,30 @@
-"""The numbers behind the bits: who gives them, how they are cut to 16 bits, and back."""
+"""How sure a bit is: the numbers behind the bits, and masks of the bits that count."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cache
-from typing import Any, SupportsIndex
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import as_array, flag
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.shown import brief
-from lookalike.signatures.signer import Signer
+from lookalike.signatures.signer import DocumentSigner, Signer
 
 __all__ = [
     "NORMAL_UNIT",
     "BitWeightSigner",
+    "Mask",
+    "MaskedTexts",
     "as_bit_weights",
+    "as_mask",
     "normal_quantiles",
     "quantize_weights",
     "restore_weights",
+    "sign_masked",
 ]
 
 _QUANTUM = 1 / 1024
@@ -115,3 +119,60 @@ def normal_quantiles() -> NDArray[np.int16]:
     quantile = NormalDist(sigma=NORMAL_UNIT).inv_cdf
     shares = (0.5 + (np.arange(_NORMALS) + 0.5) / (2 * _NORMALS)).tolist()
     return np.array([round(quantile(share)) for share in shares], np.int16)
+
+
+Mask: TypeAlias = bool | Literal["auto"]
+"""Whether texts are masked: all, none, or those that are short."""
+
+_SHORT = 7 / 8
+"""Of the bits, which a short text's words touch less than: with the usual density some 40 words.
+
+Of titles, and of the first words of abstracts, that look for the abstract they belong to, among
+120,000: with 53% of the bits touched, 94% are found among the first ten with masks and 18% without;
+with 74%, 100% and 92%; with 88%, as many either way.
+"""
+
+
+class MaskedTexts(NamedTuple):
+    """Signatures of texts, and which of their bits count."""
+
+    signatures: NDArray[np.uint8]
+    masks: NDArray[np.uint8]
+    masked: NDArray[np.bool_]
+    """Which texts are to be searched for with their masks."""
+
+
+def as_mask(mask: object) -> Mask:
+    """Return whether texts are to be masked, or say what was expected."""
+    if isinstance(mask, bool | np.bool_):
+        return bool(mask)
+    if isinstance(mask, str) and mask == "auto":
+        return "auto"
+    raise ArgumentError(Said("mask"), f" is {brief(mask)}; expected True, False or 'auto'")
+
+
+def sign_masked(
+    signer: DocumentSigner, texts: list[str], mask: Mask, threads: SupportsIndex | None = None
+) -> MaskedTexts | None:
+    """Return texts with their masks; None if none is to be used, and plain signatures will do.
+
+    Signers without masks are refused if they are asked for.
+    """
+    if mask is False or (mask == "auto" and signer.masks != "short texts") or not texts:
+        return None
+    if signer.masks == "no":
+        raise ArgumentError(
+            Said("mask"),
+            Said("=True", " yes"),
+            " is for texts signed by TopSig or SimHash, not by ",
+            signer.said(),
+            "; leave it out",
+        )
+    signatures, masks = signer.sign(texts, mask=True, threads=threads)  # type: ignore[call-arg]
+    masked = np.ones(len(texts), bool)
+    if mask == "auto":
+        counted = np.bitwise_count(masks).sum(axis=1, dtype=np.int64)
+        masked = (counted > 0) & (
+            counted < _SHORT * 8 * masks.shape[1]
+        )  # without words, nothing counts
+    return MaskedTexts(signatures, masks, masked) if masked.any() else None

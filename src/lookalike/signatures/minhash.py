@@ -1,8 +1,12 @@
-"""MinHash and b-bit MinHash: estimates of Jaccard similarity (Broder; Li and König)."""
+"""MinHash: estimates of Jaccard similarity (Broder), in b bits a value (Li and König), and of
+weighted Jaccard similarity (Ioffe).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -10,25 +14,298 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import real_array, thread_count, whole_number
-from lookalike.errors import ArgumentError, Said, SignatureError
-from lookalike.features import FeatureKind, Words
-from lookalike.features.below_zero import none_below_zero
-from lookalike.features.growing import GrowingArray
-from lookalike.shown import counted
+from lookalike.checks import as_array, real_array, thread_count, whole_number
+from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
+from lookalike.features import FeatureKind, Features, Weights, Words
+from lookalike.features.base import GrowingArray, none_below_zero
+from lookalike.features.ready import feature_hashes
+from lookalike.features.weights import LEARNT
+from lookalike.shown import brief, counted
 from lookalike.signatures.arrays import as_signatures
-from lookalike.signatures.given_hashes import GivenHash, GivenHashes
 from lookalike.signatures.random import random_words
-from lookalike.signatures.signed_rows import (
-    EMPTY,
-    ValueSigner,
-    check_paired,
-    marked,
-    signer_mark,
-)
-from lookalike.signatures.signer import DocumentSigner
+from lookalike.signatures.signer import DedupDefaults, DocumentSigner, Signer, WeightedSigner
 
-__all__ = ["BBitMinHash", "MinHash"]
+__all__ = [
+    "VALUE_BYTES",
+    "BBitMinHash",
+    "GivenHash",
+    "GivenHashes",
+    "MinHash",
+    "SignedRows",
+    "ValueSigner",
+    "WeightedMinHash",
+    "mark_of",
+    "marked",
+    "same_mark",
+    "signer_mark",
+]
+
+VALUE_BYTES = 2
+"""Of a value in `dedup`: 16 bits collide once in 65,536, which bands do not notice."""
+
+EMPTY = np.uint32(2**32 - 1)
+"""What every value of a document without features is."""
+
+
+class SignedRows(np.ndarray[tuple[int, ...], np.dtype[np.uint32]]):
+    """An array as any other, whose rows, and parts of them, know their signer's settings.
+
+    What is computed or put together from it is a plain array, as is what `np.asarray` makes of it.
+    Where a plain array is given, nobody can know what signed it: only its width is checked.
+    """
+
+    mark: str | None = None
+
+    def __array_finalize__(self, other: object) -> None:
+        self.mark = getattr(other, "mark", None)
+
+    def __array_wrap__(
+        self, array: NDArray[Any], context: Any = None, return_scalar: bool = False
+    ) -> Any:
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    def __reduce__(self) -> Any:
+        return marked, (np.asarray(self), self.mark)
+
+
+def marked(values: NDArray[np.uint32], mark: str | None) -> NDArray[np.uint32]:
+    """Return the same values with a mark."""
+    rows = values.view(SignedRows)
+    rows.mark = mark
+    return rows
+
+
+def mark_of(values: object) -> str | None:
+    """Return the mark of rows; None if they have none."""
+    return values.mark if isinstance(values, SignedRows) else None
+
+
+def signer_mark(signer: Signer) -> str:
+    """Return all that decides over a signer's values, as text; what it has learnt as a checksum."""
+    description = signer.to_dict()
+    weights = description.get("weights")
+    if isinstance(weights, dict) and weights["kind"] not in LEARNT:
+        description["weights"] = {**weights, "vocabulary": None}  # what was learnt is not used
+    elif isinstance(weights, dict) and weights.get("vocabulary") is not None:
+        learnt = json.dumps(weights["vocabulary"], sort_keys=True).encode()
+        checksum = _native.Xxh64()
+        checksum.add(np.frombuffer(learnt, np.uint8))
+        description["weights"] = {**weights, "vocabulary": f"{checksum.value():016x}"}
+    return json.dumps(description, sort_keys=True)
+
+
+def same_mark(first: str | None, second: str | None) -> None:
+    """Raise if both are known and differ."""
+    if first is None or second is None or first == second:
+        return
+    one, other = json.loads(first), json.loads(second)
+    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    differing = [
+        ", ".join(f"{name}={brief(side.get(name))}" for name in names) for side in (one, other)
+    ]
+    raise SignatureError(
+        f"rows signed with {differing[1]} cannot be compared with rows signed with {differing[0]}: "
+        "their values mean nothing to each other; sign both with the same signer"
+    )
+
+
+class ValueSigner(DocumentSigner):
+    """A signer whose rows are values that agree as often as the documents are similar."""
+
+    permutations: int
+
+    @property
+    def bits(self) -> int:  # type: ignore[override]
+        """How many bits a row of values has."""
+        return 32 * self.permutations
+
+    @property
+    def mark(self) -> str:
+        """What the rows of this signer are marked with."""
+        return signer_mark(self)
+
+    def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+        """Return the estimated similarity of rows of `a` with rows of `b`, in turn.
+
+        A single row on either side is compared with all of the other. Where a document has no
+        features, 0. Rows that another signer made are refused.
+        """
+        left, right = self._values(a, "the first values"), self._values(b, "the second values")
+        check_paired(left, right)
+        equal = (left == right) & (left != EMPTY)
+        shares: NDArray[np.float64] = equal.mean(axis=1)
+        return shares
+
+    def standard_error(self, similarity: ArrayLike) -> NDArray[np.float64]:
+        """Return the standard error of an estimate where the truth is `similarity`."""
+        truth = real_array("similarity", similarity, at_least=0, at_most=1)
+        return np.sqrt(truth * (1 - truth) / self.permutations)
+
+    def _values(self, array: ArrayLike, name: str) -> NDArray[np.uint32]:
+        values = as_array(name, array)
+        if values.ndim == 1:
+            values = values[None]
+        if values.dtype != np.uint32 or values.ndim != 2 or values.shape[1] != self.permutations:
+            raise SignatureError(
+                f"{name} are {values.dtype} of shape {values.shape}; "
+                f"expected uint32 with {self.permutations} columns, as sign() gives"
+            )
+        same_mark(self.mark, mark_of(array))
+        return values
+
+
+def check_paired(left: NDArray[Any], right: NDArray[Any], what: str = "rows") -> None:
+    """Raise unless there are as many of one as of the other, or one of either."""
+    if len(left) != len(right) and 1 not in (len(left), len(right)):
+        raise SignatureError(
+            f"there are {len(left)} first {what} and {len(right)} second ones; "
+            "pairing them needs equal numbers"
+        )
+
+
+GivenHash = tuple[SupportsIndex, SupportsIndex, SupportsIndex] | Mapping[Any, SupportsIndex]
+"""(a, c, m), or a table of values by feature."""
+
+_MOST_FUNCTIONS = 2**20
+_MOST_ENTRIES = 100_000
+_MOST_VALUE = 2**32 - 2  # one more is what documents without features have
+
+_FORMS = "(a, c, m) for the function (a*x + c) modulo m, or a table {feature: value}"
+
+
+class GivenHashes:
+    """Functions from features to whole numbers below 2**32 - 1, in place of random permutations.
+
+    Each is (a, c, m), which takes a feature x, all 64 bits of it, to (a·x + c) modulo m; or a table
+    that has every feature there is, as `la.Features` takes them. A feature is a number itself where
+    the signer's features are `la.Features(hashed=True)`, and otherwise a hash.
+    """
+
+    def __init__(self, hashes: Iterable[GivenHash], features: FeatureKind) -> None:
+        try:
+            several = [] if isinstance(hashes, str | bytes | Mapping) else list(hashes)
+        except TypeError:
+            several = []
+        if not 1 <= len(several) <= _MOST_FUNCTIONS:
+            raise ArgumentError(
+                Said("hashes"), f" are {brief(hashes)}; expected a list, each of them {_FORMS}"
+            )
+        hashed = isinstance(features, Features) and features.hashed
+        self._native = _native.GivenHashes()
+        self._plain = [self._add(place, one, hashed) for place, one in enumerate(several)]
+        entries = sum(len(one) for one in self._plain if not _is_linear(one))
+        if entries > _MOST_ENTRIES:
+            raise ArgumentError(
+                Said("hashes"),
+                f" have tables of {entries} features in all; expected at most {_MOST_ENTRIES}: "
+                "take functions (a, c, m) for so many",
+            )
+
+    def _add(self, place: int, given: Any, hashed: bool) -> list[Any]:
+        """Make a function known to the core, and return it in plain values."""
+        name = f"hashes[{place}]"
+        if _is_linear(given):
+            a, c = (whole_number(name, one, at_least=0, at_most=2**64 - 1) for one in given[:2])
+            m = whole_number(f"the modulus of {name}", given[2], at_least=1, at_most=2**32 - 1)
+            self._native.add_linear(a, c, m)
+            return [a, c, m]
+        table = _table(name, given, hashed)
+        features = sorted(table)
+        values = [table[feature] for feature in features]
+        self._native.add_table(np.array(features, np.uint64), np.array(values, np.uint32))
+        return [list(pair) for pair in zip(features, values, strict=True)]
+
+    @classmethod
+    def of(
+        cls, hashes: Iterable[GivenHash] | GivenHashes | None, features: FeatureKind
+    ) -> GivenHashes | None:
+        """Return functions for features of that kind; None where none were given."""
+        if hashes is None or isinstance(hashes, GivenHashes):
+            return hashes
+        return cls(hashes, features)
+
+    def count(self, permutations: SupportsIndex, default: int, seed: int) -> int:
+        """Return how many functions there are; refuse numbers that say something else."""
+        number = whole_number("permutations", permutations, at_least=1, at_most=_MOST_FUNCTIONS)
+        if number not in (default, len(self)):
+            raise ArgumentError(
+                Said("permutations"),
+                f" is {number}, and there {'are' if len(self) > 1 else 'is'} "
+                f"{counted(len(self), 'function')} in hashes; leave it out",
+            )
+        if seed != 0:
+            raise ArgumentError(
+                Said("seed"), f" is {seed}, and does nothing with hashes; leave it out"
+            )
+        return len(self)
+
+    def __len__(self) -> int:
+        return len(self._plain)
+
+    def __repr__(self) -> str:
+        shown = (
+            str(tuple(one)) if _is_linear(one) else f"a table of {counted(len(one), 'feature')}"
+            for one in self._plain
+        )
+        return f"[{', '.join(shown)}]"
+
+    def to_dict(self) -> list[Any]:
+        """Return all functions in plain values, tables as pairs of a feature's hash and its value;
+        to be given again.
+        """
+        return deepcopy(self._plain)
+
+    def minima(
+        self, source: _native.Source, position: int, threads: int, values: NDArray[np.uint32]
+    ) -> None:
+        """Fill in the least values of documents, the first of which has that position."""
+        document, function = self._native.minima(source, threads, values)
+        if document >= 0:
+            raise DocumentError(
+                f"document {position + document} has a feature that the table hashes[{function}] "
+                "does not have; a table has to have them all"
+            )
+
+
+def _is_linear(given: Any) -> bool:
+    return (
+        isinstance(given, list | tuple)
+        and len(given) == 3
+        and not any(isinstance(one, Iterable) for one in given)
+    )
+
+
+def _table(name: str, given: Any, hashed: bool) -> dict[int, int]:
+    """Return values by the hashes of features."""
+    if isinstance(given, Mapping):
+        try:
+            pairs = list(zip(feature_hashes(list(given), hashed), given.values(), strict=True))
+        except TypeError as error:
+            raise ArgumentError(Said(name), f" {error}") from None
+    else:  # as `to_dict` has it
+        pairs = _pairs(name, given)
+    if not pairs:
+        raise ArgumentError(Said(name), f" is {brief(given)}; expected {_FORMS}")
+    table = {
+        feature: whole_number(f"a value of {name}", value, at_least=0, at_most=_MOST_VALUE)
+        for feature, value in pairs
+    }
+    if len(table) < len(pairs):
+        raise ArgumentError(Said(name), " has a feature twice; expected each but once")
+    return table
+
+
+def _pairs(name: str, given: Any) -> list[tuple[int, Any]]:
+    if not isinstance(given, list) or not all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in given
+    ):
+        raise ArgumentError(Said(name), f" is {brief(given)}; expected {_FORMS}")
+    return [
+        (whole_number(f"a feature of {name}", feature, at_least=0, at_most=2**64 - 1), value)
+        for feature, value in given
+    ]
+
 
 _PERMUTATIONS, _PACKED_PERMUTATIONS = 128, 512
 
@@ -55,6 +332,9 @@ class MinHash(ValueSigner):
     estimates are is then up to who gives them.
     """
 
+    measure = "jaccard"
+    dedup_defaults = DedupDefaults(ngram=5, by_bands=True)
+
     def __init__(
         self,
         permutations: SupportsIndex = _PERMUTATIONS,
@@ -76,6 +356,13 @@ class MinHash(ValueSigner):
     def settings(self) -> dict[str, Any]:
         """Return what the signer was made with but for the seed, in plain values."""
         return _without_none(super().settings())
+
+    @classmethod
+    def _for_dedup(
+        cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
+    ) -> DocumentSigner:
+        """Return the signer that `dedup` uses: values are kept in 16 bits."""
+        return BBitMinHash(permutations, 8 * VALUE_BYTES, features, seed)
 
     @cached_property
     def mark(self) -> str:
@@ -151,6 +438,9 @@ class BBitMinHash(DocumentSigner):
     given (see `MinHash`) they are those of the value itself.
     """
 
+    measure = "jaccard"
+    usual_bits = _PACKED_PERMUTATIONS
+
     def __init__(
         self,
         permutations: SupportsIndex = _PACKED_PERMUTATIONS,
@@ -179,7 +469,7 @@ class BBitMinHash(DocumentSigner):
         return _without_none(super().settings())
 
     @property
-    def bits(self) -> int:
+    def bits(self) -> int:  # type: ignore[override]
         """How many bits a signature has."""
         return self.permutations * self.b
 
@@ -193,6 +483,18 @@ class BBitMinHash(DocumentSigner):
             block = signatures.block(len(source))
             _native.packed_minhash(source, factors, terms, self.b, thread_count(threads), block)
         return signatures.take()
+
+    def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
+        """Return the Jaccard similarity that Hamming distances suggest: values that are not equal
+        differ in half of their bits, on average.
+        """
+        return 1 - 2 * distances / bits
+
+    def _expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
+        """Return mean and variance of the Hamming distance at a Jaccard similarity."""
+        differing = self.permutations * (1 - similarity)
+        variance = differing * similarity * (self.b / 2) ** 2 + differing * self.b / 4
+        return differing * self.b / 2, variance
 
     def pack(self, values: ArrayLike) -> NDArray[np.uint8]:
         """Return the signatures of MinHash values with the same permutations, features and seed."""
@@ -230,3 +532,39 @@ class BBitMinHash(DocumentSigner):
                 f"{name} have {8 * rows.shape[1]} bits, this signer gives {self.bits}"
             )
         return rows
+
+
+class WeightedMinHash(ValueSigner, WeightedSigner):
+    """One feature drawn for each of `permutations`, the heavier the likelier (Ioffe's ICWS).
+
+    Two documents draw the same with probability J, their weighted Jaccard similarity: the sum of
+    the lesser weights of all features over that of the greater ones (`la.weighted_jaccard`). So the
+    share of equal values estimates J without bias, with the standard error
+    sqrt(J·(1 - J) / permutations). A value is a hash of what was drawn: it differs where the draws
+    do, but for once in 2**32. Unlike those of `MinHash`, rows cannot be united. `weights` are as
+    those of `SimHash`. A document without features has 2**32 - 1 everywhere. Costs some 40 ns for
+    each feature and permutation, many times that of `MinHash`.
+    """
+
+    measure = "weighted_jaccard"
+
+    def __init__(
+        self,
+        permutations: SupportsIndex = 128,
+        features: FeatureKind | None = None,
+        weights: str | Weights = "count",
+        seed: SupportsIndex = 0,
+    ) -> None:
+        super().__init__(Words() if features is None else features, weights, seed)
+        self.permutations = whole_number("permutations", permutations, at_least=1, at_most=2**20)
+
+    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
+        """Return the values, `uint32[n, permutations]`, marked as those of `MinHash` are."""
+        kind, vocabulary = self.weights.native()
+        values = GrowingArray((self.permutations,), np.uint32, documents)
+        for source in none_below_zero(self.features.sources(documents)):
+            block = values.block(len(source))
+            _native.weighted_minhash(
+                source, kind, vocabulary, self.seed, thread_count(threads), block
+            )
+        return marked(values.take(), self.mark)

@@ -29,6 +29,8 @@ class Projection(BitWeightSigner):
     has the same bits on every machine.
     """
 
+    medium = "vector"
+
     def __init__(
         self, bits: SupportsIndex = 256, dimensions: SupportsIndex = 0, seed: SupportsIndex = 0
     ) -> None:

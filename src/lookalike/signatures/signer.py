@@ -1,16 +1,21 @@
-"""What all signers of documents have in common."""
+"""What all signers have in common, and the registry that knows them by name.
+
+A signer says what others need to know about it: which similarity its signatures estimate, its
+usual number of bits, whether `dedup` can use it. CONTRIBUTING.md shows how to add one.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path, instance, one_of, seed_number
+from lookalike.checks import file_path, instance, seed_number
 from lookalike.errors import ArgumentError, CorruptIndexError, FormatError, Said
 from lookalike.features import (
     Combined,
@@ -27,38 +32,81 @@ from lookalike.features.weights import (
     decode_array,
     encode_array,
 )
+from lookalike.registry import Registry
 from lookalike.shown import brief
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["Signer", "load_signer", "signer_contents", "signer_from_dict", "signer_in"]
+__all__ = [
+    "SIGNERS",
+    "DedupDefaults",
+    "DocumentSigner",
+    "Signer",
+    "WeightedSigner",
+    "load_signer",
+    "signer_contents",
+    "signer_from_dict",
+    "signer_in",
+]
 
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
-
-_LATER = {
-    "ImageHash": "lookalike.images",
-    "AudioHash": "lookalike.recordings.audio_hash",
-    "PassageHash": "lookalike.excerpts.passage_hash",
-}
-"""Signers that are imported when one is asked for."""
 
 _PREFIX = "signer."
 """Of the names of arrays that a signer has learnt."""
 
 
+@dataclass(frozen=True)
+class DedupDefaults:
+    """How `dedup`, `compare` and `sign` use a signer, which they know by its name in `SIGNERS`."""
+
+    ngram: int
+    """Words in a feature."""
+    deviations: float = 2.4
+    """Standard deviations from the mean distance of pairs at the threshold to the radius. 2.4 finds
+    99% of them if distances are normally distributed.
+    """
+    by_bands: bool = False
+    """Whether signatures are MinHash values: pairs are proposed by bands of equal values, and a
+    distance is the number of values that differ.
+    """
+    fitted_weights: str = "tfidf"
+    """The weights that `sign --fit` learns."""
+
+
 class Signer(ABC):
-    """Turns things into signatures: the same thing gets the same bits on every machine, with any
-    number of threads, for ever (or the signer's version changes).
+    """Turns items into signatures: an item gets the same bits on every machine, with any number of
+    threads, for ever (or the signer's version changes).
     """
 
-    _signers: ClassVar[dict[str, type[Signer]]] = {}
+    bits: int
+    """Bits of a signature."""
+    name: ClassVar[str]
+    """Its name in saved files (default: the name of the class); in lower case, its name in
+    `SIGNERS` and on the command line.
+    """
+    measure: ClassVar[str] = "cosine"
+    """The similarity that its signatures estimate: "cosine" or "jaccard"."""
+    usual_bits: ClassVar[int] = 0
+    """Bits of a signature by default, where it is chosen by name; 0: its signatures are not bits.
+    """
+    medium: ClassVar[str] = "text"
+    """What one of the items is called that it signs: "text", "vector", "image" or "recording"."""
+    reads_files: ClassVar[bool] = False
+    """Whether a string is the path of an item, and not the item."""
+    masks: ClassVar[Literal["no", "on request", "short texts"]] = "no"
+    """Whether `sign(texts, mask=True)` returns the bits that the words of each text decide, too;
+    "short texts": queries of a few words are masked by default.
+    """
+    dedup_defaults: ClassVar[DedupDefaults | None] = None
+    """How `dedup` uses it; None: not at all."""
     _seeded: ClassVar[bool] = True
     """Whether random numbers are behind its bits."""
 
     def __init_subclass__(cls) -> None:
-        Signer._signers[cls.__name__] = cls
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
 
     def __init__(self, seed: SupportsIndex) -> None:
         self.seed = seed_number(seed)
@@ -67,13 +115,29 @@ class Signer(ABC):
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[Any]:
         """Return the signatures of documents, a row each."""
 
+    def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
+        """Return the similarity that Hamming distances of signatures of `bits` bits suggest.
+
+        By default the cosine of vectors whose bits are signs of random projections: at an angle of
+        θ, a share of θ/π of the bits differs.
+        """
+        similarity: NDArray[np.float64] = np.cos(math.pi * distances / bits)
+        return similarity
+
+    def _expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
+        """Return mean and variance of the Hamming distance at a similarity: the inverse of
+        `_estimate`.
+        """
+        chance = math.acos(similarity) / math.pi
+        return bits * chance, bits * chance * (1 - chance)
+
     def settings(self) -> dict[str, Any]:
         """Return what the signer was made with but for the seed, in plain values."""
         return {name: value for name, value in made_with(self).items() if name != "seed"}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all there is to the signer in plain values; `from_dict` is its inverse."""
-        described = {"signer": type(self).__name__, "version": SIGNER_VERSION, **self.settings()}
+        described = {"signer": self.name, "version": SIGNER_VERSION, **self.settings()}
         return {**described, "seed": self.seed} if self._seeded else described
 
     @classmethod
@@ -160,6 +224,13 @@ class DocumentSigner(Signer):
         super().__init__(seed)
         self.features = as_features(features)
 
+    @classmethod
+    def _for_dedup(
+        cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
+    ) -> DocumentSigner:
+        """Return the signer that `dedup` uses: of `bits` bits, or `permutations` values."""
+        return cls(bits=bits, features=features, seed=seed)  # type: ignore[call-arg]
+
     def check_lasting(self) -> None:
         """Raise unless equal descriptions mean equal bits, now and in another program."""
         self.features.check_lasting()
@@ -232,9 +303,11 @@ class WeightedSigner(DocumentSigner):
 def signer_from_dict(description: dict[str, Any]) -> Signer:
     """Return the signer that `Signer.to_dict` described."""
     settings = dict(instance("description", description, dict, "what Signer.to_dict returned"))
-    name = one_of("signer", settings.pop("signer", None), sorted({*Signer._signers, *_LATER}))
-    if name in _LATER:
-        import_module(_LATER[name])
+    name = settings.pop("signer", None)
+    known = name.lower() if isinstance(name, str) else ""
+    if known not in SIGNERS or SIGNERS[known].name != name:
+        names = ", ".join(sorted(one.name for one in SIGNERS))
+        raise ArgumentError(Said("signer"), f" is {brief(name)}; expected one of: {names}")
     version = settings.pop("version", None)
     if version != SIGNER_VERSION:
         raise FormatError(
@@ -251,7 +324,7 @@ def signer_from_dict(description: dict[str, Any]) -> Signer:
             if "by" in by:
                 raise ArgumentError(f"the description of {name} has another one of parts within")
             settings["by"] = signer_from_dict(by)
-        return Signer._signers[name](**settings)
+        return SIGNERS[known](**settings)
     except (KeyError, TypeError, AttributeError) as error:
         raise ArgumentError(f"the description of {name} cannot be used: {error!r}") from error
 
@@ -300,3 +373,21 @@ def _learnt(description: dict[str, Any]) -> dict[str, Any]:
     weights = description.get("weights")
     learnt = weights.get("vocabulary") if isinstance(weights, dict) else None
     return learnt if isinstance(learnt, dict) else {}
+
+
+SIGNERS: Registry[type[Signer]] = Registry(
+    "signer",
+    "lookalike.signers",
+    {
+        "simhash": "lookalike.signatures.simhash:SimHash",
+        "topsig": "lookalike.signatures.topsig:TopSig",
+        "minhash": "lookalike.signatures.minhash:MinHash",
+        "bbitminhash": "lookalike.signatures.minhash:BBitMinHash",
+        "weightedminhash": "lookalike.signatures.minhash:WeightedMinHash",
+        "projection": "lookalike.signatures.projection:Projection",
+        "imagehash": "lookalike.images.image_hash:ImageHash",
+        "audiohash": "lookalike.recordings.audio_hash:AudioHash",
+        "passagehash": "lookalike.excerpts.signing:PassageHash",
+    },
+)
+"""Signers by name, also those of other packages: subclasses of `Signer`."""

@@ -11,11 +11,11 @@ from lookalike import _native
 from lookalike.checks import flag, one_of, real_array, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind, Weights, Words
-from lookalike.features.growing import GrowingArray
+from lookalike.features.base import GrowingArray
 from lookalike.shown import brief
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.bit_weights import NORMAL_UNIT, BitWeightSigner, normal_quantiles
-from lookalike.signatures.signer import WeightedSigner
+from lookalike.signatures.signer import DedupDefaults, WeightedSigner
 
 __all__ = ["SimHash", "signature_bits"]
 
@@ -38,6 +38,10 @@ class SimHash(WeightedSigner, BitWeightSigner):
     (eq. 4): a document of few features then has sums that hardly ever tie, and the share of bits
     that differ follows the angle for these, too. Signing takes several times as long.
     """
+
+    usual_bits = 128
+    dedup_defaults = DedupDefaults(ngram=3, deviations=2.2)
+    masks = "on request"
 
     def __init__(
         self,

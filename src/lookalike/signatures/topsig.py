@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import flag, thread_count, whole_number
 from lookalike.features import FeatureKind, Weights, Words
-from lookalike.features.growing import GrowingArray
+from lookalike.features.base import GrowingArray
 from lookalike.signatures.bit_weights import BitWeightSigner
-from lookalike.signatures.signer import WeightedSigner
+from lookalike.signatures.signer import DedupDefaults, DocumentSigner, WeightedSigner
 from lookalike.signatures.simhash import signature_bits
 
 __all__ = ["TopSig"]
@@ -26,6 +26,13 @@ class TopSig(WeightedSigner, BitWeightSigner):
     A sum above 0 is the bit 1, so a document without features has no bit set.
     """
 
+    usual_bits = 1024
+    # Pairs lie nearer than the mean distance.
+    dedup_defaults = DedupDefaults(ngram=2, deviations=1.2, fitted_weights="log-likelihood")
+    # A word touches one bit in `density`. With SimHash it touches all of them: masks would find few
+    # more titles, and distances would change their meaning.
+    masks = "short texts"
+
     def __init__(
         self,
         bits: SupportsIndex = 1024,
@@ -37,6 +44,13 @@ class TopSig(WeightedSigner, BitWeightSigner):
         super().__init__(Words() if features is None else features, weights, seed)
         self.bits = signature_bits(bits)
         self.density = whole_number("density", density, at_least=1, at_most=self.bits)
+
+    @classmethod
+    def _for_dedup(
+        cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
+    ) -> DocumentSigner:
+        """Return the signer that `dedup` uses; its weights need no fitting."""
+        return cls(bits, features=features, seed=seed, weights="count")
 
     @property
     def weights_in_use(self) -> Weights:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.compare.methods import VALUE_BYTES
 from lookalike.corpora.base import pa
 from lookalike.dedup.propose import LARGEST_GROUP
 from lookalike.indexes.bands import LEADERS, BandLayout
+from lookalike.signatures.minhash import VALUE_BYTES
 from lookalike.spark.packed import Batches, gathered, packed, packed_by_bucket, packed_row, table_of
 from lookalike.spark.positions import packed_positions
 from lookalike.spark.signing import chunks

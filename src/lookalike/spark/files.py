@@ -14,7 +14,7 @@ from typing import Any
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.corpora.formats import format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.spark.packed import sql
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "text")
@@ -41,7 +41,7 @@ def session_of(master: str | None) -> Any:
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise FileError(
-            f"Spark did not start: {shown(reason)}; expected Java 17 (in Debian "
+            f"Spark did not start: {escape_terminal(reason)}; expected Java 17 (in Debian "
             "openjdk-17-jre-headless), and a master such as spark://HOST:7077 or local[4]"
         ) from error
 
@@ -78,7 +78,8 @@ class SparkCorpus:
         if format not in FORMATS:
             told = "tells no format" if format is None else f"is {format}"
             raise ArgumentError(
-                f"{shown(path)} {told}; Spark reads {', '.join(FORMATS)}: say which with --format"
+                f"{escape_terminal(path)} {told}; Spark reads {', '.join(FORMATS)}: say which with "
+                "--format"
             )
         try:
             if format == "jsonl":
@@ -88,7 +89,9 @@ class SparkCorpus:
         except Exception as error:
             if type(error).__module__.startswith("pyspark"):
                 reason = str(error).strip().splitlines()[0]
-                raise FileError(f"{shown(path)} cannot be read: {shown(reason)}") from error
+                raise FileError(
+                    f"{escape_terminal(path)} cannot be read: {escape_terminal(reason)}"
+                ) from error
             raise
         return cls(frame, format, text, id, 0)
 
@@ -119,7 +122,9 @@ class SparkCorpus:
         except Exception as error:
             if type(error).__module__.startswith("pyspark"):
                 reason = str(error).strip().splitlines()[0]
-                raise FileError(f"{shown(path)} cannot be written: {shown(reason)}") from error
+                raise FileError(
+                    f"{escape_terminal(path)} cannot be written: {escape_terminal(reason)}"
+                ) from error
             raise
 
 
@@ -133,9 +138,13 @@ def check_new(spark: Any, path: str) -> None:
         there = files.exists(folder)
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        raise FileError(f"{shown(path)} cannot be looked at: {shown(reason)}") from error
+        raise FileError(
+            f"{escape_terminal(path)} cannot be looked at: {escape_terminal(reason)}"
+        ) from error
     if there:
-        raise FileError(f"{shown(path)} is there already; name a folder that is not, or remove it")
+        raise FileError(
+            f"{escape_terminal(path)} is there already; name a folder that is not, or remove it"
+        )
 
 
 def _place(spark: Any, path: str) -> tuple[Any, Any, Any] | None:
@@ -151,7 +160,9 @@ def _place(spark: Any, path: str) -> tuple[Any, Any, Any] | None:
         return folder.getFileSystem(context.hadoopConfiguration()), folder, make
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        raise FileError(f"{shown(path)} cannot be used: {shown(reason)}") from error
+        raise FileError(
+            f"{escape_terminal(path)} cannot be used: {escape_terminal(reason)}"
+        ) from error
 
 
 def _rename_parts(spark: Any, path: str) -> None:
@@ -210,8 +221,8 @@ def _of_lines(
     id = id or next((one for one in ID_GUESSES if one in names), None)
     if text is None and not has_pages:
         raise ArgumentError(
-            f"{shown(path)} has the columns {', '.join(map(shown, names))}; say which one has the "
-            "text with --text COLUMN"
+            f"{escape_terminal(path)} has the columns {', '.join(map(escape_terminal, names))}; "
+            "say which one has the text with --text COLUMN"
         )
     wanted = list(names) if whole else [text, id, order]
     fields = [
@@ -227,8 +238,8 @@ def _of_lines(
     bad = parsed.where(is_bad).count()
     if bad and not skip_bad:
         raise DocumentError(
-            f"{shown(path)} has {bad:,} lines that are no objects of JSON; mend them, or leave "
-            "them out with ",
+            f"{escape_terminal(path)} has {bad:,} lines that are no objects of JSON; mend them, or "
+            "leave them out with ",
             Said("--skip-bad"),
         )
     kept = parsed.where(~is_bad)

@@ -212,7 +212,7 @@ class _Job:
         gathered for comparing them, if the corpus is small.
         """
         work, settings = self.work, self.settings
-        by_bands = settings.method == "minhash" and settings.by_signatures
+        by_bands = settings.by_bands and settings.by_signatures
         bands = choose_bands(settings.permutations, settings.threshold).bands if by_bands else 0
         if by_bands and documents * bands <= propose.ENTRIES_A_TASK:
             with work.timed("propose"):

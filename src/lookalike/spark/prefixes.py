@@ -20,7 +20,7 @@ from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.dedup.propose import LARGEST_SAMPLED_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
-from lookalike.features.below_zero import refuse_below_zero
+from lookalike.features.base import refuse_below_zero
 from lookalike.spark.bands import PAIRS, distinct_pairs, send_pairs
 from lookalike.spark.packed import (
     PACKED,
@@ -73,11 +73,11 @@ def propose_by_prefixes(
     sent = map_arrow(numbered_columns(frame, [column]), send, PACKED)
     met = map_arrow(shuffled(sent, buckets), meet_prefixes(settings, buckets), PACKED)
     pairs = work.keep(map_arrow(shuffled(met, buckets), distinct_pairs(buckets), PACKED))
-    warnings = _more_than_local(settings, signed.documents, largest, int(counts.max()))
+    warnings = more_than_local(settings, signed.documents, largest, int(counts.max()))
     return Proposed.of_packed(pairs, signed, warnings)
 
 
-def _more_than_local(
+def more_than_local(
     settings: DedupSettings, documents: int, features: int, shared_by: int
 ) -> list[str]:
     """Return what people should know who compare the result with that of one machine."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lookalike.checks import whole_number
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said, SignatureError
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.spark.packed import Batches, map_arrow, sql, table_of
 from lookalike.spark.sources import frame_of
 
@@ -134,13 +134,13 @@ def _check(name: str, frame: Any, id: str, signature: str) -> None:
     for what, column in (("id", id), ("signature", signature)):
         if column not in kinds:
             raise ArgumentError(
-                f"{name} have the columns {', '.join(map(shown, kinds))}; expected one called "
-                f"{shown(column)!r}, or say which it is with ",
+                f"{name} have the columns {', '.join(map(escape_terminal, kinds))}; expected one "
+                f"called {escape_terminal(column)!r}, or say which it is with ",
                 Said(what),
             )
     if kinds[signature] != "binary":
         raise ArgumentError(
             Said("signature"),
-            f" is the column {shown(signature)!r} of type {kinds[signature]} in {name}; expected "
-            "bytes, as lookalike.spark.sign makes them",
+            f" is the column {escape_terminal(signature)!r} of type {kinds[signature]} in {name}; "
+            "expected bytes, as lookalike.spark.sign makes them",
         )

@@ -19,7 +19,7 @@ from lookalike.corpora.columns import text_strings
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Vocabulary, Weights
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.spark.packed import Batches, binary, map_arrow
 from lookalike.spark.positions import Numbering, PositionSet, is_old, pieces_of
@@ -193,7 +193,8 @@ def sign(
     if signature in frame.columns:
         raise ArgumentError(
             Said("signature"),
-            f" is {shown(signature)!r}, a column that the DataFrame has; give another name",
+            f" is {escape_terminal(signature)!r}, a column that the DataFrame has; give another "
+            "name",
         )
     if isinstance(signer, WeightedSigner) and signer.weights.learns:
         signer.weights.native()  # before workers find out that they have learnt nothing

@@ -34,7 +34,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind
 from lookalike.pages import PageLimits
 from lookalike.pages.extract import check_installed
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.spark.files import SparkCorpus
 from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import (
@@ -72,20 +72,21 @@ def find_columns(frame: Any, text: str | None, id: str | None, order: str | None
         if name is not None and name not in names:
             raise ArgumentError(
                 Said(what),
-                f" names the column {shown(str(name))!r}; the DataFrame has "
-                f"{', '.join(map(shown, names))}{did_you_mean(str(name), names)}",
+                f" names the column {escape_terminal(str(name))!r}; the DataFrame has "
+                f"{', '.join(map(escape_terminal, names))}{did_you_mean(str(name), names)}",
             )
     chosen = text or _guess(names, TEXT_GUESSES) or (names[0] if len(names) == 1 else None)
     if chosen is None:
         raise ArgumentError(
-            f"the DataFrame has the columns {', '.join(map(shown, names))}; say which one has the "
-            "text",
+            f"the DataFrame has the columns {', '.join(map(escape_terminal, names))}; say which "
+            "one has the text",
             Said(" with text=", " with --text COLUMN"),
         )
     kind = dict(frame.dtypes)[chosen]
     if kind not in ("string", "void"):
         raise ArgumentError(
-            Said("text"), f" is the column {shown(chosen)!r} of type {kind}; expected text"
+            Said("text"),
+            f" is the column {escape_terminal(chosen)!r} of type {kind}; expected text",
         )
     return Columns(chosen, id or _guess(names, ID_GUESSES), order)
 
@@ -131,15 +132,16 @@ def order_frame(frame: Any, order: str | None) -> Any:
     if order not in frame.columns:
         raise ArgumentError(
             Said("order"),
-            f" names the column {shown(str(order))!r}; the DataFrame has "
-            f"{', '.join(map(shown, frame.columns))}{did_you_mean(str(order), frame.columns)}",
+            f" names the column {escape_terminal(str(order))!r}; the DataFrame has "
+            f"{', '.join(map(escape_terminal, frame.columns))}"
+            f"{did_you_mean(str(order), frame.columns)}",
         )
     repeated = frame.groupBy(f"`{order}`").count().where("count > 1").limit(1).collect()
     if repeated:
         raise ArgumentError(
             Said("order"),
-            f" is {shown(order)!r}, which has {shown(str(repeated[0][0]))} more than once; "
-            "expected a column that tells rows apart: add one",
+            f" is {escape_terminal(order)!r}, which has {escape_terminal(str(repeated[0][0]))} "
+            "more than once; expected a column that tells rows apart: add one",
         )
     return frame.orderBy(f"`{order}`")
 
@@ -498,6 +500,6 @@ def check_old(path: str) -> None:
     if PurePosixPath(path).suffix == _SIGNATURES:
         raise ArgumentError(
             Said("against"),
-            f" is {shown(path)}, which has signatures alone, and Spark compares documents; give "
-            "the old corpus itself",
+            f" is {escape_terminal(path)}, which has signatures alone, and Spark compares "
+            "documents; give the old corpus itself",
         )

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import LARGEST_GROUP, band_warnings, promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.signatures.minhash import VALUE_BYTES
 from lookalike.spark import collapse
 from lookalike.spark.bands import NEEDED, pack_pairs
 from lookalike.spark.collapse import Collapsed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,32 +108,3 @@ class Strings(Sequence[str]):
     def __repr__(self) -> str:
         shown = [*map(repr, self[:3]), *(["..."] if len(self) > 3 else [])]
         return f"Strings([{', '.join(shown)}])"
-
-
-class StringWriter:
-    """Appends Arrow strings to two files: their bytes, and where each ends; nulls become empty."""
-
-    def __init__(self, data: BinaryIO, ends: BinaryIO) -> None:
-        self._data = data
-        self._ends = ends
-        self.size = 0
-        self.count = 0
-
-    def append(self, strings: Any) -> None:
-        """Append a `large_string` array."""
-        if strings.null_count:
-            strings = strings.fill_null("")
-        if not len(strings):
-            return
-        _, offsets, data = strings.buffers()
-        ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
-        if ends[-1] > ends[0]:
-            self._data.write(memoryview(data)[ends[0] : ends[-1]])
-        self._ends.write((ends[1:] - ends[0] + self.size).tobytes())
-        self.size += int(ends[-1] - ends[0])
-        self.count += len(strings)
-
-    def append_empty(self, count: int) -> None:
-        """Append that many empty strings."""
-        self._ends.write(np.full(count, self.size, np.int64).tobytes())
-        self.count += count

@@ -17,7 +17,7 @@ from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
 from lookalike.jobs.documents import DocumentTable
 from lookalike.pages.marks import without_marks
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.topics.settings import TopicSettings
 
 if TYPE_CHECKING:
@@ -284,9 +284,11 @@ def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
 
 
 def _lines(result: DocumentClusters, one: DocumentCluster) -> list[str]:
-    words = " ".join(shown(word) for word, _ in one.words) or "-"
+    words = " ".join(escape_terminal(word) for word, _ in one.words) or "-"
     lines = [f"  {one.number:>7}  {one.size:>9,}  {words}"]
-    central = [shown(result.id(row), _PRINTED_ID) for row in one.central[:_PRINTED_CENTRAL]]
+    central = [
+        escape_terminal(result.id(row), _PRINTED_ID) for row in one.central[:_PRINTED_CENTRAL]
+    ]
     if central:
         lines.append(f"  {'':>7}  {'':>9}    most central: {', '.join(central)}")
     return lines

@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 from lookalike.checks import one_of, whole_number
-from lookalike.compare.methods import Method
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights, Words
 from lookalike.features.choice import FeatureChoice, chosen_names, chosen_words
 from lookalike.features.text import Lengths
 from lookalike.features.weights import WEIGHT_KINDS
-from lookalike.signatures import SimHash, TopSig
+from lookalike.signatures.methods import Method
+from lookalike.signatures.signer import WeightedSigner
 
 TOPIC_METHODS = ("topsig", "simhash")
 BITS = 4096
@@ -76,13 +76,13 @@ class TopicSettings:
             ),
             seed=self.seed,
         )
-        method.signer()  # raises if its numbers make no sense
+        method.new_signer()  # raises if its numbers make no sense
         return method
 
-    def signer(self) -> SimHash | TopSig:
+    def signer(self) -> WeightedSigner:
         """Return a new signer that has not learned weights yet."""
-        signer = self.signing.signer()
-        if not isinstance(signer, SimHash | TopSig):
+        signer = self.signing.new_signer()
+        if not isinstance(signer, WeightedSigner):
             raise ArgumentError(Said("method"), f" is {self.method!r}")
         signer.weights = Weights(self.weights)
         return signer

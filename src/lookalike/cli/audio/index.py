@@ -16,7 +16,7 @@ from lookalike.media import Problem, find_files
 from lookalike.recordings import AudioHash, RecordingIndex
 from lookalike.recordings.audio_hash import KINDS
 from lookalike.recordings.medium import RecordingMedium
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.storage import check_replaceable
 
 DEFAULT_INDEX = Path("music.parts")
@@ -99,7 +99,7 @@ def _run(options: argparse.Namespace) -> None:
     _name(problems)
     say(
         f"{counted(len(index), 'recording')} with {counted(index.parts.part_count, 'word')} "
-        f"{'is' if len(index) == 1 else 'are'} in {shown(options.output)}, in "
+        f"{'is' if len(index) == 1 else 'are'} in {escape_terminal(options.output)}, in "
         f"{time.perf_counter() - started:.1f} s"
     )
     others = "other file" if len(found.others) == 1 else "other files"

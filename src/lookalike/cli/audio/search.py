@@ -14,7 +14,7 @@ from lookalike.errors import FileError
 from lookalike.recordings import RecordingIndex, RecordingMatch
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.recordings.workers import Unreadable, read_recordings
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.storage import is_there
 from lookalike.suggestions import did_you_mean_file
 
@@ -94,11 +94,11 @@ def _plain(match: RecordingMatch) -> dict[str, object]:
 
 def _show(file: Path, matches: list[RecordingMatch], *, titled: bool) -> None:
     if titled:
-        say(shown(file))
+        say(escape_terminal(file))
     if not matches:
         say("  no recording has it")
     for match in matches:
-        say(f"  {clock(match.offset):>8}  {match.score:5.2f}  {shown(match.recording)}")
+        say(f"  {clock(match.offset):>8}  {match.score:5.2f}  {escape_terminal(match.recording)}")
 
 
 def clock(seconds: float) -> str:

@@ -34,7 +34,7 @@ from lookalike.collection.care.transfer import Imported, export_documents, impor
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, CollectionError, FileError, Said
 from lookalike.media import find_files, medium_of_files, medium_of_signer
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.storage.files import temporary_folder
 
 if TYPE_CHECKING:
@@ -117,7 +117,10 @@ def _stats(options: argparse.Namespace) -> None:
         if options.json:
             say_json(stats)
             continue
-        say("\n" * bool(place) + "\n".join(f"{key:16}{shown(stats[key])}" for key in stats))
+        say(
+            "\n" * bool(place)
+            + "\n".join(f"{key:16}{escape_terminal(stats[key])}" for key in stats)
+        )
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -139,7 +142,7 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
             f"slices read: {'everything is as it should be' if report.ok else 'DAMAGED'}"
         )
         for problem in report.problems:
-            say(f"  {shown(problem)}")
+            say(f"  {escape_terminal(problem)}")
     if not report.ok:
         raise CollectionError(
             f"{database_name(options)} is damaged: {len(report.problems)} problems"
@@ -149,7 +152,7 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
 def _snapshot(options: argparse.Namespace) -> None:
     with opened(options) as docs:
         docs.snapshot(options.file)
-    tell(options.json, {"file": str(options.file)}, f"wrote {shown(options.file)}")
+    tell(options.json, {"file": str(options.file)}, f"wrote {escape_terminal(options.file)}")
 
 
 def _restore(options: argparse.Namespace) -> None:
@@ -189,7 +192,7 @@ def _import(options: argparse.Namespace) -> None:
     for notice in done.notices:
         warn(notice, kind="")
     for example in done.examples:
-        say(f"  {shown(example)}", file=sys.stderr)
+        say(f"  {escape_terminal(example)}", file=sys.stderr)
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -201,7 +204,7 @@ def _export(options: argparse.Namespace) -> None:
     tell(
         options.json,
         {"documents": count, "file": str(options.output)},
-        f"wrote {counted(count, 'document')} to {shown(options.output)}",
+        f"wrote {counted(count, 'document')} to {escape_terminal(options.output)}",
     )
 
 

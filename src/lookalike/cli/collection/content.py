@@ -18,7 +18,6 @@ from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
 from lookalike.collection.stores.address import parse_address
-from lookalike.compare.methods import BITS
 from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.excerpts import PassageHash
@@ -27,8 +26,10 @@ from lookalike.features.base import reads_links
 from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
 from lookalike.media import MEDIA, medium_of_signer
-from lookalike.shown import shown, shown_json, shown_lines
-from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
+from lookalike.shown import escape_terminal, shown_json, shown_lines
+from lookalike.signatures import Signer, SimHash, load_signer
+from lookalike.signatures.methods import TEXT_SIGNERS, text_signer
+from lookalike.signatures.signer import SIGNERS
 from lookalike.signatures.simhash import signature_bits
 from lookalike.suggestions import did_you_mean
 
@@ -39,12 +40,7 @@ which one is meant (default: documents).
 
 examples:
 """
-_SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
-    "simhash": SimHash,
-    "topsig": TopSig,
-    "bbitminhash": BBitMinHash,
-}
-_BITS = {"simhash": BITS["simhash"], "topsig": BITS["topsig"], "bbitminhash": 512, "none": 128}
+_BITS = {**{name: SIGNERS[name].usual_bits for name in TEXT_SIGNERS}, "none": 128}
 _PASSAGES = "passages"
 _PASSAGE_BITS = 64
 _METHODS = (*_BITS, _PASSAGES, *MEDIA.names())
@@ -71,8 +67,8 @@ def declare(actions: Subparsers) -> None:
         f"{method} {number}" for method, number in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items()
     )
     add_number(create, "--bits", f"of a signature (default: {bits})")
-    described = {method: signer(_BITS[method]).to_dict() for method, signer in _SIGNERS.items()}
-    words = ", ".join(f"{method} {one['features']['ngram']}" for method, one in described.items())
+    usual_features = {name: text_signer(name).to_dict()["features"] for name in TEXT_SIGNERS}
+    words = ", ".join(f"{name} {one['ngram']}" for name, one in usual_features.items())
     for name, help in (
         ("--ngram", f"words that make a feature, or several such lengths: 1,2 (default: {words})"),
         ("--chars", "characters that make a feature; beside words where --ngram is given, too"),
@@ -136,8 +132,9 @@ def _create(options: argparse.Namespace) -> None:
 
 def _signer(options: argparse.Namespace) -> Signer | None:
     """Return the signer that the options describe."""
-    features: dict[str, Any] = {}
-    of_texts = options.method in _SIGNERS or options.method == _PASSAGES
+    features: FeatureKind | None = None
+    by_name = options.method in SIGNERS
+    of_texts = by_name or options.method == _PASSAGES
     idle = [] if of_texts else ["ngram", "chars", "seed"]
     idle += [] if of_texts or options.method == "none" else ["bits"]
     idle += [] if options.method == _PASSAGES else ["words", "step"]
@@ -152,12 +149,13 @@ def _signer(options: argparse.Namespace) -> Signer | None:
     if options.chars is not None:
         kinds.append(Chars(ngram=ngram_lengths("chars", options.chars)))
     if kinds:
-        features["features"] = kinds[0] if len(kinds) == 1 else Combined(*kinds)
-    if options.method in _SIGNERS:
-        # One bit of each permutation is kept, so that these are as many.
-        return _SIGNERS[options.method](_bits(options), seed=options.seed or 0, **features)
+        features = kinds[0] if len(kinds) == 1 else Combined(*kinds)
+    seed = options.seed or 0
+    if by_name:
+        bits = None if options.bits is None else _bits(options)
+        return text_signer(options.method, bits=bits, features=features, seed=seed)
     if options.method == _PASSAGES:
-        by = SimHash(_bits(options), seed=options.seed or 0, **features)
+        by = SimHash(_bits(options), features, seed=seed)
         chosen = {name: getattr(options, name) for name in ("words", "step")}
         given = {name: value for name, value in chosen.items() if value is not None}
         return PassageHash(by, **given)
@@ -197,7 +195,7 @@ def _get(options: argparse.Namespace) -> None:
         documents = docs.get_many(options.ids)
     for id, document in zip(options.ids, documents, strict=True):
         if document is not None:
-            say(_as_json(document) if options.json else _asgiven_text(document))
+            say(_as_json(document) if options.json else _as_text(document))
         else:
             warn(f"there is no document {id[:80]!r}", kind="")
     if None in documents:
@@ -220,9 +218,9 @@ def _as_json(document: Document) -> str:
     return shown_json(fields)
 
 
-def _asgiven_text(document: Document) -> str:
+def _as_text(document: Document) -> str:
     lines = [
-        f"id         {shown(document.id)}",
+        f"id         {escape_terminal(document.id)}",
         f"added      {document.added:%Y-%m-%d %H:%M:%S} UTC",
         f"updated    {document.updated:%Y-%m-%d %H:%M:%S} UTC",
         f"signature  {document.signature.tobytes().hex()}",

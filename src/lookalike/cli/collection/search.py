@@ -23,7 +23,7 @@ from lookalike.cli.collection.content import (
 )
 from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.options import add_threshold, radius_of
-from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
+from lookalike.cli.options.queries import add_mask, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.parser import Subparsers, add_number, add_switch
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
@@ -32,7 +32,7 @@ from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundEr
 from lookalike.excerpts import PassageHash
 from lookalike.features import MEASURES, unrounded
 from lookalike.parts.signer import PartSigner, SignedParts
-from lookalike.shown import counted, shown, shown_json
+from lookalike.shown import counted, escape_terminal, shown_json
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _print_answer(
         if similar is not None:
             value = similar[place]
             near += f"  {'-' if value is None else format(value, '.4f'):>6}"
-        say(f"{near}  {shown(match.id)}  {metadata}".rstrip())
+        say(f"{near}  {escape_terminal(match.id)}  {metadata}".rstrip())
         if options.explain:
             say(f"       bits {list(match.differing_bits or ())}")
     if options.explain and answer.work is not None:
@@ -255,7 +255,7 @@ def _query(docs: Collection, options: argparse.Namespace) -> SignedParts:
             f"the collection {docs.name!r} has no signer, so that it cannot be searched by a text; "
             "look for a document that it has with --like"
         )
-    if not signer.of_files:
+    if not signer.reads_files:
         return signer.sign_query(text)
     (found,) = signer.sign_each([text], threads=1)
     if isinstance(found, DocumentError):
@@ -273,7 +273,7 @@ def _print_place(match: Match, options: argparse.Namespace, in_time: bool) -> No
         return
     place = clock(offset / 1000) if in_time else f"{offset:,}"
     metadata = shown_json(chosen) if chosen else ""
-    say(f"{place:>8}  {score:5.2f}  {shown(match.id)}  {metadata}".rstrip())
+    say(f"{place:>8}  {score:5.2f}  {escape_terminal(match.id)}  {metadata}".rstrip())
     if options.explain:
         for part, own, distance in match.parts or ():
             say(f"          part {part} is part {own} of it, but for {counted(distance, 'bit')}")

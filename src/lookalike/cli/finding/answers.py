@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookalike.cli.terminal import say, say_json
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 LONGEST_ID = 200
 """Characters that are shown of an id; JSON has them all."""
@@ -86,12 +86,12 @@ class Table:
     def query(self, label: str | int, found: Sequence[Found], exact: bool, *, masked: bool) -> None:
         """Print the results of one."""
         query, proven = _shortened(label), "yes" if exact else "no"
-        names = [shown(one.id, LONGEST_ID) for one in found]
+        names = [escape_terminal(one.id, LONGEST_ID) for one in found]
         values = [[_value(one.columns, name) for name in self._columns] for one in found]
         if not self._id_width:
             self._query_width = max(5, self._query_width)
             self._id_width = max(8, *map(len, names), 8)
-            heads = [shown(name, _LONGEST_VALUE) for name in self._columns]
+            heads = [escape_terminal(name, _LONGEST_VALUE) for name in self._columns]
             self._widths = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
             measure = "score" if self._scored else "distance"
             self._row("query", "id", measure, "estimate", "similarity", "exact", heads)
@@ -127,9 +127,9 @@ class Table:
 
 def _value(columns: dict[str, Any] | None, name: str) -> str:
     value = None if columns is None else columns.get(name)
-    return "-" if value is None else shown(" ".join(str(value).split()), _LONGEST_VALUE)
+    return "-" if value is None else escape_terminal(" ".join(str(value).split()), _LONGEST_VALUE)
 
 
 def _shortened(label: str | int) -> str:
-    query = shown(" ".join(str(label)[:LONGEST_ID].split()))
+    query = escape_terminal(" ".join(str(label)[:LONGEST_ID].split()))
     return query if len(query) <= _LONGEST_QUERY else query[: _LONGEST_QUERY - 3] + "..."

@@ -25,8 +25,8 @@ from lookalike.corpora.columns import Columns, columns_for, filtered, find_colum
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import similarity_pairs, unrounded
 from lookalike.indexes import Index
-from lookalike.shown import counted, shown
-from lookalike.signatures.exact import estimated_measure, exact_similarity
+from lookalike.shown import counted, escape_terminal
+from lookalike.signatures.estimates import exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
 
@@ -86,7 +86,7 @@ class Origin:
         corpus = filtered(corpus, columns, filters_of(options).for_old())
         if index.names is None:
             columns = Columns(columns.text, None)  # documents are known by their rows
-        if measure == estimated_measure(signer):
+        if measure == signer.measure:
             measure = None
         return cls(corpus, columns, index, signer, measure, options.threshold, options.threads)
 
@@ -118,8 +118,8 @@ class Origin:
                     if id in repeated and self._texts[known] != text:
                         raise ArgumentError(
                             Said("--in"),
-                            f" needs ids that tell documents apart, and {shown(id)!r} is that of "
-                            "several; sign them with --id and a column of ids that are",
+                            f" needs ids that tell documents apart, and {escape_terminal(id)!r} is "
+                            "that of several; sign them with --id and a column of ids that are",
                         )
                     continue
                 self._texts.append(text)
@@ -131,7 +131,7 @@ class Origin:
         if missing:
             warn(
                 f"{counted(missing, 'document')} of the index not found in "
-                f"{shown(self.corpus.name)}; is that the corpus that was signed?"
+                f"{escape_terminal(self.corpus.name)}; is that the corpus that was signed?"
             )
 
     def _repeated(self, wanted: set[str]) -> set[str]:
@@ -186,6 +186,6 @@ def similarity_by(
     threads: int | None = None,
 ) -> NDArray[np.float64]:
     """Return how similar documents are, by what a signer's signatures estimate unless told."""
-    if measure in (None, estimated_measure(signer)):
+    if measure in (None, signer.measure):
         return exact_similarity(signer, documents, left, right, threads=threads)
     return similarity_pairs(measure, documents, left, right, signer.features, threads=threads)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.cli.finding.image_queries import are_images, image_queries
 from lookalike.cli.options import corpus_of, filters_of
-from lookalike.cli.options.flips import no_weights
+from lookalike.cli.options.queries import no_weights
 from lookalike.cli.terminal import warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, filtered, find_columns, id_strings, text_strings
@@ -23,10 +23,9 @@ from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.images import ImageHash
 from lookalike.indexes import Index
 from lookalike.indexes.files import open_with_weights
-from lookalike.shown import shown
-from lookalike.signatures.bit_weights import BitWeightSigner
-from lookalike.signatures.hex_hashes import signatures_from_hex
-from lookalike.signatures.masking import Mask, sign_masked
+from lookalike.shown import escape_terminal
+from lookalike.signatures.bit_weights import BitWeightSigner, Mask, sign_masked
+from lookalike.signatures.files import signatures_from_hex
 from lookalike.signatures.signer import DocumentSigner
 
 AT_A_TIME = 1 << 12
@@ -84,7 +83,7 @@ def take_files(options: argparse.Namespace) -> None:
     else:
         options.file = files[0]
     options.queries = []
-    warn(f"{shown(files[0])} is a file: what is in it is looked for", kind="")
+    warn(f"{escape_terminal(files[0])} is a file: what is in it is looked for", kind="")
 
 
 def _is_file(query: str) -> bool:

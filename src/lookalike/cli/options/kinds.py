@@ -16,7 +16,7 @@ from lookalike.dedup.kinds import KINDS, OPTIONS, TEXT, kind_name, kind_of
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
 from lookalike.media import Medium, Problem
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 
 _NAMED = 20
 """Files that were left out, of which the names are printed."""
@@ -66,7 +66,7 @@ def tell_medium(options: argparse.Namespace, medium: Medium[Any]) -> None:
     """Print which medium the input has, if that was found out."""
     if options.kind == "auto":
         named = options.input[0] if len(options.input) == 1 else "the input"
-        mostly = f"{shown(named)} has mostly {medium.name}"
+        mostly = f"{escape_terminal(named)} has mostly {medium.name}"
         warn(f"{mostly}; --kind text compares the files as texts", kind="")
 
 
@@ -85,5 +85,7 @@ def typed_options(options: argparse.Namespace) -> list[str]:
 
 def warn_problems(problems: Sequence[Problem]) -> None:
     """Print which files were left out, or some of them, and why."""
-    named = [shown(f"{problem.path}: {problem.reason}", 500) for problem in problems[:_NAMED]]
+    named = [
+        escape_terminal(f"{problem.path}: {problem.reason}", 500) for problem in problems[:_NAMED]
+    ]
     warn_left_out(len(problems), named)

@@ -12,7 +12,7 @@ from lookalike.cli.terminal import say, say_json, warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors
 from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError, Said
-from lookalike.shown import counted, shown
+from lookalike.shown import counted, escape_terminal
 from lookalike.storage import check_replaceable
 from lookalike.vectors import VectorIndex
 
@@ -71,7 +71,7 @@ def run_on_vectors(options: argparse.Namespace, idle: list[str]) -> None:
         say(
             f"{len(index):,} vectors of {counted(index.dimensions, 'dimension')}, {index.dtype}, "
             f"with signatures of {index.bits} bits in {counted(index.clusters, 'group')}: "
-            f"{shown(options.output)}\n"
+            f"{escape_terminal(options.output)}\n"
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         for tuning in index.tunings:

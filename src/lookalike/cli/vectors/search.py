@@ -19,7 +19,7 @@ from lookalike.cli.terminal import warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors, opened
 from lookalike.dedup.vectors import read_embeddings, written_vectors
 from lookalike.errors import ArgumentError, Said
-from lookalike.shown import shown
+from lookalike.shown import escape_terminal
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_cosine, as_vectors
 
@@ -70,7 +70,7 @@ def run_on_vectors(options: argparse.Namespace) -> None:
         show.begin(queries.labels)
         for number, (label, (ids, cosines)) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.missing:
-                said = shown(repr(label), LONGEST_ID)
+                said = escape_terminal(repr(label), LONGEST_ID)
                 warn(f"{said} has no vector; there is nothing to look for")
                 show.query(label, [], True, masked=False)
                 continue

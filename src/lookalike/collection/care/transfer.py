@@ -100,7 +100,7 @@ def import_documents(
     become metadata; one called `metadata` with a JSON object, as `export_documents` writes, is
     taken as a whole. `replace` replaces documents with the same ids, which else are errors; an
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
-    out. A row of more than `max_document` bytes (256 MiB unless told) is bad. `html`, `page_limits`
+    out. A row of more than `max_document` bytes (default: 256 MiB) is bad. `html`, `page_limits`
     and the conditions on documents are those of `dedup`: title, language and links of web pages
     become metadata. What is left out, as empty lines of plain text are, is counted in
     `Imported.left_out`. `encoding` is that of text files (default: detected).

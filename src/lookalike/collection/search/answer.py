@@ -202,6 +202,11 @@ def answers(
     return results
 
 
+def whole(position: int, answer: Answer) -> Answer:
+    """Return the answer, for a caller of `answers` that wants nothing else."""
+    return answer
+
+
 def _groups(levels: list[Level] | list[Iterator[Level]], k: int) -> Iterator[list[int]]:
     """Yield places of queries that are answered together: as many as have few documents."""
     group: list[int] = []

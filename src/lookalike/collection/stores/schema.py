@@ -176,7 +176,7 @@ STATE_COLUMNS = ", ".join(field.name for field in fields(State))
 def as_state(row: Sequence[Any]) -> State:
     """Return a row of the table of collections, or raise if it cannot be one.
 
-    A database may come from anybody, and what stands here becomes names of files and tables.
+    A database is untrusted input, and what stands here becomes names of files and tables.
     """
     state = State(*row)
     valid = {
@@ -214,7 +214,7 @@ def _can_be_sliced(bits: object, slice_bits: object, parts: object) -> bool:
 
 def signer_hash(description: str) -> str:
     """Return what the row of a collection says of its signer's description."""
-    import hashlib  # takes milliseconds to import, which not everybody needs
+    import hashlib  # takes milliseconds to import, which most callers do not need
 
     return hashlib.sha256(description.encode()).hexdigest() if description else ""
 

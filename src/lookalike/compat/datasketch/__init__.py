@@ -6,15 +6,14 @@ be read here, and the other way round. What is not here is named by an error tha
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from lookalike.compat.datasketch.b_bit_minhash import bBitMinHash
-from lookalike.compat.datasketch.hashfunc import sha1_hash32
-from lookalike.compat.datasketch.lean_minhash import LeanMinHash
+from lookalike.compat.datasketch import lsh, lshensemble, minhash
 from lookalike.compat.datasketch.lsh import MinHashLSH
 from lookalike.compat.datasketch.lshensemble import MinHashLSHEnsemble
 from lookalike.compat.datasketch.lshforest import MinHashLSHForest
-from lookalike.compat.datasketch.minhash import MinHash
+from lookalike.compat.datasketch.minhash import LeanMinHash, MinHash, bBitMinHash, sha1_hash32
 from lookalike.compat.datasketch.weighted_minhash import WeightedMinHash, WeightedMinHashGenerator
 from lookalike.errors import MissingDependencyError
 
@@ -31,6 +30,15 @@ __all__ = [
     "bBitMinHash",
     "sha1_hash32",
 ]
+
+# Modules of datasketch whose names are in another module here: imports and pickles name them.
+for _module, _parts in (
+    (minhash, ("b_bit_minhash", "hashfunc", "lean_minhash")),
+    (lsh, ("storage",)),
+    (lshensemble, ("lshensemble_partition",)),
+):
+    for _part in _parts:
+        sys.modules[f"{__name__}.{_part}"] = _module
 
 WeightedMinHashLSH = MinHashLSH
 WeightedMinHashLSHForest = MinHashLSHForest

@@ -1,23 +1,196 @@
-"""`datasketch.lsh`: which keys share a band with this MinHash?"""
+"""`datasketch.lsh` and `storage`: which keys share a band with this MinHash?"""
 
 from __future__ import annotations
 
 import pickle
 import secrets
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.compat.datasketch.lsh_params import best_params, check_threshold, check_weights
-from lookalike.compat.datasketch.lsh_tables import HashTable, Keys
-from lookalike.compat.datasketch.schemes import check_same_scheme
+from lookalike.compat.datasketch.minhash import check_same_scheme
 from lookalike.errors import ArgumentError
 
-__all__ = ["MinHashLSH", "MinHashLSHDeletionSession", "MinHashLSHInsertionSession"]
+__all__ = [
+    "DictListStorage",
+    "DictSetStorage",
+    "HashTable",
+    "Keys",
+    "MinHashLSH",
+    "MinHashLSHDeletionSession",
+    "MinHashLSHInsertionSession",
+    "best_params",
+    "best_params_for_containment",
+    "check_threshold",
+    "check_weights",
+]
+
+_MOST_NODES = 128
+
+
+def check_threshold(threshold: float, num_perm: int) -> None:
+    """Raise unless both are what an index can be made of."""
+    if not 0 <= threshold <= 1:
+        raise ArgumentError(f"threshold is {threshold}; expected a number from 0 to 1")
+    if num_perm < 2:
+        raise ArgumentError(f"num_perm is {num_perm}; expected 2 or more")
+
+
+def check_weights(weights: tuple[float, float]) -> None:
+    """Raise unless these are weights of false positives and false negatives."""
+    if any(not 0 <= weight <= 1 for weight in weights) or sum(weights) != 1:
+        raise ArgumentError(f"weights are {weights}; expected two from 0 to 1 that sum to 1")
+
+
+@lru_cache(maxsize=256)
+def best_params(
+    threshold: float, num_perm: int, false_positive: float, false_negative: float
+) -> tuple[int, int]:
+    """Return the bands, and the values of each, with the least weighted sum of both areas."""
+    shapes = [(b, r) for b in range(1, num_perm + 1) for r in range(1, num_perm // b + 1)]
+    nodes = min(_MOST_NODES, num_perm // 2 + 2)  # so many integrate such a polynomial exactly
+    below, above = _Interval(0, threshold, nodes), _Interval(threshold, 1, nodes)
+    return _least(shapes, below, above, false_positive, false_negative)
+
+
+@lru_cache(maxsize=4096)
+def best_params_for_containment(
+    threshold: float,
+    num_perm: int,
+    most_r: int,
+    ratio: float,
+    false_positive: float,
+    false_negative: float,
+) -> tuple[int, int]:
+    """Return the same by containment, where a set is `ratio` times as large as the query."""
+    shapes = [
+        (b, r) for b in range(1, num_perm + 1) for r in range(1, min(most_r, num_perm // b) + 1)
+    ]
+    below = _Interval(0, min(threshold, ratio), _MOST_NODES)
+    above = _Interval(threshold, max(threshold, min(1.0, ratio)), _MOST_NODES)
+    for part in (below, above):  # as Jaccard similarities
+        part.nodes = part.nodes / (1 + ratio - part.nodes)
+    return _least(shapes, below, above, false_positive, false_negative)
+
+
+@lru_cache(maxsize=64)
+def _legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.polynomial.legendre.leggauss(count)
+
+
+class _Interval:
+    """Nodes and weights to integrate over an interval (Gauss and Legendre)."""
+
+    def __init__(self, begin: float, end: float, count: int) -> None:
+        places, weights = _legendre(count)
+        half = (end - begin) / 2
+        self.nodes: NDArray[np.float64] = begin + half * (places + 1)
+        self.weights: NDArray[np.float64] = half * weights
+
+
+def _least(
+    shapes: list[tuple[int, int]],
+    below: _Interval,
+    above: _Interval,
+    false_positive: float,
+    false_negative: float,
+) -> tuple[int, int]:
+    """Return the first shape with the least error."""
+    best, least = (0, 0), float("inf")
+    for b, r in shapes:
+        found = 1 - (1 - below.nodes**r) ** b
+        missed = (1 - above.nodes**r) ** b
+        error = float(found @ below.weights) * false_positive
+        error += float(missed @ above.weights) * false_negative
+        if error < least:
+            best, least = (b, r), error
+    return best
+
+
+class _View(ABC):
+    """A table of datasketch's, as it would be: computed when it is asked for."""
+
+    @abstractmethod
+    def _contents(self) -> dict[Any, Any]: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.get(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._contents())
+
+    def __len__(self) -> int:
+        return len(self._contents())
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._contents()
+
+    has_key = __contains__
+    size = __len__
+
+    def get(self, key: Any) -> Any:
+        """Return what is under a key."""
+        return self._contents().get(key, [])
+
+    def getmany(self, *keys: Any) -> list[Any]:
+        """Return what is under each key."""
+        return [self.get(key) for key in keys]
+
+    def keys(self) -> list[Any]:
+        """Return all keys."""
+        return list(self)
+
+    def itemcounts(self) -> dict[Any, int]:
+        """Return how much is under each key."""
+        return {key: len(values) for key, values in self._contents().items()}
+
+
+class Keys(_View):
+    """The bands of each key, as bytes."""
+
+    def __init__(self, lsh: MinHashLSH) -> None:
+        self._lsh = lsh
+
+    def _contents(self) -> dict[Any, Any]:
+        return self._lsh._rows
+
+    def get(self, key: Any) -> list[bytes]:
+        """Return the bands under a key."""
+        rows = self._lsh._rows.get(key, [])
+        return [band for bands in self._lsh._bands(rows) for band in bands]
+
+
+class HashTable(_View):
+    """The keys of each band's values."""
+
+    def __init__(self, lsh: MinHashLSH, band: int) -> None:
+        self._lsh = lsh
+        self._band = band
+
+    def _contents(self) -> dict[Any, Any]:
+        return self._lsh._tables()[self._band]
+
+    def get(self, key: Any) -> set[Any]:
+        """Return the keys that have these values."""
+        found: set[Any] = self._contents().get(key, set())
+        return found
+
+
+class DictListStorage:
+    """Lists under keys, as they were pickled."""
+
+    _dict: dict[Any, Any]
+
+
+class DictSetStorage(DictListStorage):
+    """Sets under keys, as they were pickled."""
+
 
 _NO_LIMIT = 2**63 - 1
 _FEW = 1024

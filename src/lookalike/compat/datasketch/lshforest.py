@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.compat.datasketch.schemes import check_same_scheme
+from lookalike.compat.datasketch.minhash import check_same_scheme
 from lookalike.errors import ArgumentError
 
 __all__ = ["MinHashLSHForest"]

@@ -17,7 +17,19 @@ radius, which itself is left out. What differs:
 
 from lookalike.compat.faiss.base import (
     FaissError,
+    IDSelector,
+    IDSelectorAll,
+    IDSelectorAnd,
+    IDSelectorArray,
+    IDSelectorBatch,
+    IDSelectorBitmap,
+    IDSelectorNot,
+    IDSelectorOr,
+    IDSelectorRange,
+    IDSelectorTranslated,
+    IDSelectorXOr,
     IndexBinary,
+    SearchParameters,
     omp_get_max_threads,
     omp_set_num_threads,
     vector_to_array,
@@ -31,27 +43,15 @@ from lookalike.compat.faiss.files import (
     serialize_index_binary,
     write_index_binary,
 )
-from lookalike.compat.faiss.flat import IndexBinaryFlat, knn_hamming
-from lookalike.compat.faiss.hashes import (
+from lookalike.compat.faiss.indexes import (
+    IndexBinaryFlat,
     IndexBinaryHash,
     IndexBinaryHashStats,
+    IndexBinaryIDMap,
+    IndexBinaryIDMap2,
     IndexBinaryMultiHash,
     cvar,
-)
-from lookalike.compat.faiss.id_map import IndexBinaryIDMap, IndexBinaryIDMap2
-from lookalike.compat.faiss.selectors import (
-    IDSelector,
-    IDSelectorAll,
-    IDSelectorAnd,
-    IDSelectorArray,
-    IDSelectorBatch,
-    IDSelectorBitmap,
-    IDSelectorNot,
-    IDSelectorOr,
-    IDSelectorRange,
-    IDSelectorTranslated,
-    IDSelectorXOr,
-    SearchParameters,
+    knn_hamming,
 )
 
 __all__ = [

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from lookalike.checks import file_path
 from lookalike.compat.faiss.base import FaissError, IndexBinary, State
-from lookalike.compat.faiss.flat import IndexBinaryFlat
-from lookalike.compat.faiss.hashes import IndexBinaryHash, IndexBinaryMultiHash
-from lookalike.compat.faiss.id_map import IndexBinaryIDMap, IndexBinaryIDMap2
+from lookalike.compat.faiss.indexes import (
+    IndexBinaryFlat,
+    IndexBinaryHash,
+    IndexBinaryIDMap,
+    IndexBinaryIDMap2,
+    IndexBinaryMultiHash,
+)
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
 from lookalike.shown import brief
 

@@ -95,7 +95,7 @@ FORMATS: Registry[Format] = Registry(
     },
 )
 
-_by_suffix: dict[str, str] = {}
+_by_suffix: dict[str, Format] = {}
 
 
 def compression_of(path: Path) -> str | None:
@@ -108,23 +108,27 @@ def format_suffix(path: Path) -> str:
     return (path.with_suffix("") if compression_of(path) else path).suffix
 
 
+def named_format(path: Path) -> Format | None:
+    """Return the format that a file's suffix tells; None if it tells none."""
+    suffix = format_suffix(path).lower()
+    found = _by_suffix.get(suffix)
+    if found is None and suffix:
+        found = FORMATS.find(lambda format: suffix in format.suffixes)
+        if found is not None:
+            _by_suffix[suffix] = found
+    return found
+
+
 def format_of(path: Path) -> str | None:
     """Return the name of the format that a file's suffix tells; None if it tells none."""
-    suffix = format_suffix(path).lower()
-    if not suffix:
-        return None
-    if suffix not in _by_suffix:
-        found = FORMATS.find(lambda format: suffix in format.suffixes)
-        if found is None:
-            return None
-        _by_suffix[suffix] = found.name
-    return _by_suffix[suffix]
+    found = named_format(path)
+    return None if found is None else found.name
 
 
 def is_table(path: Path) -> bool:
     """Return whether a file's suffix tells a format in which tables can be written."""
-    name = format_of(path)
-    return name is not None and FORMATS[name].write is not None
+    found = named_format(path)
+    return found is not None and found.write is not None
 
 
 def table_suffixes() -> str:

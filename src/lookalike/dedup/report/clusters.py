@@ -301,7 +301,7 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
     differ = ""
     if pair.distance >= 0:
         values = f"{result.settings.permutations:,} values"
-        if result.settings.method != "minhash":
+        if not result.settings.by_bands:
             values = f"{result.settings.bits:,} bits"
         differ = f"{pair.distance:,} of {values} {'differs' if pair.distance == 1 else 'differ'}"
     together = not pair.old and result.clusters[pair.left] == result.clusters[pair.right]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lookalike.compare.diff import Change, Difference, difference
-from lookalike.report.markup import Markup, clipped, pieces, shown
+from lookalike.report.markup import Markup, clipped, escape_html, pieces
 from lookalike.shown import counted
 
 __all__ = ["excerpt", "side_by_side"]
@@ -184,7 +184,7 @@ def _changed(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return shown(_WHITE.sub(_white, text))
+    return escape_html(_WHITE.sub(_white, text))
 
 
 def _white(match: re.Match[str]) -> str:

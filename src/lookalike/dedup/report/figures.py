@@ -63,7 +63,7 @@ def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, st
             f"{size:,} features of each document are looked up in larger ones; one that has "
             f"{least:,} of them is proposed (shorter documents: all features, none is missed)"
         )
-    if settings.method == "minhash":
+    if settings.by_bands:
         layout = choose_bands(settings.permutations, settings.threshold)
         values = "value" if layout.rows == 1 else "values"
         bands = "band" if layout.bands == 1 else "bands"

@@ -251,7 +251,7 @@ def _s_curve(result: TextResult) -> str:
         if settings.verify
         else "What is proposed is then judged by the distance of the signatures."
     )
-    more = "more permutations" if settings.method == "minhash" else "a larger radius"
+    more = "more permutations" if settings.by_bands else "a larger radius"
     return figure(
         "The chance to be found",
         chance_chart(chance, settings.threshold, _measure(result)),
@@ -298,7 +298,7 @@ def _timing(result: TextResult) -> str:
 
 def _settings(result: TextResult) -> str:
     settings = result.settings.to_dict()
-    unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
+    unused = ("bits", "radius") if result.settings.by_bands else ("permutations",)
     if not result.settings.by_signatures:
         unused = (*unused, "radius")
     unused = (*unused, *(name for name, value in settings.items() if value is None))

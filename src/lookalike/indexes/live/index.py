@@ -35,9 +35,8 @@ from lookalike.indexes.live.layout import bands_for, least_equal
 from lookalike.indexes.live.matches import KeyMatch, KeyMatches
 from lookalike.indexes.live.rows import KeyedRows, as_keys
 from lookalike.shown import brief
-from lookalike.signatures import WeightedMinHash
-from lookalike.signatures.signed_rows import ValueSigner, mark_of, marked, same_mark
-from lookalike.signatures.signer import signer_contents, signer_from_dict, signer_in
+from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
+from lookalike.signatures.signer import WeightedSigner, signer_contents, signer_from_dict, signer_in
 
 __all__ = ["BandIndex"]
 
@@ -385,7 +384,7 @@ class BandIndex:
                 f"text_of has no document for a key that was found: {brief(error)}"
             ) from error
         left = [texts[query] for query in queries.tolist()]
-        if isinstance(signer, WeightedMinHash):
+        if isinstance(signer, WeightedSigner):
             exact = weighted_jaccard(left, others, signer.features, signer.weights, threads=threads)
         else:
             exact = jaccard(left, others, signer.features, threads=threads)

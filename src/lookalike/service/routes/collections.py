@@ -18,7 +18,6 @@ from fastapi.responses import FileResponse, Response
 
 from lookalike.collection import Collection
 from lookalike.collection.opening import holds_other_content
-from lookalike.compare.methods import BITS
 from lookalike.errors import (
     ArgumentError,
     CollectionBusyError,
@@ -41,7 +40,8 @@ from lookalike.service.routing import (
 from lookalike.service.service import Service
 from lookalike.service.shapes import CreateBody, SignerBody, measure_value
 from lookalike.shown import brief
-from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, signer_from_dict
+from lookalike.signatures import Signer, signer_from_dict
+from lookalike.signatures.methods import text_signer
 
 collections = new_router("collections")
 snapshots = new_router("snapshots")
@@ -225,15 +225,10 @@ def _signer(body: SignerBody) -> Signer:
         kinds.append(Words(ngram=body.ngram))
     if body.chars is not None:
         kinds.append(Chars(ngram=body.chars))
-    features: dict[str, Any] = {}
+    features: FeatureKind | None = None
     if kinds:
-        features["features"] = kinds[0] if len(kinds) == 1 else Combined(*kinds)
-    if body.method == "bbitminhash":
-        return BBitMinHash(body.bits or 512, seed=body.seed, **features)
-    bits = body.bits or BITS[body.method]
-    if body.method == "topsig":
-        return TopSig(bits, seed=body.seed, **features)
-    return SimHash(bits, seed=body.seed, **features)
+        features = kinds[0] if len(kinds) == 1 else Combined(*kinds)
+    return text_signer(body.method, bits=body.bits, features=features, seed=body.seed)
 
 
 def _folder(service: Service, name: str) -> FilePath:

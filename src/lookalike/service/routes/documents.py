@@ -37,10 +37,9 @@ from lookalike.service.shapes import (
     measure_value,
     signature_rows,
 )
-from lookalike.shown import brief, shown
+from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer, hamming
-from lookalike.signatures.estimates import estimated_similarity
-from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.estimates import estimated_similarity, exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
 documents = new_router("documents")
@@ -338,7 +337,9 @@ def _written_value(written: Written, body: WriteBody) -> dict[str, Any]:
         if place in refused:
             result.update(status="refused", message=refused[place])
             if isinstance(one.id, str) and not is_id(one.id):
-                result["id"] = shown(one.id, 200)  # an answer is bounded, but such an id is not
+                result["id"] = escape_terminal(
+                    one.id, 200
+                )  # an answer is bounded, but such an id is not
         results.append(result)
     return {
         "added": written.added,

@@ -21,7 +21,7 @@ from lookalike.report.drawing import (
     label,
     svg,
 )
-from lookalike.report.markup import clipped, shown
+from lookalike.report.markup import clipped, escape_html
 from lookalike.shown import counted
 from lookalike.signatures import hamming
 
@@ -56,7 +56,7 @@ def map_chart(result: DocumentClusters, linked: int) -> str:
     circles, names = [], []
     for one, (x, y), radius in zip(some, places.tolist(), radii.tolist(), strict=True):
         words = ", ".join(word for word, _ in one.words[:5])
-        hint = shown(f"{one.number}: {counted(one.size, 'document')}; {words}")
+        hint = escape_html(f"{one.number}: {counted(one.size, 'document')}; {words}")
         circle = element(
             '<circle class="accepted topic" cx="{:.1f}" cy="{:.1f}" r="{:.1f}">'
             "<title>{}</title></circle>",

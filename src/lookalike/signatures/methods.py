@@ -1,0 +1,194 @@
+"""Signers by the names that commands and the service know: `--method NAME`.
+
+`dedup`, `compare` and `sign` take the signers that have `dedup_defaults`. Collections take those
+that sign texts in bits. Signers of other packages are taken by the names of their entry points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import SupportsIndex, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.errors import ArgumentError, Said
+from lookalike.features import FeatureKind
+from lookalike.features.choice import FeatureChoice, chosen_features, chosen_words
+from lookalike.features.text import Lengths
+from lookalike.shown import brief
+from lookalike.signatures.signer import SIGNERS, DedupDefaults, DocumentSigner
+from lookalike.suggestions import did_you_mean
+
+__all__ = [
+    "BAND_METHODS",
+    "BIT_METHODS",
+    "METHODS",
+    "PERMUTATIONS",
+    "TEXT_SIGNERS",
+    "Method",
+    "method_class",
+    "text_signer",
+]
+
+PERMUTATIONS = 128
+_BUILTIN = ("minhash", "simhash", "topsig")
+TEXT_SIGNERS = ("simhash", "topsig", "bbitminhash")
+"""Signers of texts that collections take, beside those of other packages."""
+
+
+def method_class(name: object) -> type[DocumentSigner]:
+    """Return the signer that `dedup` knows by this name; refuse one that it cannot use."""
+    if name not in METHODS:
+        raise ArgumentError(
+            Said("method"),
+            f" is {name!r}; expected one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}",
+        )
+    return cast("type[DocumentSigner]", SIGNERS.get(name))
+
+
+class _MethodNames(Collection[str]):
+    """The names of signers that `dedup` can use; all built-in ones come first."""
+
+    def __init__(self, by_bands: bool | None = None) -> None:
+        self._by_bands = by_bands
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or name not in SIGNERS:
+            return False
+        defaults = SIGNERS[name].dedup_defaults
+        return defaults is not None and self._by_bands in (None, defaults.by_bands)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in _BUILTIN if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+METHODS = _MethodNames()
+BAND_METHODS = _MethodNames(by_bands=True)
+"""Methods whose signatures are `permutations` values."""
+BIT_METHODS = _MethodNames(by_bands=False)
+"""Methods whose signatures are `bits` bits, compared by their Hamming distance."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A signer of `dedup`, with its features and numbers.
+
+    `permutations` are of MinHash, `bits` of the others.
+    """
+
+    name: str
+    features: FeatureKind
+    permutations: int
+    bits: int
+    seed: SupportsIndex
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *,
+        features: FeatureChoice = "words",
+        ngram: Lengths | None = None,
+        stop_words: str | Iterable[str] | None = None,
+        stem: str | None = None,
+        permutations: int = PERMUTATIONS,
+        bits: int | None = None,
+        seed: SupportsIndex = 0,
+    ) -> Method:
+        """Return a method, with its defaults where a value is None."""
+        kind = method_class(name)
+        chosen = chosen_features(
+            features,
+            ngram=ngram,
+            words_ngram=cast(DedupDefaults, kind.dedup_defaults).ngram,
+            stop_words=stop_words,
+            stem=stem,
+        )
+        return cls(name, chosen, permutations, kind.usual_bits if bits is None else bits, seed)
+
+    @cached_property
+    def kind(self) -> type[DocumentSigner]:
+        """The class of the signer that it is named after."""
+        return method_class(self.name)
+
+    @cached_property
+    def defaults(self) -> DedupDefaults:
+        """How the signer is used."""
+        return cast(DedupDefaults, self.kind.dedup_defaults)
+
+    @property
+    def by_bands(self) -> bool:
+        """Whether signatures are values, and distances count values that differ."""
+        return self.defaults.by_bands
+
+    @property
+    def measure(self) -> str:
+        """The similarity that its signatures estimate: "jaccard" or "cosine"."""
+        return self.kind.measure
+
+    @property
+    def ngram(self) -> Lengths | None:
+        """Words or characters in a feature; words, where there are both. None where features are
+        the caller's.
+        """
+        return getattr(chosen_words(self.features) or self.features, "ngram", None)
+
+    @cached_property
+    def signer(self) -> DocumentSigner:
+        """The signer; it raises where its numbers make no sense."""
+        return self.new_signer()
+
+    def new_signer(self) -> DocumentSigner:
+        """Return a signer that nothing else uses, and whose weights can therefore be replaced."""
+        return self.kind._for_dedup(
+            self.features, bits=self.bits, permutations=self.permutations, seed=self.seed
+        )
+
+    def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
+        """Return the similarity that distances of signatures suggest: of values that differ, where
+        signatures are values, and of bits elsewhere.
+        """
+        far = np.asarray(distances, np.float64)
+        return (
+            1.0 - far / self.permutations
+            if self.by_bands
+            else self.signer._estimate(far, self.bits)
+        )
+
+    def radius(self, threshold: float) -> int:
+        """Return the largest distance of pairs that are proposed: that of pairs at the threshold,
+        and some standard deviations more. 0 where bands propose.
+        """
+        if self.by_bands:
+            return 0
+        mean, variance = self.signer._expected_distance(threshold, self.bits)
+        return int(mean + self.defaults.deviations * math.sqrt(variance))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Method, (self.name, self.features, self.permutations, self.bits, self.seed)
+
+
+def text_signer(
+    name: str,
+    *,
+    bits: int | None = None,
+    features: FeatureKind | None = None,
+    seed: SupportsIndex = 0,
+) -> DocumentSigner:
+    """Return the signer of texts that a collection knows by this name; `bits` None: as usual."""
+    signer = SIGNERS[name] if name in SIGNERS else None  # noqa: SIM401  # no mapping
+    if signer is None or not issubclass(signer, DocumentSigner) or not signer.usual_bits:
+        raise ArgumentError(
+            Said("method"),
+            f" is {brief(name)}; expected one of {', '.join(TEXT_SIGNERS)}, which sign texts in "
+            f"bits{did_you_mean(name, TEXT_SIGNERS)}",
+        )
+    make = cast("Callable[..., DocumentSigner]", signer)
+    return make(signer.usual_bits if bits is None else bits, features=features, seed=seed)
