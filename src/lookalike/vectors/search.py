@@ -243,8 +243,12 @@ class Store:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
         """Return a store with arrays of its own, in memory."""
-        ids, removed = (None if one is None else np.array(one) for one in (self.ids, self.removed))
-        return Store(np.array(self.first), np.array(self.added), ids, removed)
+        return Store(
+            np.array(self.first),
+            np.array(self.added),
+            None if self.ids is None else np.array(self.ids),
+            None if self.removed is None else np.array(self.removed),
+        )
 
     def compacted(self) -> Store:
         """Return the living alone, at new places, with the ids they have."""
