@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
-import sys
 from dataclasses import FrozenInstanceError, fields
 from functools import partial
 from pathlib import Path
@@ -161,7 +161,7 @@ def test_threads_and_batches_change_nothing(
         ("lookalike.indexes.bands", "_PAIRS_AT_A_TIME", 4),
         ("lookalike.indexes.bands", "_ROWS_AT_A_TIME", 9),
     ]:
-        monkeypatch.setattr(sys.modules[module], name, size)
+        monkeypatch.setattr(importlib.import_module(module), name, size)
     for threads in (1, 2, 5):
         for source in (texts, path):
             result = la.dedup(source, threads=threads, **options)

@@ -228,9 +228,14 @@ class _Found:
 
     def __init__(self, pairs: VerifiedPairs) -> None:
         self.pairs = pairs
-        self.rejected = pairs[np.arange(0)]
+        self._rejected: list[VerifiedPairs] = []
         self.proposed = self.compared = 0
         self.exhausted = False
+
+    @property
+    def rejected(self) -> VerifiedPairs:
+        """The most similar pairs that were compared and are below the threshold."""
+        return self._rejected[0] if self._rejected else self.pairs[np.arange(0)]
 
     def compare_kept(
         self, order_of: Callable[[VerifiedPairs], _Order], threshold: float, compare: Compare
@@ -247,7 +252,7 @@ class _Found:
             some = compare(*np.divmod(unmet, len(order.rank)), screen=True)
             near = some.similarity >= threshold
             self.pairs = merged(self.pairs, some[near])
-            self.rejected = most_similar(in_order([self.rejected, some[~near]]))
+            self._rejected = [most_similar(in_order([*self._rejected, some[~near]]))]
             self.proposed += len(unmet)
             self.compared += len(some)
             if not near.any():

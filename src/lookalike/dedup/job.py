@@ -236,7 +236,9 @@ def _conclude(job: DedupJob, outcome: _Outcome) -> TextResult:
     matched_old = np.where(stands_for < old, stands_for, -1)
     keep = (own < 0) & (matched_old < 0)
     labels = by_first(decision.clusters[new], len(documents))
-    rejected = most_similar(in_order([verdict.rejected, decision.rejected]))
+    rejected = verdict.rejected
+    if len(decision.rejected):
+        rejected = most_similar(in_order([rejected, decision.rejected]))
     estimated = outcome.estimated()[new]
     return TextResult(
         settings=job.settings,

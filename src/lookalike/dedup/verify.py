@@ -77,7 +77,7 @@ def complete_pairs(
         with job.work.writer(f"accepted.{column}") as file:
             file.write(np.ascontiguousarray(columns[column][order]).data)
     nothing = [np.empty(0, kind) for kind in COLUMNS.values()]
-    _save(job.work, "rejected", VerifiedPairs(*nothing))
+    _save(job.work, rejected=VerifiedPairs(*nothing))
     return _complete(job, signed, proposed, compared, [])
 
 
@@ -104,7 +104,13 @@ def _key(job: DedupJob, signed: Signed) -> str:
 
 
 def _verdict(job: DedupJob, facts: dict[str, Any]) -> Verdict:
-    accepted, rejected = (_load(job.work, name) for name in ("accepted", "rejected"))
+    # Copied into memory: a temporary folder may be removed before the result is.
+    accepted, rejected = (
+        VerifiedPairs(
+            *(np.array(job.work.array(f"{name}.{part}", kind)) for part, kind in COLUMNS.items())
+        )
+        for name in ("accepted", "rejected")
+    )
     return Verdict(accepted, rejected, facts["proposed"], facts["compared"], facts["warnings"])
 
 
@@ -261,8 +267,8 @@ def _compare(job: DedupJob, signed: Signed, compare: Comparer) -> int:
         near = some.similarity >= job.settings.threshold
         accepted.append(some[near])
         rejected.append(most_similar(some[~near]))
-    _save(work, "accepted", in_order(accepted))
-    _save(work, "rejected", most_similar(in_order(rejected)))
+    best = most_similar(in_order(rejected))
+    _save(work, accepted=in_order(accepted), rejected=best)
     for name in ("left", "right", "distance"):
         work.remove(name)
     return len(distances)
@@ -328,14 +334,8 @@ def _parts(
         begin = end
 
 
-def _save(work: WorkFolder, name: str, pairs: VerifiedPairs) -> None:
-    for column, dtype in COLUMNS.items():
-        with work.writer(f"{name}.{column}") as file:
-            file.write(np.ascontiguousarray(getattr(pairs, column), dtype).data)
-
-
-def _load(work: WorkFolder, name: str) -> VerifiedPairs:
-    """Return saved pairs in memory: a temporary folder may go before the result does."""
-    return VerifiedPairs(
-        *(np.array(work.array(f"{name}.{column}", kind)) for column, kind in COLUMNS.items())
-    )
+def _save(work: WorkFolder, **named: VerifiedPairs) -> None:
+    for name, pairs in named.items():
+        for column, dtype in COLUMNS.items():
+            with work.writer(f"{name}.{column}") as file:
+                file.write(np.ascontiguousarray(getattr(pairs, column), dtype).data)
