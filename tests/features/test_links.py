@@ -20,9 +20,9 @@ NONE = page("No links at all.")
 
 
 def features(kind: la.Links, html: str) -> set[str]:
-    from lookalike.features.links import _marked
+    from lookalike.features.links import marked_texts
 
-    return set(kind._features(_marked([html], 0)[0]))
+    return set(kind._features(marked_texts([html], 0)[0]))
 
 
 def test_what_links_are() -> None:

@@ -13,7 +13,7 @@ import soundfile
 from benchmarks.recordings.sounds import music
 
 import lookalike as la
-from lookalike.recordings.decode import _checksum, with_counted_positions
+from lookalike.recordings.decode import page_checksum, with_counted_positions
 from lookalike.recordings.workers import excerpt_of
 
 RATE = 16000
@@ -50,7 +50,7 @@ def joined(pages: list[bytearray], shift: int = 0) -> bytes:
             new[6:14] = (position(page) - shift).to_bytes(8, "little", signed=True)
         new[18:22] = number.to_bytes(4, "little")
         new[22:26] = bytes(4)
-        new[22:26] = _checksum(bytes(new))
+        new[22:26] = page_checksum(bytes(new))
         made.append(new)
     return b"".join(made)
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from lookalike.dedup.propose import LARGEST_GROUP
 from lookalike.indexes.bands import BandedPairs, BandLayout
 from lookalike.spark import bands
-from lookalike.spark.collapse import EQUALS, _merged
+from lookalike.spark.collapse import EQUALS, distinct_entries
 from lookalike.spark.packed import gathered, packed
-from lookalike.spark.positions import Numbering, PositionSet, _parts, packed_positions
+from lookalike.spark.positions import Numbering, PositionSet, packed_positions, parts_of_batches
 
 LAYOUT = BandLayout(4, 2)
 
@@ -46,7 +46,7 @@ def test_positions_come_back(positions: set[int], crowded: bool) -> None:
     if crowded:
         positions |= set(range(65_530, 75_000))
     rows = pa.record_batch({"one": pa.array(sorted(positions), pa.int64())})
-    parts = gathered(_parts(iter([rows, rows])), np.uint8)[0].tobytes()
+    parts = gathered(parts_of_batches(iter([rows, rows])), np.uint8)[0].tobytes()
     odd = packed_positions(np.array([at for at in positions if at % 2], np.int64))
     found = PositionSet.of([parts, odd], 200_001)
     assert set(found.positions().tolist()) == positions
@@ -66,8 +66,8 @@ def test_equal_texts_are_merged_in_any_parts(
     entries["value"] = entries["best_value"] = [value for _, value in texts]
     entries["second"], entries["count"] = -1, 1
     cut = data.draw(st.integers(0, len(texts)))
-    halves = [_merged(part)[0] for part in (entries[:cut], entries[cut:]) if len(part)]
-    merged, _ = _merged(np.concatenate(halves[::-1]))
+    halves = [distinct_entries(part)[0] for part in (entries[:cut], entries[cut:]) if len(part)]
+    merged, _ = distinct_entries(np.concatenate(halves[::-1]))
     for entry in merged:
         same = [at for at, (text, _) in enumerate(texts) if text == entry["low"]]
         assert entry["first"] == same[0]

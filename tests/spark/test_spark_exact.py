@@ -19,7 +19,7 @@ from lookalike.spark import prefixes
 from lookalike.spark.bands import PAIR, PAIRS
 from lookalike.spark.packed import gathered, packed
 from lookalike.spark.positions import PositionSet, packed_positions
-from lookalike.spark.prefixes import _more_than_local
+from lookalike.spark.prefixes import more_than_local
 from lookalike.spark.signing import documents_of
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 from support.spark_ways import take_way
@@ -102,12 +102,12 @@ def test_as_the_local_job(
 def test_what_the_local_job_may_miss_is_said() -> None:
     """Of documents that have more features than samples, one machine looks some up."""
     settings = DedupSettings(measure="containment")
-    assert _more_than_local(settings, 100, 512, 1000) == []
+    assert more_than_local(settings, 100, 512, 1000) == []
     for features, shared_by in ((513, 2), (5, 1001)):
-        (warning,) = _more_than_local(settings, 100, features, shared_by)
+        (warning,) = more_than_local(settings, 100, features, shared_by)
         assert re.fullmatch(r".* all of their features; .* may miss .* 0.1% at the thr.*", warning)
         exact = DedupSettings(measure="containment", exact=True)
-        assert _more_than_local(exact, 100, features, shared_by) == []
+        assert more_than_local(exact, 100, features, shared_by) == []
 
 
 def test_features_of_documents() -> None:

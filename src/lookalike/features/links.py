@@ -50,7 +50,7 @@ class Links(FeatureKind):
         """Yield batches of documents; see `FeatureKind.sources`."""
         position = 0
         for batch in text_batches(documents, size):
-            texts = _marked(batch.to_list(), position)
+            texts = marked_texts(batch.to_list(), position)
             yield ready_source(map(self._features, texts), position, hashed=False)
             position += len(texts)
 
@@ -77,7 +77,7 @@ class Links(FeatureKind):
         return found
 
 
-def _marked(texts: list[str], first_position: int) -> list[str]:
+def marked_texts(texts: list[str], first_position: int) -> list[str]:
     """Return texts with their links marked; those that are HTML are parsed."""
     pages = [at for at, text in enumerate(texts) if "<" in text and not has_marks(text)]
     if not pages:

@@ -108,7 +108,7 @@ def _ask(
         return []
     most = budget.total - _SPARE - _PROCESS
     with budget.taken(LEAST_MEMORY):
-        found = list(_answers(sources, wanted, how, min(_USUAL, most), stop=stop))
+        found = list(image_answers(sources, wanted, how, min(_USUAL, most), stop=stop))
     found += [DocumentError("was not read")] * (len(sources) - len(found))  # stopped
     return [
         _ask_for_more(source, wanted, how, answer, most, budget, stop)
@@ -136,7 +136,7 @@ def _ask_for_more(
         )
     memory = most if needed is None else needed
     with budget.taken(memory + _SPARE + _PROCESS):
-        found = list(_answers([source], wanted, how, memory, stop=stop))
+        found = list(image_answers([source], wanted, how, memory, stop=stop))
     if not found:
         return DocumentError("was not read")  # stopped
     if _needs_memory(found[0]):
@@ -151,7 +151,7 @@ def _needs_memory(answer: Any) -> bool:
     return isinstance(answer, tuple) and answer[0] == NEEDS_MEMORY
 
 
-def _answers(
+def image_answers(
     sources: Sequence[ImageSource],
     wanted: str,
     how: Any,

@@ -88,11 +88,11 @@ def with_counted_positions(data: bytes) -> bytes | None:
         position += counted if is_padded else page.samples
         made[page.begin + 6 : page.begin + 14] = position.to_bytes(8, "little")
         made[page.begin + 22 : page.begin + 26] = bytes(4)
-        made[page.begin + 22 : page.begin + 26] = _checksum(made[page.begin : page.end])
+        made[page.begin + 22 : page.begin + 26] = page_checksum(made[page.begin : page.end])
     return bytes(made) if jumps else None
 
 
-def _checksum(page: bytes | bytearray) -> bytes:
+def page_checksum(page: bytes | bytearray) -> bytes:
     """Return the checksum of a page: that of zlib from the other end of each byte."""
     value = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{value:032b}"[::-1], 2).to_bytes(4, "little")

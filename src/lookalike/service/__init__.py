@@ -1,6 +1,7 @@
 """An HTTP service on live collections: `lookalike serve`.
 
-`settings` says what can be set, `app` puts the service together, `running` starts it. `routes/` has
-one file per subject of the API, `guard/` decides who may come in, `work/` does what was asked for
-without blocking those who ask, `page/` is what a browser gets.
+`settings` has the options, `app` puts the service together, `running` starts it. A request passes
+`protocol` (connections), `middleware` (host, key, numbers), `routing` (body, limits, errors) and a
+handler in `routes/`. `service` does the work in threads (`batching` for queries), and in processes
+(`jobs`, `overviews`). `page/` is what a browser gets.
 """

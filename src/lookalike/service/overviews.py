@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,8 +26,10 @@ from lookalike.media import medium_of_signer
 from lookalike.processes import Failure, Stop, Task, run
 from lookalike.service.library import open_library
 from lookalike.service.problems import Problem, problem_for_strangers
-from lookalike.service.telemetry import Log
 from lookalike.topics.words import WordCounts, cluster_words
+
+if TYPE_CHECKING:  # workers start sooner without it
+    from lookalike.service.telemetry import Log
 
 __all__ = ["GONE", "TOO_MUCH", "Kept", "Overviews"]
 

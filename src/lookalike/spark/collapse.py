@@ -221,7 +221,7 @@ def merged_entries(documents: Iterable[Chunk]) -> tuple[NDArray[Any], NDArray[An
         entries["second"], entries["count"] = -1, 1
         entries["value"] = entries["best_value"] = chunk.values
         parts.append(entries[chunk.compared(None)])
-    return _merged(np.concatenate(parts))
+    return distinct_entries(np.concatenate(parts))
 
 
 def meet_equals(batches: Batches) -> Iterator[Any]:
@@ -230,7 +230,7 @@ def meet_equals(batches: Batches) -> Iterator[Any]:
     """
     kinds = {ENTRY: EQUALS, COPY_HERE: COPIES}
     found = {kind: np.empty(0, dtype) for kind, dtype in kinds.items()} | gathered(batches, kinds)
-    entries, copies = _merged(found[ENTRY])
+    entries, copies = distinct_entries(found[ENTRY])
     yield from told_equals(entries, copies, found[COPY_HERE])
 
 
@@ -252,7 +252,7 @@ def told_equals(entries: NDArray[Any], copies: NDArray[Any], here: NDArray[Any])
             yield packed_row(kind, packed_positions(positions))
 
 
-def _merged(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def distinct_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return an entry for each fingerprint, and the copies: whoever was first and no longer is."""
     order = np.argsort(entries["high"])
     high = entries["high"][order]

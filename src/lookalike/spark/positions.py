@@ -222,7 +222,7 @@ def collect_positions(frame: Any, columns: list[str], bound: int) -> PositionSet
     They come to the driver as bits, or as two bytes each where a block has few, and leave it as
     bits.
     """
-    parts = map_arrow(frame.select(*columns), _parts, PACKED)
+    parts = map_arrow(frame.select(*columns), parts_of_batches, PACKED)
     return PositionSet.of(told_rows(parts, bound).get(0, []), bound)
 
 
@@ -243,7 +243,8 @@ def told_rows(packed: Any, bound: int) -> dict[int, list[bytes]]:
     return told
 
 
-def _parts(batches: Batches) -> Iterator[Any]:
+def parts_of_batches(batches: Batches) -> Iterator[Any]:
+    """Yield all columns of all batches as one."""
     parts = [column.to_numpy() for batch in batches for column in batch.columns]
     if parts:
         yield packed_row(0, packed_positions(np.concatenate(parts)))

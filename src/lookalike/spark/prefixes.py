@@ -73,11 +73,11 @@ def propose_by_prefixes(
     sent = map_arrow(numbered_columns(frame, [column]), send, PACKED)
     met = map_arrow(shuffled(sent, buckets), meet_prefixes(settings, buckets), PACKED)
     pairs = work.keep(map_arrow(shuffled(met, buckets), distinct_pairs(buckets), PACKED))
-    warnings = _more_than_local(settings, signed.documents, largest, int(counts.max()))
+    warnings = more_than_local(settings, signed.documents, largest, int(counts.max()))
     return Proposed.of_packed(pairs, signed, warnings)
 
 
-def _more_than_local(
+def more_than_local(
     settings: DedupSettings, documents: int, features: int, shared_by: int
 ) -> list[str]:
     """Return what people should know who compare the result with that of one machine."""
