@@ -51,7 +51,7 @@ def test_a_job_takes_a_value_or_refuses_it(name: str) -> None:
 
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(TypeError, match="nonsense"):
-        la.dedup(DOCUMENTS, nonsense=3)  # type: ignore[arg-type]
+        la.dedup(DOCUMENTS, nonsense=3)  # type: ignore[call-arg]
 
 
 def test_flags_are_true_or_false() -> None:
