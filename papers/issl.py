@@ -13,7 +13,7 @@ from lookalike.advice.evaluation import Measurement, evaluate, growth
 from lookalike.advice.measures import cumulative_distance_ratio
 from lookalike.advice.plots import label_point, line_style, new_figure, plot_growth, save_figure
 from lookalike.indexes import ScanIndex, SliceIndex
-from lookalike.indexes.slices.width import slice_width
+from lookalike.indexes.slices.lists import slice_width
 from papers.page import Section, Verdict
 from papers.shared import World
 

@@ -23,7 +23,7 @@ from lookalike.advice.planner import Prediction, Question
 from lookalike.advice.plots import short_count
 from lookalike.advice.predictions import scan_option, slice_options
 from lookalike.indexes import ScanIndex, SliceIndex
-from lookalike.indexes.slices.width import list_bytes, slice_width
+from lookalike.indexes.slices.lists import list_bytes, slice_width
 from papers.issl import TABLE_2
 from papers.page import Section, Verdict
 from papers.shared import World

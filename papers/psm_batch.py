@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from lookalike import SignatureFile
 from lookalike.advice.plots import line_style, log_axis, new_figure, save_figure, short_count
 from lookalike.indexes import BlockIndex, FlipIndex, match_batch
-from lookalike.indexes.batch.match import chunks_for
-from lookalike.indexes.batch.matchers import batch_header_bits
+from lookalike.indexes.batch.match import batch_header_bits, chunks_for
 from papers.generated import GeneratedFingerprints
 from papers.page import Section, Verdict
 from papers.psm_search import (

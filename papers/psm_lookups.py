@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lookalike.advice.plots import short_count
 from lookalike.errors import MissingDependencyError
-from lookalike.indexes.tables.large_pages import empty_in_large_pages
+from lookalike.indexes.rows import empty_in_large_pages
 from lookalike.indexes.tables.sorted_table import header_width
 from papers.page import Section, Verdict
 from papers.shared import World, median_seconds

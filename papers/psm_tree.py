@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.advice.plots import GREY, line_style, new_figure, save_figure
-from lookalike.indexes.tables.volatility import Volatility
+from lookalike.indexes.tables.flip_sets import Volatility
 from papers.page import Section
 from papers.shared import World
 

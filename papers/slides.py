@@ -10,7 +10,7 @@ import numpy as np
 from lookalike.advice.plots import line_style, new_figure, save_figure, short_count
 from lookalike.features import Features
 from lookalike.indexes import BlockIndex
-from lookalike.indexes.tables.block_choice import BlockChoice
+from lookalike.indexes.tables.blocks import BlockChoice
 from lookalike.signatures import BBitMinHash
 from papers.page import Section
 from papers.shared import World, median_seconds

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.indexes.tables.block_choice import BlockChoice
+from lookalike.indexes.tables.blocks import BlockChoice
 from lookalike.indexes.tables.sorted_table import SortedTable
 from support import text_oracle
 

@@ -18,7 +18,7 @@ import lookalike as la
 from benchmarks.harness import Result, Verdict
 from benchmarks.quality import at_least
 from benchmarks.signing.documents import read_documents
-from lookalike.indexes.tables.volatility import Volatility
+from lookalike.indexes.tables.flip_sets import Volatility
 
 __all__ = ["AttemptsResult", "attempts", "attempts_table"]
 

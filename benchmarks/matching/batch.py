@@ -19,7 +19,7 @@ import lookalike as la
 from benchmarks.harness import Effort, WrongAnswerError
 from benchmarks.quality import Entry, Quality, QualityResult, ratio_verdict, run_entries
 from lookalike import SignatureFile
-from lookalike.indexes.batch.matchers import batch_header_bits
+from lookalike.indexes.batch.match import batch_header_bits
 
 __all__ = ["batch"]
 

@@ -12,7 +12,7 @@ from benchmarks.slices.enlarged import BITS
 from benchmarks.slices.entries import EFFORT, FEW, K, ours
 from benchmarks.slices.peers import build_slices
 from benchmarks.slices.wide import WIDTH, WideCases
-from lookalike.indexes.slices.width import slice_width
+from lookalike.indexes.slices.lists import slice_width
 
 __all__ = ["build", "growth"]
 

@@ -15,7 +15,7 @@ from lookalike import _native
 from lookalike.advice.planner import Prediction, Question
 from lookalike.advice.predictions import batch_steps
 from lookalike.indexes.batch import match as matching
-from lookalike.indexes.batch.run_reading import RunReader
+from lookalike.indexes.batch.signature_file import RunReader
 from lookalike.indexes.tables.sorted_table import SortedTable
 from support.planned import COSTS
 

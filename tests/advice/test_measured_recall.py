@@ -14,8 +14,7 @@ from lookalike.advice import recall_at_k
 from lookalike.advice import sample as trial_module
 from lookalike.advice.planner import Prediction, Question
 from lookalike.advice.sample import Sample
-from lookalike.indexes.slices.segments import Lists
-from lookalike.indexes.slices.width import list_bytes
+from lookalike.indexes.slices.lists import Lists, list_bytes
 from lookalike.indexes.tuning import Option, build_option
 from support.planned import COSTS
 

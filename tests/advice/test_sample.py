@@ -14,7 +14,7 @@ from lookalike.advice import plan, recall_at_k
 from lookalike.advice import sample as sample_module
 from lookalike.advice.planner import Question
 from lookalike.advice.sample import Sample
-from lookalike.indexes.tables.block_choice import BlockChoice
+from lookalike.indexes.tables.blocks import BlockChoice
 from support.planned import COSTS
 
 Rows = NDArray[np.uint8]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import _native
 from lookalike.advice.predictions import share_found
-from lookalike.indexes.slices.width import list_bytes
+from lookalike.indexes.slices.lists import list_bytes
 
 QUERIES = 100
 

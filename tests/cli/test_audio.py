@@ -13,7 +13,7 @@ from benchmarks.recordings.sounds import music, with_noise
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.cli.audio.search import clock
+from lookalike.cli.audio import clock
 from support.refusals import refused
 
 RATE = 16000

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import lookalike as la
-from lookalike.cli import full_parser, main
+from lookalike.cli import bench, full_parser, main
 from lookalike.cli.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
@@ -135,6 +135,9 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         if longest_document(None, 40_000) == 1_000
         else ""
     ),
+    ("bench", "--count"): lambda: f"{bench.COUNT}; with --gpu {bench.GPU_COUNT}",
+    ("bench", "--bits"): lambda: str(bench.BITS),
+    ("bench", "--device"): lambda: default_of(la.GpuIndex, "device"),
     ("dedup", "--max-pairs"): lambda: default_of(la.TextResult.write_pairs, "limit"),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
     **{

@@ -244,7 +244,7 @@ def test_every_command_that_prints_for_programs_has_json(
 ) -> None:
     monkeypatch.setattr("lookalike.gpu.card.card", lambda number: FakeCard())
     monkeypatch.setattr("lookalike.gpu.bench.PIECE", 512)
-    monkeypatch.setattr("lookalike.gpu.measuring.timed.__defaults__", (1,))
+    monkeypatch.setattr("lookalike.gpu.bench.timed.__defaults__", (1,))
     assert set(JSON_CALLS) == {name for name, _ in commands(full_parser())} - {
         "demo",
         "completion",

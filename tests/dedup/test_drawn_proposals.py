@@ -11,7 +11,7 @@ import pytest
 import lookalike as la
 from lookalike.dedup import propose
 from lookalike.indexes import all_pairs
-from lookalike.indexes.drawing import Drawing, seconds_for_all
+from lookalike.indexes.all_pairs import Drawing, seconds_for_all
 
 
 def corpus(count: int, seed: int) -> list[str]:

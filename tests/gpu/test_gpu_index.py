@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.advice import predictions as planning
-from lookalike.gpu import bench, finding, index, layout, measuring, nearest, pairs, source, tiles
+from lookalike.gpu import bench, finding, index, tiles
 from lookalike.gpu import card as gpu_card
-from lookalike.gpu.measuring import Speed, speed
+from lookalike.gpu.bench import Speed, speed
 from support import fake_card
 from support.fake_card import FakeCard
 
@@ -28,13 +28,13 @@ PIECE = 512
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(index, "card", lambda number: FakeCard())
-    for module in (bench, layout, measuring, nearest, pairs, source, tiles):
+    for module in (bench, gpu_card, finding, tiles):
         monkeypatch.setattr(module, "PIECE", PIECE)
     monkeypatch.setattr(fake_card, "PIECE", PIECE)
     monkeypatch.setattr(tiles, "_UPLOAD", 700 * 16)
-    monkeypatch.setattr(source, "_PASSING", 600 * 16)
+    monkeypatch.setattr(tiles, "_PASSING", 600 * 16)
     monkeypatch.setattr(index, "MOST_QUERIES", 16)
-    monkeypatch.setattr(pairs, "MOST_QUERIES", 200)
+    monkeypatch.setattr(finding, "MOST_QUERIES", 200)
     yield
 
 
@@ -140,7 +140,7 @@ def test_bytes_keep_what_belongs_to_an_index() -> None:
     assert gpu.signer == scan.signer
     assert gpu.names is not None and list(gpu.names) == list(scan.names)
     np.testing.assert_array_equal(gpu.search(rows_of(3), 2).ids, scan.search(rows_of(3), 2).ids)
-    with pytest.raises(la.FormatError, match="'slices'; expected one that scans"):
+    with pytest.raises(la.FormatError, match="found a SliceIndex; expected a GpuIndex"):
         la.GpuIndex.from_bytes(la.SliceIndex(rows_of(30)).to_bytes())
 
 
@@ -180,8 +180,8 @@ def test_a_plan_weighs_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_card_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring.timed, "__defaults__", (1,))
-    known = speed(FakeCard(), layout.Layout.of(64), 4 * PIECE)  # type: ignore[arg-type]
+    monkeypatch.setattr(bench.timed, "__defaults__", (1,))
+    known = speed(FakeCard(), gpu_card.Layout.of(64), 4 * PIECE)  # type: ignore[arg-type]
     assert known.bytes_read > 0
     assert known.compared > 0
     lines = list(bench.lines(FakeCard(), 600))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.indexes import among as choosing
+from lookalike.indexes import filters as choosing
 from lookalike.indexes.slices import search as slice_search
 from support import oracle
 from support.index_kinds import KINDS, made

@@ -141,5 +141,5 @@ def test_shards_within_shards_have_an_end() -> None:
 
 def test_another_kind_is_refused() -> None:
     data = la.ScanIndex(np.eye(8, 8, dtype=np.uint8)).to_bytes()
-    with pytest.raises(la.FormatError, match="hold a ScanIndex; expected a SliceIndex"):
+    with pytest.raises(la.FormatError, match="found a ScanIndex; expected a SliceIndex"):
         la.SliceIndex.from_bytes(data)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import lookalike as la
 from lookalike import _native
 from lookalike.indexes import all_pairs
-from lookalike.indexes.drawing import Drawing, cheapest_drawing
+from lookalike.indexes.all_pairs import Drawing, cheapest_drawing
 from support import oracle
 from support.strategies import collections, distinct_ids
 

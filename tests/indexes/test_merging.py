@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from lookalike.indexes.merging import merged_matches
+from lookalike.indexes.results import merged_matches
 from support import oracle
 from support.strategies import collections_with_queries
 

@@ -10,7 +10,7 @@ from papers.issl_large import MOST_DISK, as_many_as_fit, made, model
 from papers.psm_recall import queries_among, total_recall
 
 import lookalike as la
-from lookalike.indexes.slices.width import list_bytes
+from lookalike.indexes.slices.lists import list_bytes
 from support.planned import COSTS
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers.psm_tree import children, levels, our_order, printed_children, walked
 
-from lookalike.indexes.tables.volatility import Volatility
+from lookalike.indexes.tables.flip_sets import Volatility
 
 
 @given(st.integers(1, 8), st.integers(1, 4))

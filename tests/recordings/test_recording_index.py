@@ -106,7 +106,7 @@ def test_saved_and_loaded(index: la.RecordingIndex, tmp_path: Path) -> None:
     plain = la.PartIndex()
     plain.add("x", np.zeros((1, 4), np.uint8))
     plain.save(path)
-    with pytest.raises(la.FormatError, match="no words of recordings"):
+    with pytest.raises(la.FormatError, match="not words of recordings"):
         la.RecordingIndex.load(path)
 
 

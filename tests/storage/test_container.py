@@ -202,7 +202,7 @@ def test_a_newer_version_and_another_kind_are_told_apart_from_damage(path: Path)
     with pytest.raises(la.FormatError, match="format version 2; this lookalike reads version 1"):
         la.load_index(path)
     write_container(path, {"index": "graph"}, {})
-    with pytest.raises(la.FormatError, match=r"kind 'graph'; this version knows \['scan'"):
+    with pytest.raises(la.FormatError, match=r"kind 'graph'; this version knows \['slices'"):
         la.load_index(path)
 
 

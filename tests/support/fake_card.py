@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lookalike.gpu.card import PIECE, Layout
 from lookalike.gpu.finding import DISTANCE, QUERY, Question
-from lookalike.gpu.layout import PIECE, Layout
 
 
 class FakeKernels:

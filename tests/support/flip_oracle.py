@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.indexes.tables.volatility import Volatility
+from lookalike.indexes.tables.flip_sets import Volatility
 from support import oracle
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.errors import ArgumentError, LookalikeError
-from lookalike.indexes.clusters import tree
+from lookalike.indexes.clusters import majority
 from lookalike.topics.settings import usual_clusters
 from support import topic_oracle as oracle
 
@@ -121,7 +121,7 @@ def test_fewer_clusters_where_no_more_differ() -> None:
 
 def test_so_many_clusters_that_a_tree_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree misses some of the nearest centres; sizes are those of what belongs to each."""
-    monkeypatch.setattr(tree, "LARGE", 100)
+    monkeypatch.setattr(majority, "LARGE", 100)
     chance = random.Random(1)
     words = [f"word{number}" for number in range(3000)]
     texts = [" ".join(chance.choices(words, k=6)) for _ in range(3000)]

@@ -23,9 +23,9 @@ from hypothesis.stateful import (
 )
 
 import lookalike as la
-from lookalike.indexes.clusters import state
-from lookalike.indexes.slices import segments
-from lookalike.vectors import store
+from lookalike.indexes import segments
+from lookalike.indexes.clusters import groups
+from lookalike.vectors import search
 from support.vector_oracle import check_nearest, check_within, cosines
 
 EXAMPLES = 30
@@ -49,9 +49,9 @@ class VectorIndexBesideDictionary(RuleBasedStateMachine):
         self.living: dict[int, Any] = {}
         self.next_id = 0
         self.patches = (
-            mock.patch.object(state, "BUFFER", 4),
+            mock.patch.object(groups, "BUFFER", 4),
             mock.patch.object(segments, "BUFFER", 4),
-            mock.patch.object(store, "_LEAST_ROOM", 2),
+            mock.patch.object(search, "_LEAST_ROOM", 2),
         )
         for patch in self.patches:
             patch.start()

@@ -26,8 +26,8 @@ from lookalike.advice.measures import (
 from lookalike.checks import callback, seed_number, thread_count, whole_number, whole_numbers
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ClusterIndex, Neighbors, ScanIndex
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.slices.search import rerank_count
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.tables.prefixes import MOST_ORDERS
 from lookalike.indexes.tuning import (
     Measure,

@@ -31,10 +31,8 @@ from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.clusters.majority import PER_CENTRE, ROUNDS
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
-from lookalike.indexes.tables.block_choice import BlockChoice
-from lookalike.indexes.tables.blocks import BlockIndex
-from lookalike.indexes.tables.flip_sets import likely_sets
-from lookalike.indexes.tables.volatility import Volatility
+from lookalike.indexes.tables.blocks import BlockChoice, BlockIndex
+from lookalike.indexes.tables.flip_sets import Volatility, likely_sets
 from lookalike.signatures.arrays import kernels
 from lookalike.storage import user_cache_folder
 

@@ -18,23 +18,20 @@ import numpy as np
 from lookalike import _native
 from lookalike.advice.machine import MachineCosts, pushes, rows_assigned
 from lookalike.advice.planner import Prediction, Question
-from lookalike.indexes.batch.match import chunk_rows
-from lookalike.indexes.batch.matchers import batch_header_bits
+from lookalike.indexes.batch.match import batch_header_bits, chunk_rows
 from lookalike.indexes.clusters.groups import group_count
+from lookalike.indexes.clusters.majority import LARGE
 from lookalike.indexes.clusters.probing import least_probe
-from lookalike.indexes.clusters.tree import LARGE
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
 from lookalike.indexes.slices.search import usual_rerank
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
-from lookalike.indexes.tables.block_choice import MOST_TABLES, BlockChoice, choose_blocks
+from lookalike.indexes.tables.blocks import MOST_TABLES, BlockChoice, choose_blocks
 from lookalike.indexes.tables.flip_sets import all_sets, flips_expected, upper_bits
 from lookalike.indexes.tables.prefixes import KEY_BITS, examined
-from lookalike.indexes.tables.sorted_table import header_width, part_count
-from lookalike.indexes.tables.steps import TableSteps
+from lookalike.indexes.tables.sorted_table import TableSteps, header_width, part_count
 
 if TYPE_CHECKING:
-    from lookalike.gpu.card import Card
-    from lookalike.gpu.layout import Layout
-    from lookalike.gpu.measuring import Speed
+    from lookalike.gpu.bench import Speed
+    from lookalike.gpu.card import Card, Layout
 
 __all__ = [
     "BatchSteps",
@@ -617,9 +614,8 @@ _UPLOAD_BYTES = 5e9
 
 def gpu_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
     """Yield the scan on the first card: every signature, for some hundred queries at a time."""
-    from lookalike.gpu.card import card
-    from lookalike.gpu.layout import MOST_BITS, Layout
-    from lookalike.gpu.measuring import QUERIES
+    from lookalike.gpu.bench import QUERIES
+    from lookalike.gpu.card import MOST_BITS, Layout, card
 
     here = card(0)
     scan = Prediction(
@@ -649,6 +645,6 @@ def gpu_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]
 
 @cache
 def _speed(here: Card, layout: Layout) -> Speed:
-    from lookalike.gpu.measuring import speed
+    from lookalike.gpu.bench import speed
 
     return speed(here, layout)

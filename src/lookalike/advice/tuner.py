@@ -18,7 +18,7 @@ from lookalike.advice.predictions import cluster_bytes
 from lookalike.checks import callback, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.clusters.groups import group_count
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.indexes.tuning import Measure, Tuning
 from lookalike.signatures import as_signatures
 

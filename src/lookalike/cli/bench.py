@@ -1,63 +1,148 @@
-"""`lookalike bench`: what a card does with large collections."""
+"""`lookalike bench`: how quick searches of random signatures are, here or on a CUDA card."""
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
+
+import numpy as np
 
 from lookalike.advice.planner import aligned
-from lookalike.checks import item_count, whole_number
+from lookalike.checks import item_count, thread_count, whole_number
+from lookalike.cli.options import add_threads
 from lookalike.cli.parser import add_json, add_number, add_switch
 from lookalike.cli.terminal import say, say_json
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes.kinds import KINDS
 
-PURPOSE = "measure searches on a CUDA card"
+PURPOSE = "measure searches on this machine, or on a CUDA card"
 DESCRIPTION = (
-    "Measure exact searches of random signatures on a CUDA card: as many as the paper on\n"
-    "signature slice lists has, or as fit. Some answers are compared with those of\n"
-    "counting bits one by one."
+    "Measure how long each kind of index takes to build and to search, for random signatures.\n"
+    "With --gpu, measure exact searches on a CUDA card: as many signatures as the paper on\n"
+    "signature slice lists has, or as fit. Some answers are compared with those of counting\n"
+    "bits one by one."
 )
 DETAILS = """\
 columns of the table:
+  build       seconds to build the index
+  MB          of memory that it takes, signatures included
+  one         milliseconds of a query that is asked alone: the median of 32
+  of 256      milliseconds of a query that is asked with 255 others
+  found       share of queries whose near-duplicate, 1 bit in 64 away, is among the 10 nearest
+
+With --gpu, N signatures have 1024 bits; there are a fifth as many of 64 bits, and a fiftieth for
+pairs.
+
+columns with --gpu:
   queries     asked at once
   ms          that the caller waits: the median of five
   a pass      milliseconds of one pass over the collection, for 256 of them at most
   a second    queries, or of pairs comparisons
 
 examples:
-  lookalike bench --gpu
+  lookalike bench
+  lookalike bench --count 1M --bits 64 --kind blocks
   lookalike bench --gpu --count 10M --json
 """
-COUNT = 500_000_000
+COUNT, GPU_COUNT, BITS = 100_000, 500_000_000, 256
+
+_ALONE, _TOGETHER, _K = 32, 256, 10
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_switch(parser, "--gpu", "what to measure: a CUDA card")
+    add_switch(parser, "--gpu", "measure a CUDA card")
     parser.add_argument(
         "--count",
         type=item_count,
-        default=COUNT,
         metavar="N",
-        help="signatures of 1024 bits; a fifth as many of 64, a fiftieth for pairs "
-        "(default 500,000,000)",
+        help=f"signatures (default {COUNT:,}; with --gpu {GPU_COUNT:,})",
     )
-    add_number(parser, "--device", "number of the card", default=0)
+    add_number(parser, "--bits", f"of a signature, without --gpu (default {BITS})")
+    parser.add_argument(
+        "--kind",
+        metavar="KIND",
+        help="of index, without --gpu, as `lookalike index --kind` takes it (default: all of them)",
+    )
+    add_number(parser, "--device", "number of the card, with --gpu (default 0)")
+    add_threads(parser)
     add_json(parser, "print an object for each line, as JSON Lines")
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the table, a line at a time."""
-    if not options.gpu:
-        raise ArgumentError("there is nothing to measure; expected --gpu")
-    count = whole_number("count", options.count, at_least=1)
-    device = whole_number("device", options.device, at_least=0)
+    for name, least in {"count": 1, "bits": 8, "threads": 1, "device": 0}.items():
+        if getattr(options, name) is not None:
+            whole_number(name, getattr(options, name), at_least=least)
+    for name in ("bits", "kind", "threads") if options.gpu else ("device",):
+        if getattr(options, name) is not None:
+            raise ArgumentError(
+                Said(name), f" does nothing with{'' if options.gpu else 'out'} --gpu; leave it out"
+            )
+    (_measure_card if options.gpu else _measure_kinds)(options)
+
+
+def _measure_kinds(options: argparse.Namespace) -> None:
+    count = COUNT if options.count is None else options.count
+    bits = BITS if options.bits is None else options.bits
+    if bits % 8:
+        raise ArgumentError(Said("bits"), f" is {bits}; expected a multiple of 8")
+    threads = thread_count(options.threads)
+    kinds = [kind for kind in KINDS if kind.is_built]
+    if options.kind is not None:
+        kinds = [KINDS.get(options.kind, "kind")]
+        if not kinds[0].is_built:
+            raise ArgumentError(Said("kind"), f" is {options.kind}, which is not made by its name")
+    random = np.random.default_rng(0)
+    signatures = random.integers(0, 256, (count, bits // 8), np.uint8)
+    asked = random.integers(0, count, _TOGETHER)
+    flips = np.zeros((_TOGETHER, bits), bool)
+    for query in flips:
+        query[random.choice(bits, max(1, bits // 64), replace=False)] = True
+    queries = signatures[asked] ^ np.packbits(flips, axis=1, bitorder="little")
+    k, rows = min(_K, count), [["kind", "build", "MB", "one", "of 256", "found"]]
+    for kind in kinds:
+        index, built = _timed(lambda: kind.build(signatures, threads=threads))  # noqa: B023
+        index.search(queries[:1], k, threads=threads)  # some kinds learn at the first search
+        answer, batch = _timed(lambda: index.search(queries, k, threads=threads))  # noqa: B023
+        alone = [
+            _timed(lambda: index.search(one, k, threads=threads))[1]  # noqa: B023
+            for one in queries[:_ALONE, None]
+        ]
+        line = {
+            "kind": kind.name,
+            "build_seconds": built,
+            "memory_bytes": index.memory_bytes,
+            "milliseconds": 1000 * float(np.median(alone)),
+            "batch_milliseconds": 1000 * batch / _TOGETHER,
+            "found": float((answer.ids == asked[:, None]).any(axis=1).mean()),
+        }
+        if options.json:
+            say_json({"signatures": count, "bits": bits, **line})
+            continue
+        cells = [f"{built:.2f}", f"{index.memory_bytes / 1e6:,.0f}"]
+        cells += [f"{line['milliseconds']:.3f}", f"{line['batch_milliseconds']:.3f}"]
+        rows.append([kind.name, *cells, f"{line['found']:.3f}"])
+    if not options.json:
+        say(f"{count:,} signatures of {bits} bits\n\n{aligned(rows)}")
+
+
+def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what an action returns, and how many seconds it took."""
+    begin = time.perf_counter()
+    return action(), time.perf_counter() - begin
+
+
+def _measure_card(options: argparse.Namespace) -> None:
     from lookalike.gpu.bench import lines
     from lookalike.gpu.card import card
 
-    here = card(device)
+    here = card(options.device or 0)
     rows = [["case", "signatures", "bits", "queries", "ms", "a pass", "a second", "checked"]]
-    for line in lines(here, count):
+    for line in lines(here, GPU_COUNT if options.count is None else options.count):
         if options.json:
             say_json({"card": here.name, **asdict(line)})
             continue

@@ -4,61 +4,35 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lookalike.checks import byte_count
-from lookalike.cli.options import add_threads, check_folder, check_not_read, save_built
+from lookalike.cli.finding.vectors import has_vectors, npy_vectors
+from lookalike.cli.options import add_format, add_threads, check_folder, check_not_read, corpus_of
 from lookalike.cli.parser import add_number, add_switch
-from lookalike.cli.terminal import say, say_json
-from lookalike.cli.vectors.index import add_vector_options, are_vectors, run_on_vectors
+from lookalike.cli.terminal import say, say_json, warn
+from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes import (
-    BlockIndex,
-    ClusterIndex,
-    FlipIndex,
-    Index,
-    PrefixIndex,
-    ScanIndex,
-    SliceIndex,
-    open_index,
-)
-from lookalike.indexes.files import named_scan
+from lookalike.indexes import Index, open_index
+from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_hex
 from lookalike.storage import check_replaceable
+from lookalike.suggestions import did_you_mean
+from lookalike.vectors import VectorIndex
 
-
-@dataclass(frozen=True)
-class _Kind:
-    """A sort of index, and which options it is built with."""
-
-    build: Callable[..., Index]
-    options: tuple[str, ...]
-
-
-_BLOCKS = ("radius", "tables", "blocks", "lead", "memory", "compressed", "threads")
-_KINDS = {
-    "slices": _Kind(SliceIndex, ("slice_bits", "memory", "threads")),
-    "blocks": _Kind(BlockIndex, _BLOCKS),
-    "flips": _Kind(FlipIndex, ("header_bits", "threads")),
-    "scan": _Kind(ScanIndex, ()),
-    "prefix": _Kind(PrefixIndex, ("orders", "threads")),
-    "clusters": _Kind(ClusterIndex, ("clusters", "threads")),
-}
+_BUILT = tuple(kind for kind in KINDS if kind.is_built)
+_OPTIONS = tuple({option.name: option for kind in _BUILT for option in kind.options}.values())
+"""Options of all kinds, each once."""
+_FOR_VECTORS = {"vectors": None, "id": None, "format": None, "bits": 512, "recall": None}
+"""Options that are for vectors alone, and their defaults."""
 
 PURPOSE = "build an index of signatures and save it"
 DESCRIPTION = "Build an index from a file of signatures."
-DETAILS = """\
+DETAILS = f"""\
 kinds:
-  slices    lists of signatures that agree in some bits: quick, near neighbours, exact on demand
-  blocks    sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 bits
-  flips     one sorted table: most of what is within a few bits, in the least memory
-  scan      signatures and ids alone, all of them looked at: exact, for small collections
-  prefix    orders by random permutations of the bits: most near-duplicates, at the same cost for
-            any number of signatures
-  clusters  groups of signatures that are near each other: the nearest, if they are far away, too
+{kinds_text(_BUILT)}
 
 The index holds the signatures, and ids and signer where the input has them, so that
 `lookalike search` takes texts and answers with ids. It is mapped, not read, when it is opened.
@@ -100,95 +74,164 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="such as index.lookalike"
     )
+    names = tuple(kind.name for kind in _BUILT)
     parser.add_argument(
-        "--kind", choices=tuple(_KINDS), default="slices", help="of index (default slices)"
+        "--kind",
+        type=_kind,
+        default=names[0],
+        metavar=f"{{{','.join(names)}}}",
+        help=f"of index, also one of an installed package (default {names[0]})",
     )
-    add_number(parser, "--slice-bits", "width of slices (default: by the size)")
-    parser.add_argument(
-        "--memory", type=byte_count, metavar="SIZE", help="most that lists or tables take, as 2GB"
-    )
-    add_number(parser, "--radius", "that blocks are made for (default 3)")
-    add_number(parser, "--tables", "how many there are of blocks (default: by the size)")
-    add_switch(parser, "--compressed", "blocks in less memory: one copy of the signatures; slower")
-    add_number(parser, "--orders", "random permutations of prefix (default 16)")
-    add_number(parser, "--clusters", "groups of clusters (default: by the size)")
-    add_number(parser, "--blocks", "that signatures are cut into, in place of --tables")
-    add_number(
-        parser,
-        "--lead",
-        "blocks that lead each table (default: by the size)",
-    )
-    add_number(
-        parser, "--header-bits", "upper bits that flips are looked up by (default: by the size)"
-    )
+    for option in _OPTIONS:
+        flag = f"--{option.name.replace('_', '-')}"
+        if option.type == "size":
+            parser.add_argument(flag, type=byte_count, metavar="SIZE", help=option.help)
+        elif option.type == "switch":
+            add_switch(parser, flag, option.help)
+        else:
+            add_number(parser, flag, option.help)
     parser.add_argument(
         "--column",
         metavar="NAME",
         help="of hashes in hexadecimal, in a table with several such columns",
     )
-    add_vector_options(parser.add_argument_group("vectors"))
+    group = parser.add_argument_group("vectors")
+    group.add_argument(
+        "--vectors",
+        metavar="COLUMN",
+        help="index this column of vectors, lists of numbers in Parquet or JSON Lines, by cosine",
+    )
+    group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
+    add_format(group)
+    add_number(group, "--bits", "of the signatures that propose", default=_FOR_VECTORS["bits"])
+    group.add_argument(
+        "--recall",
+        type=float,
+        metavar="R",
+        help="find out how much has to be looked at to find this share of the 10 nearest, for "
+        "`lookalike search --recall`",
+    )
     add_threads(parser)
     add_switch(parser, "--json", "print the summary as JSON")
     add_switch(parser, "--quiet", "no summary")
 
 
+def _kind(name: str) -> str:
+    """Return the name of a kind that can be built, or refuse it."""
+    try:
+        if KINDS.get(name).is_built:
+            return name
+    except ArgumentError:
+        pass
+    known = [kind.name for kind in KINDS if kind.is_built]
+    raise argparse.ArgumentTypeError(
+        f"invalid choice: {name!r} (choose from {', '.join(known)}){did_you_mean(name, known)}"
+    )
+
+
 def run(options: argparse.Namespace) -> None:
     """Build, save, and say what was built."""
-    own = ("slice_bits", "header_bits", "orders", *_BLOCKS[:-1])
-    if are_vectors(options):
-        run_on_vectors(options, [*own, "column"])
-        return
-    kind = _KINDS[options.kind]
-    for name in (*own, "clusters"):
-        if getattr(options, name) not in (None, False) and name not in kind.options:
-            raise ArgumentError(
-                Said(name), f" does nothing with --kind {options.kind}; leave it out"
-            )
+    vectors = options.vectors is not None or has_vectors(options.signatures)
+    kind = KINDS["vectors" if vectors else options.kind]
+    _refuse_others(options, kind)
     check_folder(options.output)
-    check_not_read("-o", options.output, [options.signatures])
     check_replaceable(options.output)
-    source = _source(options)
     start = time.perf_counter()
-    signatures, ids = source.living()
-    index = kind.build(
-        signatures,
-        ids=ids if source.own_ids else None,
-        **{name: value for name in kind.options if (value := getattr(options, name)) is not None},
-    )
-    index.signer, index.names = source.signer, source.names
+    index: Any
+    index, more = (_of_vectors if vectors else _of_signatures)(options, kind)
+    index.save(options.output)
     summary = {
-        **save_built(index, options.output, start),
-        "signer": None if index.signer is None else type(index.signer).__name__,
+        **index.stats(),
+        "seconds": round(time.perf_counter() - start, 3),
+        "file": str(options.output),
+        "file_bytes": options.output.stat().st_size,
+        "ids": index.names is not None,
+        **more,
     }
     if options.json:
         say_json(summary)
     elif not options.quiet:
-        how = _how(index)
         say(
-            f"{len(index):,} signatures of {index.bits} bits{how}: "
-            f"{escape_terminal(options.output)}\n"
+            f"{index.summary()}: {escape_terminal(options.output)}\n"
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         if index.signer is None:
             unknown = "signer and ids are" if index.names is None else "the signer is"
             say(f"  {unknown} not known: search it by signatures, not by texts")
+        for tuning in index.tunings if vectors else ():
+            candidates, probe = map(tuning.chosen.get, ("candidates", "probe"))
+            say(
+                f"  a recall of {tuning.target:g} takes {candidates:,} candidates of "
+                f"{counted(probe, 'group')}; measured {tuning.recall:.3f}"
+            )
+    if missing := more.get("without_vector"):
+        warn(f"{counted(missing, 'row')} without a vector left out")
 
 
-def _source(options: argparse.Namespace) -> Index:
-    """Return the signatures, as an index that only has them."""
+def _refuse_others(options: argparse.Namespace, kind: IndexKind) -> None:
+    """Refuse options of other kinds."""
+    own = {option.name for option in kind.options}
+    vectors = kind.name == "vectors"
+    for name in (*(option.name for option in _OPTIONS), *(("column",) if vectors else ())):
+        if getattr(options, name) not in (None, False) and name not in own:
+            what = "vectors" if vectors else f"--kind {kind.name}"
+            raise ArgumentError(Said(name), f" does nothing with {what}; leave it out")
+    if vectors and options.kind != _BUILT[0].name:
+        raise ArgumentError(Said("kind"), " does nothing with vectors; leave it out")
+    for name, default in () if vectors else _FOR_VECTORS.items():
+        if getattr(options, name) != default:
+            raise ArgumentError(Said(name), " goes with vectors: --vectors COLUMN; leave it out")
+
+
+def _chosen(options: argparse.Namespace, kind: IndexKind) -> dict[str, Any]:
+    """Return what the index is built with."""
+    return {option.name: getattr(options, option.name) for option in kind.options}
+
+
+def _of_signatures(options: argparse.Namespace, kind: IndexKind) -> tuple[Index, dict[str, Any]]:
+    """Return an index of signatures, with the signer and names where the file has them."""
+    check_not_read("-o", options.output, [options.signatures])
     if options.column is None:
-        return open_index(options.signatures)
-    return named_scan(*load_hex(options.signatures, column=options.column))
+        source = open_index(options.signatures)
+    else:
+        source = named_scan(*load_hex(options.signatures, column=options.column))
+    signatures, ids = source.living()
+    own = ids if source.own_ids else None
+    index: Index = kind.build(signatures, own, threads=options.threads, **_chosen(options, kind))
+    index.signer, index.names = source.signer, source.names
+    return index, {"signer": None if index.signer is None else type(index.signer).__name__}
 
 
-def _how(index: Index) -> str:
-    """Return what was chosen for the index."""
-    if isinstance(index, SliceIndex):
-        return f", slices of {index.slice_bits} bits"
-    if isinstance(index, BlockIndex):
-        return f", {counted(index.tables, 'table')} for a radius of {index.radius}"
-    if isinstance(index, FlipIndex):
-        return f", a header of {index.header_bits} bits"
-    if isinstance(index, ClusterIndex):
-        return f", in {counted(index.clusters, 'group')}"
-    return ""
+def _of_vectors(options: argparse.Namespace, kind: IndexKind) -> tuple[VectorIndex, dict[str, Any]]:
+    """Return an index of vectors, and how many rows had none."""
+    ids: Any = None
+    rows: Any = None
+    missing = 0
+    if has_vectors(options.signatures):
+        for name in ("vectors", "id", "format"):
+            if getattr(options, name) is not None:
+                raise ArgumentError(
+                    Said(name), f" does nothing here: {options.signatures} is an array, and has no "
+                    "columns; leave it out"
+                )  # fmt: skip
+        check_not_read("-o", options.output, [options.signatures])
+        vectors = npy_vectors(options.signatures)
+    else:
+        corpus = corpus_of([str(options.signatures)], options)
+        check_not_read("-o", options.output, [Path(one) for one in corpus.files])
+        given, _ = read_embeddings(corpus, options.vectors, options.id, None)
+        if not len(given.rows):
+            raise ArgumentError(
+                f"{corpus.name} has no vectors in the column {options.vectors!r}; expected one at "
+                "least"
+            )
+        missing = given.count - len(given.rows)
+        vectors, ids, rows = given.vectors, given.ids, given.rows
+    own = rows if missing else None
+    index: VectorIndex = kind.build(vectors, own, threads=options.threads, **_chosen(options, kind))
+    if ids is not None:
+        # Vectors that are added get the numbers behind the last, and none of these names.
+        index.names = ids[: int(rows[-1]) + 1]
+    if options.recall is not None:
+        index.tune(10, options.recall, threads=options.threads)
+    return index, {"without_vector": missing}

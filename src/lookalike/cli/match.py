@@ -22,7 +22,7 @@ from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.indexes import Index, Matches, SignatureFile
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.batch.match import match_and_append
-from lookalike.indexes.files import open_with_weights
+from lookalike.indexes.kinds import open_with_weights
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import estimated_similarity
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from lookalike.checks import whole_number
 from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.finding.origin import Origin, add_origin
 from lookalike.cli.finding.queries import Queries, queries_of, take_files
+from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queries
 from lookalike.cli.options import (
     add_corpus_options,
     add_strip_urls,
@@ -32,27 +34,22 @@ from lookalike.cli.options.queries import (
 )
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import warn
-from lookalike.cli.vectors.files import holds_vectors
-from lookalike.cli.vectors.search import (
-    add_vector_options,
-    refuse_vector_options,
-    run_on_vectors,
-)
-from lookalike.errors import ArgumentError, Said
+from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.features import MEASURES
-from lookalike.indexes import (
-    ClusterIndex,
-    Index,
-    Matches,
-    Neighbors,
-    PrefixIndex,
-    ShardedIndex,
-    SliceIndex,
-    open_index,
-)
+from lookalike.indexes import Index, Matches, Neighbors, open_index
+from lookalike.indexes.kinds import kind_in
 from lookalike.shown import escape_terminal
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.bit_weights import Mask
+from lookalike.storage import open_container
+from lookalike.vectors import VectorIndex
+from lookalike.vectors.given import as_cosine
+
+_NOT_OF_VECTORS = (
+    *("radius", "text", "skip_bad", "max_document", "html", "page_limits", "strip_urls"),
+    *("origin", "columns", "measure", "expand", "admit", "rerank", "flips", "first"),
+)
+"""Options that say nothing of vectors."""
 
 PURPOSE = "find the documents nearest to texts, in an index"
 DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."
@@ -161,7 +158,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         "32 at least)",
     )
     add_flip_options(group)
-    add_vector_options(group)
+    group.add_argument(
+        "--vectors",
+        metavar="COLUMN",
+        help="of an index of vectors: column of --file with the queries (default: a guess)",
+    )
+    add_number(
+        group,
+        "--candidates",
+        "of an index of vectors: so many are compared themselves (default: 16 K, 256 at least)",
+    )
     add_threads(group)
     add_switch(
         group, "--no-verify", "do not read the whole index first to see whether it is damaged"
@@ -179,19 +185,23 @@ def run(options: argparse.Namespace) -> None:
             ": expected either texts to look for, or a file, or --file CORPUS, or --signatures "
             "FILE",
         )
-    if holds_vectors(options.index):
-        run_on_vectors(options)
-        return
-    refuse_vector_options(options)
-    index = open_index(options.index, verify=not options.no_verify)
-    origin = Origin.of(options, index)
-    settings = _settings(options, index, origin)
-    compared = origin is not None and options.signatures is None
-    scored = settings.get("rerank") == 0
-    show = Lines() if options.json else Table(_columns(options), compared=compared, scored=scored)
-    answers = _answers(options, index, settings)
-    if origin is not None:
-        answers = _looked_up(list(answers), origin, options)
+    index = _opened(options)
+    show: Lines | Table = Lines()
+    if isinstance(index, VectorIndex):
+        answers = _vector_answers(options, index)
+        if not options.json:
+            show = Table((), compared=True, vectors=True)
+    else:
+        _refuse(options, ("vectors", "candidates"), "goes with an index of vectors")
+        origin = Origin.of(options, index)
+        settings = _settings(options, index, origin)
+        compared = origin is not None and options.signatures is None
+        if not options.json:
+            scored = settings.get("rerank") == 0
+            show = Table(_columns(options), compared=compared, scored=scored)
+        answers = _answers(options, index, settings)
+        if origin is not None:
+            answers = _looked_up(list(answers), origin, options)
     short = 0
     for queries, found in answers:
         show.begin(queries.labels)
@@ -204,6 +214,24 @@ def run(options: argparse.Namespace) -> None:
             show.query(label, one.found, one.exact, masked=number in queries.masked)
     if short:
         warn_masked(short)
+
+
+def _opened(options: argparse.Namespace) -> Index | VectorIndex:
+    """Return the index of a file; of signatures or vectors alone, one that is made of them."""
+    path, verify = options.index, not options.no_verify
+    if has_vectors(path):
+        return VectorIndex(npy_vectors(path), threads=options.threads)
+    with suppress(LookalikeError):  # whoever opens it says what is wrong with it
+        if kind_in(open_container(path, verify=False)).holds == "vectors":
+            return VectorIndex.load(path, verify=verify)
+    return open_index(path, verify=verify)
+
+
+def _refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Refuse options that were given and do nothing here."""
+    for name in names:
+        if getattr(options, name) not in (None, False):
+            raise ArgumentError(Said(name), f" {why}; leave it out")
 
 
 @dataclass(frozen=True)
@@ -252,6 +280,43 @@ def _told(index: Index, found: Neighbors | Matches, settings: dict[str, Any]) ->
         rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
         documents = [Found(index.name(id), far, estimate) for id, far, estimate in rows]
         yield _Answer(documents, proven)
+
+
+def _vector_answers(
+    options: argparse.Namespace, index: VectorIndex
+) -> Iterator[tuple[Queries, list[_Answer]]]:
+    """Yield what an index of vectors finds."""
+    mask = () if options.mask == "auto" else ("mask",)
+    _refuse(options, (*_NOT_OF_VECTORS, *mask), "does nothing with an index of vectors")
+    settings = _vector_settings(options, index)
+    for queries in vector_queries(options, index.dimensions):
+        ask: Any = index.within if "similarity" in settings else index.search
+        found = ask(queries.signatures, **settings)
+        answers = []
+        for ids, cosines in found:
+            both = zip(ids.tolist(), cosines.tolist(), strict=True)
+            near = [Found(index.name(id), None, None, similarity=cosine) for id, cosine in both]
+            answers.append(_Answer(near, found.exact))
+        yield queries, answers
+
+
+def _vector_settings(options: argparse.Namespace, index: VectorIndex) -> dict[str, Any]:
+    """Return what the search is called with."""
+    shared = {"threads": options.threads, "recall": options.recall}
+    for name in ("recall", "candidates", "probe"):
+        if options.exact and getattr(options, name) is not None:
+            raise ArgumentError(
+                Said(name), " looks at a part of them, and --exact at all; give one of them"
+            )
+    if options.threshold is None:
+        # More than there are is all of them.
+        k = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
+        effort = {"candidates": options.candidates, "probe": options.probe}
+        return {"k": k, "exact": options.exact, **effort, **shared}
+    for name in ("candidates", "probe"):
+        if getattr(options, name) is not None:
+            raise ArgumentError(Said(name), " goes with -k; leave it out")
+    return {"similarity": as_cosine(options.threshold, "threshold"), **shared}
 
 
 def _mask(options: argparse.Namespace, index: Index) -> Mask:
@@ -312,35 +377,27 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
         settings["k"] = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
     settings |= flip_settings(options, index)
     expect_masks(options, index)
-    sliced = isinstance(index, SliceIndex) or (
-        isinstance(index, ShardedIndex) and bool(index.slice_indexes())
-    )
-    own = {
-        name: whole_number(name, value, at_least=0)
-        for name in ("expand", "admit", "rerank")
-        if (value := getattr(options, name)) is not None
-    }
-    for name in own:
-        if not sliced or radius is not None:
-            raise ArgumentError(
-                Said(f"--{name}"), " goes with -k and an index of slices; leave it out"
-            )
-    if own.get("rerank") == 0 and origin is not None:
+    taken = index.settings("search" if radius is None else "within")
+    for name in ("expand", "admit", "rerank"):
+        if getattr(options, name) is not None:
+            if name not in taken:
+                raise ArgumentError(
+                    Said(f"--{name}"), " goes with -k and an index of slices; leave it out"
+                )
+            settings[name] = whole_number(name, getattr(options, name), at_least=0)
+    if settings.get("rerank") == 0 and origin is not None:
         raise ArgumentError(
             Said("--rerank"), " 0 goes without --in, which compares the documents themselves"
         )
-    if isinstance(index, PrefixIndex) or (
-        radius is None and isinstance(index, SliceIndex | ShardedIndex)
-    ):
-        settings |= {"exact": options.exact, "explain": True, **own}
-    elif isinstance(index, ShardedIndex):
-        settings["exact"] = options.exact
-    clustered = isinstance(index, ClusterIndex)
-    probe = None if options.probe is None else whole_number("probe", options.probe, at_least=1)
-    if probe is not None and (not clustered or radius is not None):
-        raise ArgumentError(Said("--probe"), " goes with -k and an index of clusters; leave it out")
-    if clustered:
+    if options.probe is not None:
+        probe = whole_number("probe", options.probe, at_least=1)
+        if "probe" not in taken:
+            raise ArgumentError(
+                Said("--probe"), " goes with -k and an index of clusters; leave it out"
+            )
+        settings["probe"] = probe
+    if "explain" in taken:
         settings["explain"] = True
-    if clustered and radius is None:
-        settings |= {"exact": options.exact, "probe": probe}
+    if "exact" in taken:
+        settings["exact"] = options.exact
     return settings

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
-from lookalike.parts.answers import PartMatch
+from lookalike.parts.votes import PartMatch
 
 
 @dataclass(frozen=True)

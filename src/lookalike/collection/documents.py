@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import nested_deeper
 from lookalike.errors import ArgumentError, CollectionError, ItemError, Said
-from lookalike.parts.given import FARTHEST
+from lookalike.parts.index import FARTHEST
 from lookalike.parts.signer import SignedParts
 
 MOST_ID_BYTES = 1_000

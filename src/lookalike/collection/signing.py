@@ -25,7 +25,7 @@ from lookalike.collection.stores.schema import State
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
 from lookalike.images.decode import ImageSource
 from lookalike.media import Medium, medium_of_signer
-from lookalike.parts.given import all_positions, rows_of
+from lookalike.parts.index import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
 from lookalike.signatures import Signer, as_queries, signer_from_dict

@@ -18,10 +18,9 @@ from lookalike import _native
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.errors import ResultTooLargeError, Said
-from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.all_pairs import pairs_of_rows, seconds_for_all
 from lookalike.indexes.bands import BandedPairs, BandLayout, choose_bands
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.drawing import seconds_for_all
 from lookalike.indexes.results import Pairs, as_int64
 from lookalike.jobs.documents import DocumentTable
 from lookalike.jobs.work_folder import release

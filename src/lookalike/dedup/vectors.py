@@ -132,7 +132,7 @@ def _cosines(
     given: Embeddings, duplicate_of: NDArray[np.int64], threads: int
 ) -> NDArray[np.float64]:
     """Return the cosine of each row that goes with the one that stands for it."""
-    from lookalike.vectors.store import Store
+    from lookalike.vectors.search import Store
 
     similarity = np.full(len(duplicate_of), np.nan)
     dropped = np.flatnonzero(duplicate_of >= 0)

@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import flag, neighbor_count, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, FormatError
-from lookalike.gpu.card import card
-from lookalike.gpu.finding import MOST_QUERIES, MOST_SIGNATURES, Queries
-from lookalike.gpu.layout import Layout
-from lookalike.gpu.nearest import Nearest, queries_at_once
-from lookalike.gpu.pairs import allowed_bits, near_pairs
-from lookalike.gpu.source import Source, at_or_none
-from lookalike.gpu.tiles import Tiles, refuse_too_many
-from lookalike.gpu.upload_bar import Progress, upload_progress
-from lookalike.gpu.within import Found, Part, TooMany, within
+from lookalike.checks import (
+    callback,
+    flag,
+    neighbor_count,
+    optional_module,
+    share,
+    thread_count,
+    whole_number,
+)
+from lookalike.errors import ArgumentError
+from lookalike.gpu.card import Layout, card
+from lookalike.gpu.finding import (
+    MOST_QUERIES,
+    MOST_SIGNATURES,
+    Found,
+    Nearest,
+    Part,
+    Queries,
+    TooMany,
+    allowed_bits,
+    near_pairs,
+    queries_at_once,
+    within,
+)
+from lookalike.gpu.tiles import Source, Tiles, at_or_none, refuse_too_many
 from lookalike.indexes.all_pairs import PairColumns, pairs_of_rows, too_many_pairs
-from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.masks import no_masks
-from lookalike.indexes.merging import merged_matches
-from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
+from lookalike.indexes.filters import Among, Chosen, no_masks
+from lookalike.indexes.results import Matches, Neighbors, Pairs, merged_matches, too_many_matches
 from lookalike.indexes.rows import Rows
-from lookalike.shown import brief
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
+
+Progress = Callable[[int, int], object]
+"""Called with how many have arrived, and of how many."""
+
+
+@contextmanager
+def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
+    """Yield what was given to be called; for True, what draws a bar on standard error.
+
+    Where that is no terminal, nothing is drawn.
+    """
+    if progress is not True:
+        yield callback("progress", None if progress is False else progress)
+        return
+    if not sys.stderr.isatty():
+        yield None
+        return
+    console = optional_module("rich.console", "a progress bar", extra="")
+    bars = optional_module("rich.progress", "a progress bar", extra="")
+    with bars.Progress(console=console.Console(stderr=True)) as shown:
+        task = shown.add_task("to the card", total=None)
+        yield lambda done, count: shown.update(task, completed=done, total=count)
+
 
 _COPIED = 32
 """Where one signature in so many is chosen, or fewer, those are copied and only they are read."""
@@ -289,17 +325,6 @@ class GpuIndex(Index):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
-
-    @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the index that `to_bytes` wrote, or that of a `ScanIndex`, on the first card."""
-        from lookalike.storage import container_in
-
-        container = container_in(data)
-        if container.meta.get("index") != cls.kind:
-            kind = brief(container.meta.get("index"))
-            raise FormatError(f"the bytes hold an index of kind {kind}; expected one that scans")
-        return cls.from_container(container)
 
     def _meta(self) -> dict[str, Any]:
         return {**super()._meta(), "ascending_ids": True}

@@ -1,16 +1,17 @@
-"""A collection, or a part of one, on a card."""
+"""A collection, or a part of one, on a card, and where its signatures come from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from lookalike.errors import ArgumentError
-from lookalike.gpu.card import Card
-from lookalike.gpu.layout import PIECE, Layout
+from lookalike.errors import ArgumentError, SignatureError
+from lookalike.gpu.card import PIECE, Card, Layout
+from lookalike.indexes.rows import Rows, check_ids
 
 _UPLOAD = 64 * 2**20
 """Bytes that are uploaded, and sorted, at a time: the card keeps them twice meanwhile."""
@@ -123,3 +124,149 @@ def refuse_too_many(card: Card, layout: Layout, count: int) -> None:
             f"({card.name}); give each of several cards a part (a ShardedIndex of one GpuIndex "
             "each), or leave them where they are with stream=True"
         )
+
+
+_PASSING = 512 * 2**20
+"""Bytes of signatures that pass through the card at a time; two such parts are there at once."""
+
+
+class Source:
+    """Signatures and ids as given. On the card they lie in the order of their ids.
+
+    Then a position decides ties as ids do.
+    """
+
+    def __init__(
+        self, card: Card, rows: Any, ids: NDArray[np.int64] | None, ascending: bool
+    ) -> None:
+        self._card, self._rows, self.ids = card, rows, ids
+        self._shape: tuple[int, int] = rows.shape
+        self._tiles: Tiles | None = None
+        self.order = None if ids is None or ascending else np.argsort(ids)
+        """Which row is at each position; None: positions are rows."""
+
+    @classmethod
+    def of(cls, card: Card, signatures: Any, ids: ArrayLike | None) -> Source:
+        """Return what was given, checked; what is on a card already stays there."""
+        if isinstance(signatures, np.ndarray) or not hasattr(signatures, "__dlpack__"):
+            rows = Rows.of(signatures, ids)
+            return cls(card, rows.signatures, rows.ids, rows.ascending)
+        with card:
+            array = _on_card(card.xp, signatures)
+        if ids is None:
+            return cls(card, array, None, True)
+        return cls(card, array, *check_ids(ids, len(array)))
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return 8 * self._shape[1]
+
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return len(self) if self.ids is None else int(self.ids.max(initial=-1)) + 1
+
+    def all_ids(self) -> NDArray[np.int64]:
+        """Return the ids as they were given."""
+        return np.arange(len(self)) if self.ids is None else self.ids
+
+    @cached_property
+    def ids_in_order(self) -> NDArray[np.int64]:
+        """The id at each position."""
+        return self.all_ids() if self.order is None else self.all_ids()[self.order]
+
+    def ids_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the ids at these positions; -1 stays."""
+        if self.ids is None:
+            return positions
+        return at_or_none(self.ids_in_order, positions)
+
+    def signatures(self) -> NDArray[np.uint8]:
+        """Return the signatures as they were given."""
+        if isinstance(self._rows, np.ndarray):
+            return self._rows
+        if self._tiles is None:
+            copy: NDArray[np.uint8] = self._card.host(self._rows)
+            return copy
+        ordered = self._tiles.download()
+        if self.order is None:
+            return ordered
+        rows = np.empty_like(ordered)
+        rows[self.order] = ordered
+        return rows
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what has to be saved, in the order of ids."""
+        rows = self.signatures()
+        if self.ids is None:
+            return {"signatures": rows}
+        ordered = rows if self.order is None else rows[self.order]
+        return {"signatures": ordered, "ids": self.ids_in_order}
+
+    def tiles(self, layout: Layout, progress: Callable[[int, int], object] | None = None) -> Tiles:
+        """Return everything on the card."""
+        tiles = Tiles.of(self._card, layout, self._rows, order=self.order, progress=progress)
+        if not isinstance(self._rows, np.ndarray):  # a card need not hold them twice
+            self._rows, self._tiles = None, tiles
+        return tiles
+
+    def only(self, layout: Layout, tiles: Tiles | None, places: NDArray[np.int64]) -> Tiles:
+        """Return what is at these positions alone, of what is on the card or not."""
+        if tiles is not None:
+            return tiles.chosen(places)
+        rows = places if self.order is None else self.order[places]
+        return Tiles.of(self._card, layout, self._rows, order=rows)
+
+    def passing(self, layout: Layout, begin: int = 0) -> Iterator[Tiles]:
+        """Yield parts from that position on; the next is on its way while one is searched."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        step = max(1, _PASSING // (layout.stored * PIECE)) * PIECE
+        with ThreadPoolExecutor(1) as pool:
+            coming = (
+                pool.submit(self._part, layout, begin, begin + step) if begin < len(self) else None
+            )
+            while coming is not None:
+                tiles = coming.result()
+                begin += step
+                coming = (
+                    pool.submit(self._part, layout, begin, begin + step)
+                    if begin < len(self)
+                    else None
+                )
+                yield tiles
+                del tiles  # before another part needs the memory
+
+    def _part(self, layout: Layout, begin: int, end: int) -> Tiles:
+        """Bring a part to the card, by a stream of its own."""
+        with self._card, self._card.beside():
+            part = slice(begin, min(end, len(self)))
+            rows = self._rows[part] if self.order is None else self._rows[self.order[part]]
+            return Tiles.of(self._card, layout, rows, part.start)
+
+
+def at_or_none(values: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the values at these places; -1 where the place is."""
+    chosen = np.full(places.shape, -1)
+    chosen[places >= 0] = values[places[places >= 0]]
+    return chosen
+
+
+def _on_card(xp: Any, signatures: Any) -> Any:
+    """Return an array of the card from another library, as uint8[count, bytes]."""
+    try:
+        array = xp.from_dlpack(signatures) if not isinstance(signatures, xp.ndarray) else signatures
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise SignatureError(f"signatures cannot be read by DLPack: {error}") from error
+    if array.dtype == xp.uint64 and array.ndim in (1, 2):
+        array = xp.ascontiguousarray(array.reshape(len(array), -1)).view(xp.uint8)
+    if array.dtype != xp.uint8 or array.ndim != 2 or not array.shape[1]:
+        raise SignatureError(
+            f"signatures on the card are {array.dtype} of shape {array.shape}; expected uint8 of "
+            "(count, bits // 8), or uint64"
+        )
+    return xp.ascontiguousarray(array)

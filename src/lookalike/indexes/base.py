@@ -1,23 +1,26 @@
-"""What every index is and answers."""
+"""What all indexes share: `StoredIndex` is saved and opened, `Index` is searched by signatures."""
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
+from functools import lru_cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import file_path, flag, share, thread_count, whole_number
+from lookalike.checks import as_array, file_path, flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
-from lookalike.indexes.among import Among
-from lookalike.indexes.named import Named
+from lookalike.indexes.filters import Among
 from lookalike.indexes.results import Matches, Neighbors, Pairs
+from lookalike.indexes.rows import Rows, as_ids
 from lookalike.shown import brief
 from lookalike.signatures import Signer
 from lookalike.signatures.signer import signer_contents, signer_in
@@ -25,31 +28,280 @@ from lookalike.signatures.signer import signer_contents, signer_in
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["DEFAULT_LIMIT", "Index", "plain_notes"]
 
 DEFAULT_LIMIT = 100_000_000
-"""Results that `within` and `pairs` return at most unless told otherwise: some 2 GB."""
+"""Results that `within` and `pairs` return at most by default: about 2 GB."""
 
 _SHARED = ("_container", "_writing", "signer")
-"""What a deep copy has of the original: what never changes; a copy's lock is its own already."""
+"""What a deep copy shares with the original: what never changes, and the copy's own lock."""
 
 
-class Index(Named, ABC):
+class StoredIndex(ABC):
+    """An index of any kind: how it is named, copied, pickled, saved and opened.
+
+    A kind says what it consists of (`_meta` and `_arrays`) and takes that over from a container
+    (`_restore`). `lookalike.indexes.kinds` lists all kinds.
+    """
+
+    kind: ClassVar[str]
+    """The name of this kind of index in files."""
+
+    signer: Signer | None = None
+    """The signer of the indexed items, if it is known; saved with the index."""
+
+    names: Sequence[str] | None = None
+    """The names of documents, `names[id]`, if they are known; saved with the index."""
+
+    _container: Container | None = None
+    """The file behind the index, if it was loaded from one."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def name(self, id: int) -> str | int:
+        """Return the name of a document, or its id if it has no name."""
+        if not isinstance(id, int | np.integer):
+            raise ArgumentError(f"id is {brief(id)}; expected a whole number")
+        if self.names is None or not 0 <= id < len(self.names):
+            return id
+        return self.names[id]
+
+    # Copying
+
+    def __copy__(self) -> Self:
+        """Return another index over the same arrays; what changes one does not change the other."""
+        twin = type(self).__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the same with arrays of its own, in memory; the file and the signer are shared."""
+        twin = copy(self)
+        for name, value in vars(twin).items():
+            if name not in _SHARED:
+                vars(twin)[name] = deepcopy(value, memo)
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    # Saving
+
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the index to a file, whole or not at all; `la.load_index` opens it.
+
+        `notes`, plain values, are kept in the file and come back as `index.notes`.
+        """
+        from lookalike.storage import write_container  # not needed to search
+
+        target = file_path("path", path)
+        write_container(target, *self._saved(None if notes is None else plain_notes(notes)))
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, `notes` included; `from_bytes` is its inverse.
+
+        That is also what a pickle holds, of a mapped index all that the file has. Where processes
+        on one machine are to share a large index, save it, and open the file in each.
+        """
+        from lookalike.storage import container_bytes
+
+        return container_bytes(*self._saved(self.notes or None))
+
+    def _saved(
+        self, notes: dict[str, Any] | None
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a container needs to hold the index with all that belongs to it."""
+        from lookalike.storage import Strings
+
+        self._verify_rest()
+        meta, arrays = self._contents()
+        if notes is not None:
+            meta = {**meta, "notes": notes}
+        if self.signer is not None:
+            description, learnt = signer_contents(self.signer)
+            meta, arrays = {**meta, **description}, {**arrays, **learnt}
+        names = {} if self.names is None else Strings.of(self.names).arrays("name")
+        return meta, {**arrays, **names}
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return description and arrays that belong together."""
+        return self._meta(), self._arrays()
+
+    def _meta(self) -> dict[str, Any]:
+        return {"index": self.kind}
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that make up the index, by the names they are saved under."""
+
+    # Opening
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Self:
+        """Open a saved index of this kind; see `la.load_index`, which opens all kinds."""
+        from lookalike.storage import open_container
+
+        return cls._of(open_container(file_path("path", path), verify=flag("verify", verify)))
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
+        """Return the index that `to_bytes` wrote, its arrays within the bytes.
+
+        They are verified as a file is: damaged ones raise `CorruptIndexError`.
+        """
+        from lookalike.storage import container_in
+
+        return cls._of(container_in(data))
+
+    @classmethod
+    def _of(cls, container: Container) -> Self:
+        """Return the index that a container holds, if it is of this kind."""
+        from lookalike.indexes.kinds import index_in  # which knows all kinds
+
+        if hasattr(cls, "kind"):
+            cls._expect(container)
+            return cls.from_container(container)
+        if not isinstance(index := index_in(container), cls):
+            raise FormatError(
+                f"{container.path}: found a {type(index).__name__}; expected an {cls.__name__}"
+            )
+        return index
+
+    @classmethod
+    def _expect(cls, container: Container) -> None:
+        """Raise if a container holds something else."""
+        from lookalike.indexes.kinds import kind_in
+
+        if (found := container.meta.get("index")) == cls.kind:
+            return
+        what = "no index" if found is None else f"a {kind_in(container).cls.__name__}"
+        raise FormatError(
+            f"{container.path}: found {what}; expected a {cls.__name__}; la.load_index opens all "
+            "kinds of index"
+        )
+
+    @classmethod
+    def from_container(cls, container: Container) -> Self:
+        """Return the index that a container holds, its arrays mapped."""
+        from lookalike.storage import Strings
+
+        container.verify_ahead()
+        index = cls.__new__(cls)
+        index._container = container
+        index._restore(container)
+        if index.signer is None:
+            index.signer = signer_in(container)
+        index.names = Strings.restored(container, "name")
+        return index
+
+    @abstractmethod
+    def _restore(self, container: Container) -> None:
+        """Take over what `_meta` and `_arrays` saved."""
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What `save` was given to keep with the index, if it was loaded from a file."""
+        notes = self._container.meta.get("notes") if self._container else None
+        return dict(notes) if isinstance(notes, dict) else {}
+
+    @property
+    def file(self) -> str | None:
+        """The path of the file behind the index; None if it was not loaded from one."""
+        container = self._container
+        return str(container.path) if container and container.is_file else None
+
+    def verify(self) -> None:
+        """Read the file behind the index and raise `CorruptIndexError` if it is damaged.
+
+        An index that was not loaded from a file has nothing to verify.
+        """
+        if self._container:
+            self._container.verify()
+
+    def _verify_rest(self) -> None:
+        """Verify what has not been verified so far, of a file opened with `verify=False`.
+
+        Searches do without it. To be called before items leave the index in any other way, so that
+        damage is not written to a new file with checksums that fit.
+        """
+        if self._container:
+            self._container.verify_rest()
+
+
+class GrowingIndex(StoredIndex):
+    """An index that items are added to: it gives them ids, and one thread writes at a time.
+
+    Searches that are running meanwhile see the index as it was when they began.
+    """
+
+    _own_ids: bool
+    _next_id: int
+    _writing: threading.Lock
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's, and not positions."""
+        return self._own_ids
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next item without an id gets."""
+        return self._next_id
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Remove items by id; raises if one is not there, and then removes none.
+
+        They are only marked; `compact` frees their place.
+        """
+        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
+        with self._writing:
+            self._remove(wanted)
+
+    def _ids_for(self, given: NDArray[np.int64] | None, count: int) -> NDArray[np.int64]:
+        """Return the ids of new items: the given ones, or the next free numbers."""
+        if given is not None:
+            self._refuse_known(given)
+            self._own_ids = True
+        elif self._next_id + count > 2**63:
+            raise ArgumentError(
+                f"the largest id so far is {self._next_id - 1}, and int64 ends at 2**63 - 1; "
+                "give new items ids of your own"
+            )
+        ids = np.arange(self._next_id, self._next_id + count) if given is None else given
+        self._next_id = max(self._next_id, int(ids.max(initial=-1)) + 1)
+        return ids
+
+    @abstractmethod
+    def _refuse_known(self, ids: NDArray[np.int64]) -> None:
+        """Raise if one of the ids is in use."""
+
+    @abstractmethod
+    def _remove(self, ids: NDArray[np.int64]) -> None:
+        """Remove these ids, or raise if one is not there."""
+
+    @abstractmethod
+    def _without_room(self) -> None:
+        """Give up the room for new items, which belongs to the original of this copy."""
+
+    def __copy__(self) -> Self:
+        with self._writing:
+            twin = super().__copy__()
+            twin._without_room()
+        twin._writing = threading.Lock()
+        return twin
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        with self._writing:
+            return super()._contents()
+
+
+class Index(StoredIndex):
     """A collection of signatures that can be searched.
 
     The signatures are used where they are and not copied; changing them changes the answers. All
     searches may be called from many threads at once, release the GIL, can be interrupted, and
     give the same answer for any number of threads.
     """
-
-    kind: ClassVar[str]
-    """The name of this sort of index in files."""
-
-    _container: Container | None = None
-    """The file behind the index, if it was loaded from one."""
-
-    signer: Signer | None = None
-    """What made the signatures, where the index was told; saved with it."""
 
     _each_with_each: ClassVar[bool] = False
     """Whether `pairs` compares each with each, and not by blocks where that is cheaper."""
@@ -58,9 +310,6 @@ class Index(Named, ABC):
     @abstractmethod
     def bits(self) -> int:
         """How many bits each signature has."""
-
-    @abstractmethod
-    def __len__(self) -> int: ...
 
     @property
     @abstractmethod
@@ -153,22 +402,9 @@ class Index(Named, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"
 
-    def __copy__(self) -> Self:
-        """Return another index over the same arrays; what changes one does not change the other."""
-        twin = type(self).__new__(type(self))
-        vars(twin).update(vars(self))
-        return twin
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return the same with arrays of its own, in memory; the file and the signer are shared."""
-        twin = copy(self)
-        for name, value in vars(twin).items():
-            if name not in _SHARED:
-                vars(twin)[name] = deepcopy(value, memo)
-        return twin
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_bytes, (self.to_bytes(),)
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{len(self):,} signatures of {self.bits} bits"
 
     @property
     def memory_bytes(self) -> int:
@@ -177,109 +413,61 @@ class Index(Named, ABC):
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
-        file = self._container.path if self._container and self._container.is_file else None
         return {
             "index": self.kind,
             "signatures": len(self),
             "bits": self.bits,
             "memory_bytes": self.memory_bytes,
-            "file": None if file is None else str(file),
+            "file": self.file,
         }
 
-    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the index to a file, whole or not at all; `la.load_index` opens it.
+    def settings(self, method: str) -> frozenset[str]:
+        """Return the settings that `search` or `within` of this index takes, by name.
 
-        `notes`, plain values, are kept in the file and come back as `index.notes`.
+        Callers that serve all kinds, such as `ShardedIndex` and the command line, pass no others.
         """
-        from lookalike.storage import write_container  # not needed to search
+        return _parameters(type(self), method)
 
-        target = file_path("path", path)
-        write_container(target, *self._saved(None if notes is None else plain_notes(notes)))
 
-    def to_bytes(self) -> bytes:
-        """Return what `save` writes, `notes` included; `from_bytes` is its inverse.
+class RowsIndex(Index):
+    """An index over rows that never change."""
 
-        That is also what a pickle holds, of a mapped index all that the file has. Where processes
-        on one machine are to share a large index, save it, and open the file in each.
-        """
-        from lookalike.storage import container_bytes
-
-        return container_bytes(*self._saved(self.notes or None))
-
-    @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the index that `to_bytes` wrote, its arrays within the bytes.
-
-        They are verified as a file is: damaged ones raise `CorruptIndexError`.
-        """
-        from lookalike.indexes.files import index_in  # which knows all kinds
-        from lookalike.storage import container_in
-
-        index = index_in(container_in(data))
-        if not isinstance(index, cls):
-            raise FormatError(f"the bytes hold a {type(index).__name__}; expected a {cls.__name__}")
-        return index
-
-    def _saved(
-        self, notes: dict[str, Any] | None
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a container needs to hold the index with all that belongs to it."""
-        self._verify_rest()
-        meta, arrays = self._contents()
-        if notes is not None:
-            meta = {**meta, "notes": notes}
-        if self.signer is not None:
-            description, learnt = signer_contents(self.signer)
-            meta, arrays = {**meta, **description}, {**arrays, **learnt}
-        return meta, {**arrays, **self._name_arrays()}
+    _rows: Rows
 
     @property
-    def notes(self) -> dict[str, Any]:
-        """What `save` was given to keep with the index, if it was loaded from a file."""
-        notes = self._container.meta.get("notes") if self._container else None
-        return dict(notes) if isinstance(notes, dict) else {}
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return self._rows.bits
 
-    def verify(self) -> None:
-        """Read the file behind the index and raise `CorruptIndexError` if it is damaged.
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's, and not positions."""
+        return self._rows.ids is not None
 
-        An index that was not loaded from a file has nothing to verify.
-        """
-        if self._container:
-            self._container.verify()
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return self._rows.next_id
 
-    def _verify_rest(self) -> None:
-        """Verify what has not been verified so far, of a file opened with `verify=False`.
+    def __len__(self) -> int:
+        return len(self._rows)
 
-        Searches do without it. To be called before signatures leave the index in any other way, so
-        that damage is not written to a new file with checksums that fit.
-        """
-        if self._container:
-            self._container.verify_rest()
-
-    @classmethod
-    def from_container(cls, container: Container) -> Self:
-        """Return the index that a container holds, its arrays mapped."""
-        index = cls.__new__(cls)
-        index._container = container
-        index._restore(container)
-        index.signer = signer_in(container)
-        index._restore_names(container)
-        return index
-
-    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return description and arrays that belong together."""
-        return self._meta(), self._arrays()
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        return self._rows.signatures, self._rows.all_ids()
 
     def _meta(self) -> dict[str, Any]:
-        return {"index": self.kind}
+        return {**super()._meta(), "ascending_ids": self._rows.ascending}
 
-    @abstractmethod
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that make up the index, by the names they are saved under."""
+        return self._rows.arrays()
 
-    @abstractmethod
     def _restore(self, container: Container) -> None:
-        """Take over what `_meta` and `_arrays` saved."""
+        self._rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)
+
+
+@lru_cache
+def _parameters(kind: type[Index], method: str) -> frozenset[str]:
+    return frozenset(signature(getattr(kind, method)).parameters)
 
 
 def plain_notes(notes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""Signatures with their ids: what every index is made of."""
+"""Signatures with their ids: what every index is made of; and arrays in large pages."""
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, CorruptIndexError
@@ -15,8 +16,6 @@ from lookalike.signatures.arrays import MAX_BITS
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
-
-__all__ = ["Rows", "as_ids", "check_ids"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,3 +116,24 @@ def check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
     if len(repeated):
         raise ArgumentError(f"the id {repeated[0]} is given more than once; ids must be distinct")
     return values, False
+
+
+_PAGE = 1 << 21
+
+
+def empty_in_large_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array like `numpy.empty`, in pages of 2 MB where the system has such.
+
+    NumPy asks for them too, but memory that was in use before stays as it was.
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if size < _PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.empty(shape, dtype)
+    try:
+        memory = mmap.mmap(-1, size + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:  # a system without them, or without memory: NumPy says so
+        return np.empty(shape, dtype)
+    whole = np.frombuffer(memory, np.uint8)
+    begin = -whole.ctypes.data % _PAGE
+    return whole[begin : begin + size].view(dtype).reshape(shape)

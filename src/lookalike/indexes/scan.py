@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import neighbor_count, thread_count, whole_number
-from lookalike.indexes.among import Among, Chosen, worth_copying
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.masks import as_masks
+from lookalike.indexes.base import DEFAULT_LIMIT, RowsIndex
+from lookalike.indexes.filters import Among, Chosen, as_masks, worth_copying
 from lookalike.indexes.results import Matches, Neighbors
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.scanning import scan_nearest, scan_within
-from lookalike.indexes.slices.segments import Segment, chosen_of
+from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    pass
 
 __all__ = ["ScanIndex"]
 
 
-class ScanIndex(Index):
+class ScanIndex(RowsIndex):
     """Exhaustive search, always exact, nothing to build.
 
     One query reads the collection once, at the speed of memory; a batch is compared tile by tile,
@@ -51,30 +49,9 @@ class ScanIndex(Index):
         return self._rows.ids
 
     @property
-    def bits(self) -> int:
-        """How many bits each signature has."""
-        return self._rows.bits
-
-    @property
-    def own_ids(self) -> bool:
-        """Whether ids are the caller's."""
-        return self._rows.ids is not None
-
-    @property
-    def next_id(self) -> int:
-        """One more than the largest id."""
-        return self._rows.next_id
-
-    @property
     def takes_masks(self) -> bool:
         """Whether queries may have masks: yes."""
         return True
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        return self._rows.signatures, self._rows.all_ids()
 
     def search(
         self,
@@ -132,12 +109,3 @@ class ScanIndex(Index):
 
     def _radius(self, radius: SupportsIndex) -> int:
         return min(whole_number("radius", radius, at_least=0), self.bits)
-
-    def _meta(self) -> dict[str, Any]:
-        return {**super()._meta(), "ascending_ids": self._rows.ascending}
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return self._rows.arrays()
-
-    def _restore(self, container: Container) -> None:
-        self._rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)

@@ -1,4 +1,4 @@
-"""ShardedIndex: one answer from several indexes."""
+"""ShardedIndex: one answer from several indexes; `merge_neighbors` if they are elsewhere."""
 
 from __future__ import annotations
 
@@ -11,31 +11,96 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, Said
-from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.clusters.index import ClusterIndex
-from lookalike.indexes.masks import (
+from lookalike.indexes.filters import (
+    Among,
+    Chosen,
     as_masks,
     merged_masked_matches,
     nearest_masked,
     no_masks,
     without_settings,
 )
-from lookalike.indexes.merging import best_of, merged_matches, nearest_of
-from lookalike.indexes.results import Matches, Neighbors, too_many_matches
-from lookalike.indexes.shard_scores import best_of_shards, told_together
-from lookalike.indexes.slices.core_answer import CoreAnswer
+from lookalike.indexes.results import (
+    Explanation,
+    Matches,
+    Neighbors,
+    best_of,
+    merged_matches,
+    nearest_of,
+    padded,
+    too_many_matches,
+)
 from lookalike.indexes.slices.index import SliceIndex
-from lookalike.indexes.slices.search import Settings, rerank_count, to_search
-from lookalike.indexes.tables.prefixes import PrefixIndex
+from lookalike.indexes.slices.search import CoreAnswer, Settings, rerank_count, to_search
+from lookalike.shown import brief
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["ShardedIndex"]
+
+def best_of_shards(
+    tops: list[CoreAnswer],
+    ids: NDArray[np.int64],
+    k: int,
+    settings: Settings,
+    bits: int,
+    slice_bits: int,
+    explain: bool,
+) -> Neighbors:
+    """Return the k nearest of the best candidates of all shards, whose ids are these.
+
+    Or, if none are to be re-ranked, the best themselves.
+    """
+    expand, admit, rerank, _ = settings
+    alone, rerank = not rerank, rerank or k
+    distances = np.concatenate([top.distances for top in tops], axis=1)
+    scores = np.concatenate([top.scores for top in tops], axis=1)
+    rest = np.max([top.rest for top in tops], axis=0)
+    order = np.lexsort((ids, -scores), axis=1)
+    if order.shape[1] > rerank:
+        cut = np.take_along_axis(scores, order[:, rerank : rerank + 1], axis=1)[:, 0]
+        rest = np.maximum(rest, cut)
+        order = order[:, :rerank]
+    ids, distances, scores = (
+        np.take_along_axis(array, order, axis=1) for array in (ids, distances, scores)
+    )
+    alive = sum(top.alive for top in tops)
+    merged = CoreAnswer(len(ids), k, alive)
+    merged.work[:] = np.sum([top.work for top in tops], axis=0)
+    merged.work[4] = expand
+    if alone:
+        merged.ids, merged.distances, merged.scores = ids, distances, scores
+        merged.proven[:] = 0
+    else:
+        merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
+        kth = np.ascontiguousarray(merged.distances[:, -1])
+        _native.slice_proofs(bits, slice_bits, expand, admit, rest, kth, merged.proven)
+        merged.proven |= (ids >= 0).sum(axis=1) == alive  # nothing is left to be found
+        merged.work[3] = (ids >= 0).sum(axis=1)
+    explanation = merged.explanation(bits, slice_bits, k) if explain else None
+    exact = bool(merged.proven.all())
+    near, far, best = (padded(each, k) for each in (merged.ids, merged.distances, merged.scores))
+    return Neighbors(near, far, exact, explanation, best)
+
+
+def told_together(results: list[Neighbors]) -> Explanation | None:
+    """Return what all shards did together; None if one of them does not tell."""
+    parts = [result.explanation for result in results if result.explanation]
+    if len(parts) < len(results):
+        return None
+    return Explanation(
+        np.logical_and.reduce([part.exact for part in parts]),
+        *(
+            np.sum([getattr(part, name) for part in parts], axis=0)
+            for name in ("lists", "postings", "candidates", "reranked")
+        ),
+    )
+
 
 _MOST_SAVED = 1000
 """Shards in one file, of whose 1,024 sections names and the signer need some."""
@@ -85,6 +150,11 @@ class ShardedIndex(Index):
             elif isinstance(shard, SliceIndex):
                 found.append(shard)
         return found
+
+    def settings(self, method: str) -> frozenset[str]:
+        """Return the settings that `search` or `within` takes: those of slices if there are any."""
+        taken = super().settings(method)
+        return taken if self.slice_indexes() else taken - {"expand", "admit", "rerank"}
 
     @property
     def is_scored(self) -> bool:
@@ -193,9 +263,7 @@ class ShardedIndex(Index):
 
             def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
                 most = min(wanted, max(1, len(shard)))
-                own = options if isinstance(shard, SliceIndex | ShardedIndex) else {}
-                if isinstance(shard, PrefixIndex | ClusterIndex):
-                    own = {"explain": tell, "exact": prove}
+                own = _taken(shard, "search", options)
                 return shard.search(rows, most, among=only, threads=share, **own)
 
             found = self._each(ask, threads, self._chosen(among))
@@ -227,9 +295,7 @@ class ShardedIndex(Index):
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
             most = min(k, max(1, len(shard)))
-            own: dict[str, Any] = {"masks": masks}
-            if isinstance(shard, SliceIndex | ShardedIndex):
-                own["explain"] = explain
+            own = {"masks": masks, **_taken(shard, "search", {"explain": explain})}
             return shard.search(rows, most, among=only, threads=share, **own)
 
         found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
@@ -293,7 +359,7 @@ class ShardedIndex(Index):
             options["masks"] = as_masks(masks, self.bits, len(rows))
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Matches:
-            own = {"exact": prove} if isinstance(shard, PrefixIndex | ShardedIndex) else {}
+            own = _taken(shard, "within", {"exact": prove})
             return shard.within(rows, radius, among=only, threads=share, **options, **own)
 
         found: list[Matches] = self._each(ask, threads, self._chosen(among))
@@ -373,15 +439,151 @@ class ShardedIndex(Index):
         return {**super()._meta(), "shards": len(self.shards), "own_ids": self.own_ids}
 
     def _restore(self, container: Container) -> None:
-        from lookalike.indexes.files import index_in  # which imports this file
+        from lookalike.indexes.kinds import signature_index_in  # which knows all kinds
 
         count, own = container.meta.get("shards"), container.meta.get("own_ids")
         try:
             if not isinstance(count, int) or count > _MOST_SAVED or not isinstance(own, bool):
                 raise ArgumentError(f"{count!r} shards, whose ids are the caller's: {own!r}")
-            self._take(index_in(container.inner(f"shard.{at}")) for at in range(count))
+            self._take(signature_index_in(container.inner(f"shard.{at}")) for at in range(count))
         except (ArgumentError, RecursionError) as error:
             raise CorruptIndexError(
                 f"{container.path}: the shards cannot be used: {error}; it is damaged"
             ) from error
         self._own_ids = own
+
+
+def _taken(shard: Index, method: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that this kind of shard takes."""
+    taken = shard.settings(method)
+    return {name: value for name, value in settings.items() if name in taken}
+
+
+def merge_neighbors(
+    results: Iterable[Neighbors],
+    k: SupportsIndex | None = None,
+    *,
+    rerank: SupportsIndex | None = None,
+    starts: Iterable[SupportsIndex] | None = None,
+) -> Neighbors:
+    """Return the answer of all shards together, from what each of them found for the same queries.
+
+    k is what the shards were asked for unless told, and no more than that. Without `rerank` these
+    are the k nearest of all; where distances were not computed (shards were searched with
+    `rerank=0`), the k best by (score, id). With `rerank`, the paper's way: of the best so many by
+    score over all shards, the k nearest. Shards of slices are asked for that with the same
+    `expand`, as `search(queries, rerank, expand=3, rerank=rerank)`, and the answer is that of one
+    index over everything, `search(queries, k, expand=3, rerank=rerank)`.
+
+    Of shards that were searched with masks, ties are broken by all bits, as they are in one index.
+
+    `starts` are added to the ids of each shard, for those whose ids are positions; ids must be
+    distinct over all shards. `exact` is True if all shards' were, without `rerank`.
+    """
+    parts = instances("results", results, Neighbors, "what the search of an index returned")
+    if not parts:
+        raise ArgumentError("there are no results to merge; expected at least one")
+    asked = sorted({len(part) for part in parts})
+    if len(asked) > 1:
+        raise ArgumentError(f"results are of {asked} queries; expected the same queries for all")
+    least = min(part.ids.shape[1] for part in parts)
+    wanted = least if k is None else whole_number("k", k, at_least=1)
+    best = None if rerank is None else rerank_count(rerank, wanted)
+    _expect_enough(wanted, best, least)
+    numbered = _numbered(parts, starts)
+    ids = np.concatenate(numbered, axis=1)
+    _refuse_repeated(ids)
+    if any(part.unmasked is not None for part in parts):
+        return _of_masked(parts, numbered, wanted, best)
+    distances = np.concatenate([part.distances for part in parts], axis=1)
+    scored = [part.scores for part in parts if part.scores is not None]
+    scores = np.concatenate(scored, axis=1) if len(scored) == len(parts) else None
+    unknown = bool(((ids >= 0) & (distances < 0)).any())
+    if best is None and not unknown:
+        more = () if scores is None else (scores,)
+        ids, distances, *rest = nearest_of(ids, distances, wanted, *more)
+        exact = all(part.exact for part in parts)
+        return Neighbors(ids, distances, exact, None, rest[0] if rest else None)
+    if scores is None:
+        raise ArgumentError(
+            "some results have no scores; expected those of SliceIndex, or of a ShardedIndex of "
+            "such, to be merged by score"
+        )
+    if not best:  # by score alone
+        ids, scores, distances = best_of(ids, scores, wanted, distances)
+        return Neighbors(ids, distances, False, None, scores)
+    if unknown:
+        raise ArgumentError(
+            f"rerank is {best}, and distances were not computed: search the shards with "
+            f"k={best} and rerank={best}, and not with rerank=0"
+        )
+    ids, scores, distances = best_of(ids, scores, best, distances)
+    ids, distances, scores = nearest_of(ids, distances, wanted, scores)
+    return Neighbors(ids, distances, False, None, scores)
+
+
+def _of_masked(
+    parts: list[Neighbors], ids: list[NDArray[np.int64]], k: int, rerank: int | None
+) -> Neighbors:
+    """Return the nearest by the bits that count, ties by all bits and then by id."""
+    if rerank is not None:
+        raise ArgumentError(
+            f"rerank is {rerank}, and the shards were searched with masks, which needs no scores; "
+            "leave it out"
+        )
+    if any(part.unmasked is None for part in parts):
+        raise ArgumentError(
+            "some results are of a search with masks and some are not; expected the same of all"
+        )
+    return nearest_masked(ids, parts, k, exact=all(part.exact for part in parts))
+
+
+def _expect_enough(k: int, rerank: int | None, least: int) -> None:
+    """Raise if a shard was asked for fewer than are wanted: others would be missing then."""
+    name, number = ("rerank", rerank) if rerank else ("k", k)
+    if number is not None and number > least:
+        raise ArgumentError(
+            f"{name} is {number}, and a shard was asked for {least} neighbours a query; expected "
+            f"at most {least}: ask all shards for {number}"
+        )
+
+
+def _numbered(
+    parts: list[Neighbors], starts: Iterable[SupportsIndex] | None
+) -> list[NDArray[np.int64]]:
+    """Return the ids of each shard, in the numbers of all together."""
+    if starts is None:
+        return [part.ids for part in parts]
+    try:
+        given = list(starts)
+    except TypeError:
+        raise ArgumentError(
+            f"starts are {brief(starts)}; expected a number for each result"
+        ) from None
+    shifts = [whole_number("starts", start, at_least=0, at_most=2**62) for start in given]
+    if len(shifts) != len(parts):
+        raise ArgumentError(
+            f"there are {len(parts)} results and {len(shifts)} starts; expected one for each"
+        )
+    for part, shift in zip(parts, shifts, strict=True):
+        largest = int(part.ids.max(initial=-1))
+        if largest + shift >= 2**63:
+            raise ArgumentError(
+                f"starts has {shift}, and a shard the id {largest}: together beyond int64, which "
+                "ends at 2**63 - 1; ids of your own need no starts"
+            )
+    return [
+        np.where(part.ids >= 0, part.ids + shift, -1)
+        for part, shift in zip(parts, shifts, strict=True)
+    ]
+
+
+def _refuse_repeated(ids: NDArray[np.int64]) -> None:
+    ordered = np.sort(ids, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    if twice.any():
+        raise ArgumentError(
+            f"the id {ordered[:, 1:][twice][0]} is in more than one result; ids must be distinct "
+            "over all shards: give these ids of your own, or say where the numbers of each begin "
+            "(starts=[0, 1000, ...])"
+        )

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
-    from lookalike.parts.answers import PartAnswer, PartMatch
     from lookalike.parts.index import PartIndex
+    from lookalike.parts.votes import PartAnswer, PartMatch
 
 __all__ = ["PartAnswer", "PartIndex", "PartMatch"]
 
 __getattr__ = names_from(
     globals(),
     {
-        "lookalike.parts.answers": ("PartAnswer", "PartMatch"),
+        "lookalike.parts.votes": ("PartAnswer", "PartMatch"),
         "lookalike.parts.index": ("PartIndex",),
     },
 )

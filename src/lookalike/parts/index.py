@@ -8,43 +8,226 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import file_path, flag, thread_count, whole_number
-from lookalike.errors import ArgumentError, FormatError, NotFoundError
-from lookalike.parts.answers import PartAnswer
-from lookalike.parts.given import (
-    FARTHEST,
-    Item,
-    all_positions,
-    check_distinct,
-    item_id,
-    listed,
-    rows_of,
+from lookalike.checks import as_array, file_path, flag, thread_count, whole_number
+from lookalike.errors import (
+    ArgumentError,
+    CorruptIndexError,
+    NotFoundError,
+    Said,
+    SignatureError,
 )
-from lookalike.parts.inner import AUTO, maker_of
-from lookalike.parts.near import Indexed, Reach
-from lookalike.parts.segment import MOST_PARTS, Segment, distinct, merged, tidied
-from lookalike.parts.votes import ballots
+from lookalike.indexes import Index, ScanIndex, SliceIndex
+from lookalike.indexes.base import StoredIndex
+from lookalike.indexes.keys import key_arrays, restored_keys
+from lookalike.indexes.kinds import KINDS, signature_index_in
+from lookalike.parts.segment import MOST_PARTS, Item, Segment, distinct, merged, tidied
+from lookalike.parts.votes import Indexed, PartAnswer, Reach, ballots
 from lookalike.shown import brief
-from lookalike.signatures import Signer
-from lookalike.signatures.signer import signer_contents, signer_in
+from lookalike.signatures import as_signatures
 from lookalike.signatures.simhash import signature_bits
+from lookalike.storage import Container, open_container
 
-if TYPE_CHECKING:
-    from lookalike.storage import Container
+FARTHEST = 2**59
+"""Positions go up to here, on both sides of 0, so that differences can be counted."""
 
-__all__ = ["PartIndex"]
+
+def listed(name: str, values: Iterable[Any]) -> list[Any]:
+    """Return what comes one for each item or query."""
+    if isinstance(values, str | bytes):
+        raise ArgumentError(Said(name), f" are {brief(values)}; expected a list, one for each")
+    try:
+        return list(values)
+    except TypeError:
+        raise ArgumentError(
+            Said(name), f" are {brief(values)}; expected a list, one for each"
+        ) from None
+
+
+def item_id(item: object) -> Item:
+    """Return what an item is called: NumPy's numbers and strings as Python's."""
+    if isinstance(item, np.str_ | np.integer):
+        item = item.item()
+    if isinstance(item, bool) or not isinstance(item, str | int):
+        raise ArgumentError(
+            f"an item is called {brief(item)} of type {type(item).__name__}; expected a string or "
+            "a whole number"
+        )
+    return item if type(item) in (str, int) else str(item) if isinstance(item, str) else int(item)
+
+
+def check_distinct(items: Sequence[Item], outcome: str) -> None:
+    """Refuse items of which one is there twice, and say what came of it."""
+    seen: set[Item] = set()
+    for one in items:
+        if one in seen:
+            raise ArgumentError(f"the item {brief(one)} is given more than once; {outcome}")
+        seen.add(one)
+
+
+def rows_of(signatures: ArrayLike, bits: int) -> NDArray[np.uint8]:
+    """Return the signatures of parts; none at all may have any shape.
+
+    Beside what counts as signatures everywhere, numbers of as many bits: `uint32[n]` of 32.
+    """
+    words = as_array("signatures", signatures)
+    if words.size == 0 and words.ndim <= 2:
+        return np.empty((0, bits // 8), np.uint8)
+    if words.ndim == 1 and words.dtype.kind == "u" and 8 * words.dtype.itemsize == bits:
+        little = np.ascontiguousarray(words.astype(words.dtype.newbyteorder("<")))
+        words = little.view(np.uint8).reshape(-1, bits // 8)
+    rows = as_signatures(words)
+    if 8 * rows.shape[1] != bits:
+        raise SignatureError(
+            f"signatures have {8 * rows.shape[1]} bits, the index has {bits}; sign both with the "
+            "same signer"
+        )
+    return rows
+
+
+def all_positions(
+    name: str, offsets: Iterable[ArrayLike | None] | None, counts: Sequence[int]
+) -> list[NDArray[np.int64]]:
+    """Return positions of the parts of several items or queries."""
+    if offsets is None:
+        return [np.arange(count) for count in counts]
+    several = listed(name, offsets)
+    if len(several) != len(counts):
+        raise ArgumentError(Said(name), f" are those of {len(several)}; expected {len(counts)}")
+    return [
+        np.arange(count) if one is None else _positions(name, one, count)
+        for one, count in zip(several, counts, strict=True)
+    ]
+
+
+def _positions(name: str, offsets: ArrayLike, count: int) -> NDArray[np.int64]:
+    array = as_array(name, offsets)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu" or array.shape != (count,):
+        raise ArgumentError(
+            Said(name),
+            f" are {array.dtype} of shape {array.shape}, {brief(offsets)}; expected {count} whole "
+            "numbers, one for each part",
+        )
+    if count and not -FARTHEST <= int(array.min()) <= int(array.max()) <= FARTHEST:
+        raise ArgumentError(
+            Said(name), f" are {brief(offsets)}; expected numbers from -2**59 to 2**59"
+        )
+    return array.astype(np.int64)
+
+
+AUTO = "auto"
+
+_SCANNED = 4096
+"""So few are compared one by one before lists would pay."""
+
+Maker = Callable[[NDArray[np.uint8]], Any]
+
+
+def _suitable(rows: NDArray[np.uint8]) -> Any:
+    """Return an exact index: a scan of a few signatures, slices of many.
+
+    Those of 32 bits and less are cut in two, so that what differs in five bits is found by lists of
+    values that differ in two.
+    """
+    if len(rows) < _SCANNED:
+        return ScanIndex(rows)
+    return SliceIndex(rows, 4 * rows.shape[1] if rows.shape[1] <= 4 else None)
+
+
+def maker_of(index: object) -> tuple[str, Maker]:
+    """Return what makes an index of signatures, and its name: "auto" of a caller's own."""
+    if index == AUTO:
+        return AUTO, _suitable
+    if index in KINDS and (kind := KINDS.get(index)).is_built:
+        return kind.name, kind.build
+    if callable(index):
+        return AUTO, lambda rows: _checked(index(rows), len(rows))
+    known = ", ".join(kind.name for kind in KINDS if kind.is_built)
+    raise ArgumentError(
+        Said("index"),
+        f" is {brief(index)}; expected one of {AUTO}, {known}, or a class or function that makes "
+        "an index of signatures",
+    )
+
+
+def _checked(index: Any, count: int) -> Any:
+    """Return what a caller's function made, if it can be asked."""
+    if callable(getattr(index, "within", None)) or callable(getattr(index, "search", None)):
+        return index
+    raise ArgumentError(
+        Said("index"),
+        f" made {brief(index)} of {count} signatures; expected something with the methods within "
+        "or search",
+    )
+
+
+def _nothing(bits: int) -> Segment:
+    none = np.empty(0, np.int64)
+    return Segment.of([], none, none, none, np.empty((0, bits // 8), np.uint8), none)
+
+
+def _segment(container: Container) -> Segment:
+    ids = restored_keys(container)
+    begins = container.array("begins", np.int64, 1)
+    offsets = container.array("offsets", np.int64, 1)
+    words = container.array("words", np.uint8, 2)
+    part_words = container.array("part_words", np.uint32, 1)
+    word_begins = container.array("word_begins", np.int64, 1)
+    word_parts = container.array("word_parts", np.uint32, 1)
+    count = len(offsets)
+    fits = (
+        all(type(one) in (str, int) for one in ids)
+        and len(set(ids)) == len(ids)
+        and _cut(begins, len(ids), count)
+        and _cut(word_begins, len(words), count)
+        and len(part_words) == len(word_parts) == count
+        and bool((np.abs(offsets) <= FARTHEST).all())
+        and _each_once(part_words, word_begins, word_parts)
+    )
+    if not fits:
+        raise _damaged(container, "its items, parts and signatures do not fit together")
+    serials = np.arange(len(ids))
+    return Segment(ids, serials, begins, offsets, words, part_words, word_begins, word_parts)
+
+
+def _cut(begins: NDArray[np.int64], pieces: int, count: int) -> bool:
+    """Return whether so many things are cut into these pieces."""
+    if len(begins) != pieces + 1 or begins[0] != 0 or begins[-1] != count:
+        return False
+    return bool((np.diff(begins) >= 0).all())
+
+
+def _each_once(
+    part_words: NDArray[np.uint32], begins: NDArray[np.int64], parts: NDArray[np.uint32]
+) -> bool:
+    """Return whether each part is listed with its signature, and once."""
+    if len(parts) == 0:
+        return True
+    if int(parts.max()) >= len(parts):
+        return False
+    words = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    ascending = np.diff(parts.astype(np.int64)) > 0
+    ascending[np.diff(words) > 0] = True
+    return bool((part_words[parts] == words).all() and ascending.all())
+
+
+def _damaged(container: Container, reason: str) -> CorruptIndexError:
+    return CorruptIndexError(f"{container.path}: {reason}; it is damaged")
+
 
 MOST_NEAR = 500_000
 """Near parts that the parts of a query may have together, unless told otherwise."""
 
 
-class PartIndex:
+class PartIndex(StoredIndex):
     """Signatures of the parts of items, each with its position in the item.
 
     A query is a sequence of signatures. Each of its parts votes for every item that has a part near
@@ -57,13 +240,15 @@ class PartIndex:
     run in many threads at once, also meanwhile: they see what was there when they began.
     """
 
-    signer: Signer | None = None
-    """What made the signatures, where the index was told; saved with it."""
+    kind = "parts"
 
     def __init__(self, bits: SupportsIndex = 32, *, index: Any = AUTO) -> None:
-        self.bits = signature_bits(bits)
-        self.kind, self._make = maker_of(index)
-        self.notes: dict[str, Any] = {}
+        self._begin(signature_bits(bits), index)
+
+    def _begin(self, bits: int, index: Any) -> None:
+        """Be an index without items."""
+        self.bits = bits
+        self.signature_kind, self._make = maker_of(index)
         self._writing = threading.Lock()
         self._known: dict[Item, tuple[int, int]] = {}  # serial number, and parts
         self._next = 0
@@ -226,7 +411,7 @@ class PartIndex:
         """Return what there is to know about the index, in plain values."""
         segments = self.settled()
         return {
-            "index": "parts",
+            "index": self.kind,
             "items": len(self),
             "parts": self.part_count,
             "bits": self.bits,
@@ -244,80 +429,81 @@ class PartIndex:
             ):
                 self._segments = self._arranged([merged([one.segment for one in self._segments])])
 
-    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
-        """Write everything to a file, whole or not at all; `PartIndex.load` opens it.
-
-        `notes`, plain values, are kept in the file and come back as `notes`.
-        """
-        from lookalike.storage import write_container  # not needed to search
-
-        target = file_path("path", path)
-        write_container(target, *self._saved(notes))
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, index: Any = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = True, index: Any = None) -> Self:
         """Open a saved index, its arrays mapped, after all checksums have been compared.
 
-        `index` is what makes indexes of signatures that are added from now on, as when it was made
-        unless told; a caller's own function is not in the file.
+        `index` makes the indexes of signatures that are added from now on (default: as when the
+        index was made); a caller's own function is not in the file.
         """
-        from lookalike.storage import open_container
-
-        return cls._opened(open_container(file_path("path", path)), index)
-
-    def to_bytes(self) -> bytes:
-        """Return what `save` writes; `from_bytes` is its inverse, and what unpickling calls."""
-        from lookalike.storage import container_bytes
-
-        return container_bytes(*self._saved(self.notes))
+        container = open_container(file_path("path", path), verify=flag("verify", verify))
+        cls._expect(container)
+        return cls.from_container(container, index)
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the index that `to_bytes` wrote; damaged bytes are refused as a file is."""
-        from lookalike.storage import container_in
+    def from_container(cls, container: Container, index: Any = None) -> Self:
+        """Return the index that a container holds; `index` as for `load`."""
+        parts = super().from_container(container)
+        if index is not None:
+            parts.signature_kind, parts._make = maker_of(index)
+        (one,) = parts._segments
+        if one.index is None and len(one.segment.words):
+            parts._segments = parts._arranged([one.segment])
+        return parts
 
-        return cls._opened(container_in(data), None)
+    def __copy__(self) -> Self:
+        return self.from_bytes(self.to_bytes())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self).from_bytes, (self.to_bytes(),)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copy(self)
 
-    def _saved(
-        self, notes: Mapping[str, Any] | None
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        from lookalike.parts.saved import contents
+    def _meta(self) -> dict[str, Any]:
+        return {**super()._meta(), "bits": self.bits, "signatures": self.signature_kind}
 
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all parts, in one segment, and the index of their signatures."""
         self.compact()
         with self._writing:
-            segments = self._segments
-        meta, arrays = contents(self.bits, self.kind, segments, notes)
-        if self.signer is not None:
-            description, learnt = signer_contents(self.signer)
-            meta, arrays = {**meta, **description}, {**arrays, **learnt}
-        return meta, arrays
+            (one,) = self._segments or (Indexed(_nothing(self.bits), None, 0, 0),)
+        segment = one.segment
+        arrays: dict[str, NDArray[Any]] = {
+            **key_arrays(segment.ids),
+            "begins": segment.begins,
+            "offsets": segment.offsets,
+            "words": segment.words,
+            "part_words": segment.part_words,
+            "word_begins": segment.word_begins,
+            "word_parts": segment.word_parts,
+        }
+        if isinstance(one.index, Index):
+            arrays["index"] = np.frombuffer(one.index.to_bytes(), np.uint8)
+        return arrays
 
-    @classmethod
-    def _opened(cls, container: Container, index: Any) -> Self:
-        from lookalike.parts.saved import restored
-
-        if container.meta.get("index") != "parts":
-            raise FormatError(
-                f"{container.path} holds {brief(container.meta.get('index', 'no index'))}; "
-                "expected a PartIndex; la.load_index opens other indexes"
-            )
-        bits, kind, notes, segment, own = restored(container)
-        parts = cls(bits, index=kind if index is None else index)
-        parts.notes = notes
-        parts.signer = signer_in(container)
+    def _restore(self, container: Container) -> None:
+        meta = container.meta
+        kind, notes = str(meta.get("signatures")), meta.get("notes", {})
+        try:
+            self._begin(signature_bits(meta.get("bits")), kind)  # type: ignore[arg-type]
+        except ArgumentError as error:
+            raise _damaged(container, str(error)) from error
+        if not isinstance(notes, dict):
+            raise _damaged(container, f"its notes are {brief(notes)}")
+        segment, index = _segment(container), None
+        if segment.words.shape[1] != self.bits // 8:
+            shape = segment.words.shape
+            raise _damaged(container, f"signatures of {self.bits} bits have shape {shape}")
+        if "index" in container:
+            index = signature_index_in(container.inner("index"))
+            fits = (len(segment.words), self.bits, False)
+            if (len(index), index.bits, index.own_ids) != fits:
+                raise _damaged(container, f"its signatures are in {index!r}")
         lengths = np.diff(segment.begins).tolist()
-        parts._known = {
+        self._known = {
             id: (serial, many)
             for serial, (id, many) in enumerate(zip(segment.ids, lengths, strict=True))
         }
-        parts._next, parts._parts = len(segment.ids), len(segment.offsets)
-        if own is None and len(segment.words):
-            own = parts._make(segment.words)
-        parts._segments = (Indexed(segment, own, 0, 0),)
-        return parts
+        self._next, self._parts = len(segment.ids), len(segment.offsets)
+        self._segments = (Indexed(segment, index, 0, 0),)
 
     def _forget(self, item: Item) -> None:
         serial, many = self._known.pop(item)

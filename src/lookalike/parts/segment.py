@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_PARTS", "Segment", "distinct", "merged", "spread", "tidied"]
+Item = str | int
 
 MOST_PARTS = 2**32 - 2
 """Parts are numbered in 32 bits."""
@@ -45,7 +45,7 @@ def spread(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
 class Segment:
     """Some items. Arrays may be mapped from a file."""
 
-    ids: Sequence[str | int]
+    ids: Sequence[Item]
     serials: NDArray[np.int64]
     """Ascending: in which order items were added."""
     begins: NDArray[np.int64]

@@ -1,21 +1,244 @@
-"""Votes of the parts of a query, counted."""
+"""Votes: which parts of items are near the parts of a query, and which items that names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.results import as_int64
-from lookalike.parts.answers import PartAnswer, PartMatch
-from lookalike.parts.given import Item
-from lookalike.parts.near import Indexed, NearParts, NearWords, Reach, near_parts, near_words
-from lookalike.parts.segment import distinct
+from lookalike.parts.segment import Item, Segment, distinct, spread
+from lookalike.shown import brief
 
-__all__ = ["Ballot", "ballots"]
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartMatch:
+    """An item that parts of the query voted for, and the place in it that they agree on."""
+
+    item: str | int
+    offset: int
+    """Position in the item minus position in the query, as most of the votes have it."""
+    votes: int
+    """Parts of the query that are near a part of the item at this offset, within the tolerance."""
+    score: float
+    """Votes as a share of the parts that were asked, from 0 to 1."""
+    query_parts: NDArray[np.int64]
+    """int64[votes]: which parts of the query voted, ascending, counted from 0."""
+    item_parts: NDArray[np.int64]
+    """int64[votes]: the part of the item that each of them is near, counted from 0."""
+    distances: NDArray[np.int32]
+    """int32[votes]"""
+
+    @property
+    def parts(self) -> list[tuple[int, int, int]]:
+        """The matched parts: (part of the query, part of the item, distance)."""
+        columns = self.query_parts.tolist(), self.item_parts.tolist(), self.distances.tolist()
+        return list(zip(*columns, strict=True))
+
+    def __repr__(self) -> str:
+        return (
+            f"PartMatch(item={self.item!r}, offset={self.offset}, votes={self.votes}, "
+            f"score={self.score:.3f})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PartAnswer:
+    """Items by votes, most first; of equals that with the smallest sum of distances, then that
+    which was added first.
+    """
+
+    matches: tuple[PartMatch, ...]
+    query_parts: int
+    """Parts of the query."""
+    left_out: int
+    """Of these, those that were not asked, because too many parts are near them."""
+    exact: bool
+    """Whether no near part is missing of those that were asked."""
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    @overload
+    def __getitem__(self, index: int) -> PartMatch: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PartMatch]: ...
+    def __getitem__(self, index: int | slice) -> PartMatch | Sequence[PartMatch]:
+        return self.matches[index]
+
+    def __iter__(self) -> Iterator[PartMatch]:
+        return iter(self.matches)
+
+    def __repr__(self) -> str:
+        return (
+            f"PartAnswer({len(self)} items, query_parts={self.query_parts}, "
+            f"left_out={self.left_out}, exact={self.exact})"
+        )
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far is near: within a radius, or so many nearest signatures."""
+
+    radius: int | None
+    neighbors: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed:
+    """A segment, the index of its signatures, and where its items and parts are among all."""
+
+    segment: Segment
+    index: Any
+    """None where there is no signature."""
+    first_item: int
+    first_part: int
+
+
+@dataclass(frozen=True, eq=False)
+class NearWords:
+    """Signatures of one segment that are near each of some queries, as `la.Matches` has them."""
+
+    offsets: NDArray[np.int64]
+    words: NDArray[np.int64]
+    distances: NDArray[np.int32]
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class NearParts:
+    """Parts of a query and of items that are near each other."""
+
+    query_parts: NDArray[np.int64]
+    items: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    distances: NDArray[np.int32]
+
+
+def near_words(
+    segments: Sequence[Indexed], queries: NDArray[np.uint8], reach: Reach, threads: int
+) -> list[NearWords]:
+    """Return signatures of each segment near each query that items have which are there."""
+    found = [_asked(one, queries, reach, threads) for one in segments]
+    if reach.neighbors is not None and len(segments) > 1:
+        return _nearest(segments, found, reach.neighbors)
+    return found
+
+
+def near_parts(
+    segments: Sequence[Indexed],
+    found: Sequence[NearWords],
+    query_parts: NDArray[np.int64],
+    queries: NDArray[np.int64],
+) -> NearParts:
+    """Return all parts near some parts of a query, which are these of the queries asked."""
+    each = [
+        _spread_out(one, words, query_parts, queries)
+        for one, words in zip(segments, found, strict=True)
+    ]
+    return NearParts(
+        *(
+            np.concatenate([np.empty(0, dtype), *(getattr(part, name) for part in each)])
+            for name, dtype in (
+                *((name, np.int64) for name in ("query_parts", "items", "offsets", "parts")),
+                ("distances", np.int32),
+            )
+        )
+    )
+
+
+def _asked(one: Indexed, queries: NDArray[np.uint8], reach: Reach, threads: int) -> NearWords:
+    if one.index is None or len(queries) == 0:
+        none = np.empty(0, np.int64)
+        return NearWords(np.zeros(len(queries) + 1, np.int64), none, none.astype(np.int32), True)
+    segment = one.segment
+    there = None if segment.removed is None else segment.living_counts > 0
+    only = {} if there is None or there.all() else {"among": there}
+    if reach.radius is not None:
+        ask = _method(one.index, "within")
+        matches = ask(queries, reach.radius, threads=threads, **only)
+        return NearWords(matches.offsets, matches.ids, matches.distances, matches.exact)
+    ask = _method(one.index, "search")
+    nearest = ask(queries, min(reach.neighbors or 1, len(segment.words)), threads=threads, **only)
+    kept = nearest.ids >= 0
+    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    return NearWords(offsets, nearest.ids[kept], nearest.distances[kept], nearest.exact)
+
+
+def _method(index: Any, name: str) -> Any:
+    method = getattr(index, name, None)
+    if method is None:
+        other = "neighbors" if name == "within" else "radius"
+        raise ArgumentError(
+            f"the index of signatures, {brief(index)}, has no method {name}; ask with ",
+            Said(other),
+        )
+    return method
+
+
+def _nearest(
+    segments: Sequence[Indexed], found: Sequence[NearWords], neighbors: int
+) -> list[NearWords]:
+    """Leave of each query's signatures the nearest over all segments, of equals the smallest."""
+    words = [
+        np.ascontiguousarray(one.segment.words[near.words])
+        for one, near in zip(segments, found, strict=True)
+    ]
+    rank = distinct(np.concatenate(words))[1]
+    query = np.concatenate([_queries(near) for near in found])
+    distance = np.concatenate([near.distances for near in found])
+    order = np.lexsort((rank, distance, query))
+    new_word = np.ones(len(order), bool)  # and not the same in another segment
+    new_word[1:] = (np.diff(query[order]) != 0) | (np.diff(rank[order]) != 0)
+    counted = np.cumsum(new_word)
+    new_query = np.ones(len(order), bool)
+    new_query[1:] = np.diff(query[order]) != 0
+    before = np.repeat(counted[new_query] - 1, np.diff(np.flatnonzero([*new_query, True])))
+    kept = np.empty(len(order), bool)
+    kept[order] = counted - before <= neighbors
+    result, begin = [], 0
+    for near in found:
+        own = kept[begin : begin + len(near.words)]
+        begin += len(near.words)
+        offsets = np.concatenate([[0], np.cumsum(own)])[near.offsets]
+        result.append(NearWords(offsets, near.words[own], near.distances[own], near.exact))
+    return result
+
+
+def _queries(near: NearWords) -> NDArray[np.int64]:
+    return np.repeat(np.arange(len(near.offsets) - 1), np.diff(near.offsets))
+
+
+def _spread_out(
+    one: Indexed, near: NearWords, query_parts: NDArray[np.int64], queries: NDArray[np.int64]
+) -> NearParts:
+    """Return the parts that have the signatures near each query."""
+    segment = one.segment
+    counts = near.offsets[queries + 1] - near.offsets[queries]
+    places = spread(near.offsets[queries], counts)
+    words = near.words[places]
+    many = segment.word_begins[words + 1] - segment.word_begins[words]
+    parts = segment.word_parts[spread(segment.word_begins[words], many)].astype(np.int64)
+    asked = np.repeat(np.repeat(query_parts, counts), many)
+    distances = np.repeat(near.distances[places], many)
+    items = segment.part_items[parts]
+    if segment.removed is not None:
+        there = ~segment.removed[items]
+        parts, asked, items = (array[there] for array in (parts, asked, items))
+        distances = distances[there]
+    return NearParts(
+        asked,
+        items + one.first_item,
+        segment.offsets[parts],
+        parts + one.first_part,
+        distances,
+    )
 
 
 @dataclass(frozen=True, eq=False)

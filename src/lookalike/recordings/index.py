@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, Self, SupportsFloat, SupportsIndex
+
+from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, instance, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError
+from lookalike.indexes.base import StoredIndex
 from lookalike.parts import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import Unreadable, read_recordings
 from lookalike.shown import brief
+from lookalike.storage import Container
 
 __all__ = ["Added", "RecordingIndex", "RecordingMatch"]
 
@@ -45,17 +50,26 @@ class Added:
     """What was wrong with it: then it is not in the index."""
 
 
-class RecordingIndex:
+class RecordingIndex(StoredIndex):
     """Recordings, each known by a name, that are found by a snippet of a few seconds.
 
     A `PartIndex` of the words that an `AudioHash` makes, with the settings that suit them. It holds
     some 31 bytes for each word: with bands, 2 MB for an hour of sound.
     """
 
+    kind = "parts"  # of its files
+    signer: AudioHash
+    """What makes the words."""
+
     def __init__(self, hash: AudioHash | None = None) -> None:
-        self.hash = AudioHash() if hash is None else _checked(hash)
+        self.signer = AudioHash() if hash is None else _checked(hash)
         self.parts = PartIndex(AudioHash.bits)
-        self.parts.signer = self.hash
+        self.parts.signer = self.signer
+
+    @property
+    def hash(self) -> AudioHash:
+        """What makes the words; the same as `signer`."""
+        return self.signer
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -145,22 +159,27 @@ class RecordingIndex:
             if one.score >= least
         ]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, whole or not at all; `RecordingIndex.load` opens it."""
-        self.parts.save(path)
+    def __copy__(self) -> Self:
+        twin = super().__copy__()
+        twin.parts = copy(self.parts)
+        return twin
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> RecordingIndex:
-        """Open a saved index, after its checksums have been compared."""
-        parts = PartIndex.load(path)
-        if not isinstance(parts.signer, AudioHash):
+    def _saved(
+        self, notes: dict[str, Any] | None
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return self.parts._saved(notes)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return self.parts._arrays()
+
+    def _restore(self, container: Container) -> None:
+        self.parts = PartIndex.from_container(container)
+        if not isinstance(self.parts.signer, AudioHash):
             raise FormatError(
-                f"{path} holds parts that are no words of recordings; `lookalike audio index` "
-                "makes such a file"
+                f"{container.path} holds parts that are not words of recordings; `lookalike audio "
+                "index` makes such a file"
             )
-        index = cls(parts.signer)
-        index.parts = parts
-        return index
+        self.signer = self.parts.signer
 
 
 def _checked(hash: object) -> AudioHash:

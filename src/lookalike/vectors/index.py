@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from copy import copy
 from dataclasses import replace
 from typing import Any, SupportsFloat, SupportsIndex
 
@@ -20,17 +21,22 @@ from lookalike.checks import (
 )
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes import ClusterIndex
-from lookalike.indexes.among import Among, Chosen
-from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex
+from lookalike.indexes.filters import Among, Chosen
+from lookalike.indexes.kinds import signature_index_in
 from lookalike.indexes.rows import as_ids, check_ids
 from lookalike.indexes.tuning import Option, Tuning, with_tuning
+from lookalike.shown import counted
 from lookalike.signatures import Projection
-from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
+from lookalike.signatures.signer import signer_in
+from lookalike.storage import Container
 from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision
-from lookalike.vectors.lasting import Lasting
-from lookalike.vectors.saved import KIND
 from lookalike.vectors.search import (
     Parts,
+    Store,
+    VectorMatches,
+    VectorNeighbors,
+    VectorPairs,
     all_compared,
     all_pairs,
     among_candidates,
@@ -38,15 +44,12 @@ from lookalike.vectors.search import (
     near_by_signatures,
     pairs_by_signatures,
 )
-from lookalike.vectors.store import Store
 from lookalike.vectors.tuning import SAMPLE, effort_for, tuned, usual_effort
-
-__all__ = ["VectorIndex"]
 
 _BITS = 512
 
 
-class VectorIndex(Lasting):
+class VectorIndex(GrowingIndex):
     """Vectors, and which of them are nearest to a query by the angle between them.
 
     `vectors`: rows of float32 or float16, held in that type and, if they are in C order, where they
@@ -59,6 +62,10 @@ class VectorIndex(Lasting):
     index itself, are the same for any number of threads; searches may run in many at once, also
     while vectors come and go.
     """
+
+    kind = "vectors"
+    signer: Projection
+    """What makes the signatures."""
 
     def __init__(
         self,
@@ -74,7 +81,6 @@ class VectorIndex(Lasting):
         drawn = seed_number(seed)
         own = None if ids is None else check_ids(ids, len(rows))[0]
         self.signer = Projection(bits, rows.shape[1], drawn)
-        """What makes the signatures."""
         signatures = ClusterIndex(
             self._signatures(rows, workers), clusters, seed=drawn, threads=workers
         )
@@ -114,16 +120,6 @@ class VectorIndex(Lasting):
     def clusters(self) -> int:
         """How many groups of signatures there are."""
         return self._parts.signatures.clusters
-
-    @property
-    def own_ids(self) -> bool:
-        """Whether ids are the caller's, and not positions."""
-        return self._own_ids
-
-    @property
-    def next_id(self) -> int:
-        """The number that the next vector without an id gets."""
-        return self._next_id
 
     @property
     def tunings(self) -> tuple[Tuning[Option], ...]:
@@ -167,13 +163,19 @@ class VectorIndex(Lasting):
             + self._parts.signatures.memory_bytes
         )
 
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return (
+            f"{len(self):,} vectors of {counted(self.dimensions, 'dimension')}, {self.dtype}, "
+            f"with signatures of {self.bits} bits in {counted(self.clusters, 'group')}"
+        )
+
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
         inner = self._parts.signatures.stats()
         usual = usual_effort(10, self.clusters)
-        file = self._container.path if self._container and self._container.is_file else None
         return {
-            "index": KIND,
+            "index": self.kind,
             "vectors": len(self),
             "dimensions": self.dimensions,
             "dtype": str(self.dtype),
@@ -186,7 +188,7 @@ class VectorIndex(Lasting):
             "seed": self.signer.seed,
             "tunings": [tuning.saved() for tuning in self._tunings],
             "memory_bytes": self.memory_bytes,
-            "file": None if file is None else str(file),
+            "file": self.file,
         }
 
     # Searching
@@ -331,36 +333,21 @@ class VectorIndex(Lasting):
         self._verify_rest()
         signatures = self._signatures(rows, workers)
         with self._writing:
-            parts = self._parts
-            if given is not None:
-                parts.store.refuse_known(given)
-                new = given
-            elif self._next_id + len(rows) > 2**63:
-                raise ArgumentError(
-                    f"the largest id so far is {self._next_id - 1}, and int64 ends at 2**63 - 1; "
-                    "give the new vectors ids of your own"
-                )
-            else:
-                new = np.arange(self._next_id, self._next_id + len(rows), dtype=np.int64)
-            self._own_ids = self._own_ids or given is not None
+            parts, new = self._parts, self._ids_for(given, len(rows))
             if len(rows):
                 parts.store = parts.store.with_rows(rows, new, parts.signatures.next_id)
                 parts.signatures.add(signatures, threads=workers)
-                self._next_id = max(self._next_id, int(new.max()) + 1)
         return new
 
-    def remove(self, ids: ArrayLike) -> None:
-        """Take vectors out, by id; raises if one is not there, and then removes none.
+    def _refuse_known(self, ids: NDArray[np.int64]) -> None:
+        self._parts.store.refuse_known(ids)
 
-        They are only marked; `compact` frees their place.
-        """
-        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
-        with self._writing:
-            parts = self._parts
-            places = parts.store.places_of_all(wanted)
-            if len(places):
-                parts.signatures.remove(places)
-                parts.store = parts.store.without(places)
+    def _remove(self, ids: NDArray[np.int64]) -> None:
+        parts = self._parts
+        places = parts.store.places_of_all(ids)
+        if len(places):
+            parts.signatures.remove(places)
+            parts.store = parts.store.without(places)
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
         """Put everything into new groups, and free the places of removed vectors."""
@@ -377,3 +364,70 @@ class VectorIndex(Lasting):
             self._parts = Parts(
                 ClusterIndex(rows, seed=inner.seed, threads=workers), parts.store.compacted()
             )
+
+    # Copying and saving
+
+    def _without_room(self) -> None:
+        self._parts = Parts(copy(self._parts.signatures), self._parts.store.without_room())
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            **super()._meta(),
+            "dtype": str(self.dtype),
+            "own_ids": self._own_ids,
+            "next_id": self._next_id,
+            "tunings": [tuning.saved() for tuning in self._tunings],
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return vectors, halves as their bits, and the index of signatures."""
+        store = self._parts.store
+        rows = store.all_rows()
+        arrays: dict[str, NDArray[Any]] = {
+            "vectors": rows.view(np.uint16) if store.dtype == np.float16 else rows,
+            "signatures": np.frombuffer(self._parts.signatures.to_bytes(), np.uint8),
+        }
+        if store.ids is not None:
+            arrays["ids"] = store.ids
+        if store.removed is not None:
+            arrays["removed"] = store.removed
+        return arrays
+
+    def _restore(self, container: Container) -> None:
+        meta, self._writing = container.meta, threading.Lock()
+        try:
+            signer = signer_in(container)
+            self._own_ids, self._next_id = bool(meta["own_ids"]), int(meta["next_id"])
+            self._tunings = tuple(
+                Tuning.restored(self.kind, ("candidates", "probe"), dict(each))
+                for each in meta["tunings"]
+            )
+            half = {"float16": True, "float32": False}[meta["dtype"]]
+        except (ArgumentError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptIndexError(
+                f"{container.path}: the description of the vectors cannot be used: {error!r}"
+            ) from error
+        rows = container.array("vectors", np.uint16 if half else np.float32, 2)
+        rows = rows.view(np.float16) if half else rows
+        ids = container.array("ids", np.int64, 1) if "ids" in container else None
+        removed = container.array("removed", np.uint8, 1) if "removed" in container else None
+        store = Store(rows, np.empty((0, rows.shape[1]), rows.dtype), ids, removed)
+        inner = signature_index_in(container.inner("signatures"))
+        fits = (
+            all(len(array) == len(store) for array in (ids, removed) if array is not None)
+            and inner.next_id == len(store)
+            and len(inner) == store.alive
+            and (self._own_ids or ids is not None or self._next_id >= len(store))
+            and 0 <= self._next_id <= 2**63
+        )
+        if not (
+            fits
+            and isinstance(signer, Projection)
+            and isinstance(inner, ClusterIndex)
+            and (signer.dimensions, signer.bits) == (rows.shape[1], inner.bits)
+        ):
+            raise CorruptIndexError(
+                f"{container.path} holds {len(store)} vectors, and signatures, ids or marks that "
+                "do not fit them; it is damaged"
+            )
+        self.signer, self._parts = signer, Parts(inner, store)

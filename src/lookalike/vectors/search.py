@@ -1,37 +1,277 @@
-"""Candidates by signatures, cosines of these; or of all."""
+"""Searching vectors: what is returned, how they are stored, and how candidates are compared.
+
+Signatures propose candidates, whose cosines are computed; or all are compared.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.errors import CorruptIndexError, ResultTooLargeError, Said
+from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, Said
 from lookalike.indexes import ClusterIndex
-from lookalike.indexes.among import Chosen
-from lookalike.indexes.results import NO_LIMIT, Explanation, as_int64
+from lookalike.indexes.filters import Chosen
+from lookalike.indexes.results import NO_LIMIT, Explanation, Result, as_int64
 from lookalike.signatures import Projection
-from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
 from lookalike.vectors.given import in_single_precision
-from lookalike.vectors.store import Store
 
 if TYPE_CHECKING:
     from lookalike.vectors.tuning import Effort
 
-__all__ = [
-    "Parts",
-    "all_compared",
-    "all_pairs",
-    "among_candidates",
-    "everything_near",
-    "near_by_signatures",
-    "pairs_by_signatures",
-    "radius_for",
-]
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class VectorNeighbors(Result):
+    """The k most similar of each query, most similar first, ties by id.
+
+    Where there are fewer than k, the rest of the row is -1 in `ids` and NaN in `similarities`.
+    `result[i]` gives ids and cosines of query i without that padding.
+    """
+
+    ids: NDArray[np.int64]
+    """int64[queries, k]"""
+    similarities: NDArray[np.float64]
+    """float64[queries, k]: true cosines of the vectors as they are held."""
+    exact: bool
+    """Whether these are the most similar of all: each was compared with the query."""
+    explanation: Explanation | None = None
+    """What the search did, if it was asked to explain: groups read are its `lists`, signatures in
+    them its `postings`, cosines computed its `reranked`."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, query: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        found = self.ids[query] >= 0
+        return self.ids[query][found], self.similarities[query][found]
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        return (self[query] for query in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"VectorNeighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `query`, `id` and `similarity` of every neighbour found."""
+        query, rank = np.nonzero(self.ids >= 0)
+        return {
+            "query": query,
+            "id": self.ids[query, rank],
+            "similarity": self.similarities[query, rank],
+        }
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class VectorMatches(Result):
+    """Everything at least so similar to each query, most similar first, ties by id.
+
+    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` gives its ids and
+    cosines.
+    """
+
+    offsets: NDArray[np.int64]
+    """int64[queries + 1]"""
+    ids: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+    exact: bool
+    """Whether nothing that similar is missing."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        query = range(len(self))[query]
+        part = slice(self.offsets[query], self.offsets[query + 1])
+        return self.ids[part], self.similarities[part]
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        return (self[query] for query in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"VectorMatches(queries={len(self)}, matches={len(self.ids)}, exact={self.exact})"
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `query`, `id` and `similarity` of every match."""
+        query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return {"query": query, "id": self.ids, "similarity": self.similarities}
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class VectorPairs(Result):
+    """Pairs of one collection that are at least so similar, each once with left < right, sorted."""
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+    exact: bool
+    """Whether no pair that similar is missing."""
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        return f"VectorPairs(pairs={len(self)}, exact={self.exact})"
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `left`, `right` and `similarity` of every pair."""
+        return {"left": self.left, "right": self.right, "similarity": self.similarities}
+
+
+_LEAST_ROOM = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """Rows in two parts: as they were given, perhaps in a file, and those added since."""
+
+    first: NDArray[Any]
+    added: NDArray[Any]
+    """The beginning of `room`, if that is there."""
+    ids: NDArray[np.int64] | None = None
+    """The id of each place; None where places are ids."""
+    removed: NDArray[np.uint8] | None = None
+    """A byte per place, 1 where it was removed; None where none was."""
+    room: NDArray[Any] | None = None
+    """An array of our own with place for more rows; whoever has another store does not write it."""
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.added)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers: float32 or float16."""
+        return self.first.dtype
+
+    @property
+    def alive(self) -> int:
+        """How many places have not been removed."""
+        return len(self) - (0 if self.removed is None else int(self.removed.sum()))
+
+    @cached_property
+    def native(self) -> _native.Vectors:
+        """The vectors as the core sees them."""
+        if self.dtype == np.float16:
+            return _native.Vectors(self.first.view(np.uint16), self.added.view(np.uint16), self.ids)
+        return _native.Vectors(self.first, self.added, self.ids)
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """The places that have not been removed."""
+        if self.removed is None:
+            return np.arange(len(self))
+        return np.flatnonzero(self.removed == 0)
+
+    def ids_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the ids of places."""
+        return places if self.ids is None else self.ids[places]
+
+    def rows(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        """Return copies of the vectors at places."""
+        rows: NDArray[Any] = np.empty((len(places), self.first.shape[1]), self.dtype)
+        early = places < len(self.first)
+        rows[early] = self.first[places[early]]
+        rows[~early] = self.added[places[~early] - len(self.first)]
+        return rows
+
+    def all_rows(self) -> NDArray[Any]:
+        """Return all vectors, also those removed, by place; copied only if some were added."""
+        return np.concatenate([self.first, self.added]) if len(self.added) else self.first
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """Living places by ascending id."""
+        living = self.places
+        return living[np.argsort(self.ids_of(living), kind="stable")]
+
+    def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the place of each id, or -1 where it is not here or was removed."""
+        if self.ids is None:
+            found = np.where((ids >= 0) & (ids < len(self)), ids, -1)
+            if self.removed is None or not len(self):
+                return found
+            return np.where((found >= 0) & (self.removed[found] == 0), found, -1)
+        if not len(self._order):
+            return np.full(len(ids), -1)
+        known = self.ids[self._order]
+        at = np.searchsorted(known, ids).clip(max=len(known) - 1)
+        return np.where(known[at] == ids, self._order[at], -1)
+
+    def chosen(self, chosen: Chosen) -> NDArray[np.int64]:
+        """Return the living places whose ids are chosen, in ascending order."""
+        found = self.find(chosen.listed())
+        return np.sort(found[found >= 0])
+
+    def skipped(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return a byte per place: 0 for these, else 1."""
+        skip = np.ones(len(self), np.uint8)
+        skip[places] = 0
+        return skip
+
+    def with_rows(self, new: NDArray[Any], ids: NDArray[np.int64], start: int) -> Store:
+        """Return the first `start` places, and new ones with these ids behind them."""
+        kept, count = start - len(self.first), start - len(self.first) + len(new)
+        room = self.room
+        if room is None or len(room) < count:
+            size = max(_LEAST_ROOM, count + count // 2)
+            room = np.empty((size, self.first.shape[1]), self.dtype)
+            room[:kept] = self.added[:kept]
+        room[kept:count] = new
+        known = self.ids
+        positions = np.arange(start, start + len(new))
+        if known is not None or not np.array_equal(ids, positions):
+            known = np.concatenate([np.arange(start) if known is None else known[:start], ids])
+        removed = self.removed
+        if removed is not None:
+            removed = np.concatenate([removed[:start], np.zeros(len(new), np.uint8)])
+        return Store(self.first, room[:count], known, removed, room)
+
+    def without(self, places: NDArray[np.int64]) -> Store:
+        """Return the store with these places marked as removed."""
+        removed = np.zeros(len(self), np.uint8) if self.removed is None else self.removed.copy()
+        removed[places] = 1
+        return replace(self, removed=removed)
+
+    def without_room(self) -> Store:
+        """Return the store for a second owner: whoever adds next copies what was added."""
+        return replace(self, room=None)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Store:
+        """Return a store with arrays of its own, in memory."""
+        return Store(
+            np.array(self.first),
+            np.array(self.added),
+            None if self.ids is None else np.array(self.ids),
+            None if self.removed is None else np.array(self.removed),
+        )
+
+    def compacted(self) -> Store:
+        """Return the living alone, at new places, with the ids they have."""
+        places = self.places
+        ids = self.ids_of(places)
+        plain = np.array_equal(ids, np.arange(len(places)))
+        return Store(self.rows(places), self.first[:0], None if plain else ids)
+
+    def refuse_known(self, ids: NDArray[np.int64]) -> None:
+        """Raise if one of the ids is in use."""
+        known = self.find(ids) >= 0
+        if known.any():
+            raise ArgumentError(f"the id {ids[known][0]} is in the index already; remove it first")
+
+    def places_of_all(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places of ids, or raise if one is not there."""
+        found = self.find(ids)
+        if (found < 0).any():
+            raise ArgumentError(
+                f"the id {ids[found < 0][0]} is not in the index; nothing was removed"
+            )
+        return found
+
 
 Queries = NDArray[np.float32]
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import SignatureFile, _native
 from lookalike.indexes.batch import signature_file
-from lookalike.indexes.batch.match import chunks_for
-from lookalike.indexes.batch.matchers import batch_header_bits
+from lookalike.indexes.batch.match import batch_header_bits, chunks_for
 from support import oracle
 from support.table_cases import found
 

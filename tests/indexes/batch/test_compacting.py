@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import SignatureFile
-from lookalike.indexes.batch import merging_runs
+from lookalike.indexes.batch import signature_file
 from lookalike.indexes.tables.flips import FlipIndex
 from support import oracle
 from support.table_cases import found
@@ -29,7 +29,7 @@ V1 = Path(__file__).parents[2] / "data" / "runs_v1.runs"
 def filled(path: Path, batches: list[oracle.Signatures]) -> SignatureFile:
     store = SignatureFile.create(path, 8 * batches[0].shape[1])
     for batch in batches:
-        rows, ids = merging_runs.sorted_run(batch, np.arange(len(batch)), 1)
+        rows, ids = signature_file.sorted_run(batch, np.arange(len(batch)), 1)
         store.append(rows, ids, number_on=True)
     return store
 
@@ -57,7 +57,7 @@ def test_merged_runs_are_sorted_and_whole(
     size = data.draw(st.integers(1, 80))
     store = filled(tmp_path_factory.mktemp("batch") / "file", batches)
     runs, before = list(store.each_run()), held(store)
-    pieces = list(merging_runs.merged_pieces(runs, size, 1))
+    pieces = list(signature_file.merged_pieces(runs, size, 1))
     rows = np.concatenate([np.empty((0, width), np.uint8), *(piece for piece, _ in pieces)])
     ids = np.concatenate([np.empty(0, np.int64), *(some for _, some in pieces)])
     FlipIndex.of_sorted(np.ascontiguousarray(rows), 0, 1)  # raises if they are not
@@ -75,7 +75,7 @@ def test_merged_runs_are_sorted_and_whole(
     queries = oracle.collection(4, width, "clustered", 9)
     matches = la.match_batch(store.path, queries, 2, append=False)
     assert found(matches) == oracle.within(np.concatenate(batches), queries, 2)
-    reader.append(*merging_runs.sorted_run(queries, np.arange(4), 1), number_on=True)
+    reader.append(*signature_file.sorted_run(queries, np.arange(4), 1), number_on=True)
     assert reader.runs == [sum(sizes), 4] == SignatureFile(store.path).runs
     assert [path.name for path in store.path.parent.iterdir()] == ["file"]
 
@@ -84,10 +84,10 @@ def test_the_sixth_of_a_file_that_one_key_fills_is_passed_on_in_pieces() -> None
     same = np.full((5_000, 8), 7, np.uint8)
     other = oracle.collection(1_000, 8, "uniform", 0)
     runs = [
-        merging_runs.sorted_run(rows, np.arange(len(rows)), 1)
+        signature_file.sorted_run(rows, np.arange(len(rows)), 1)
         for rows in (same, np.concatenate([other, same]))
     ]
-    pieces = list(merging_runs.merged_pieces(runs, 100, 1))
+    pieces = list(signature_file.merged_pieces(runs, 100, 1))
     assert max(len(ids) for _, ids in pieces) <= 100
     assert sum(len(ids) for _, ids in pieces) == 11_000
 
@@ -137,7 +137,7 @@ def test_a_merge_that_fails_leaves_the_file_as_it_was(
         elif call == "fsync":
             patch.setattr(os, "fsync", fails)
         else:
-            patch.setattr(merging_runs, "write_at" if call == "write" else "checksums", fails)
+            patch.setattr(signature_file, "write_at" if call == "write" else "checksums", fails)
         with pytest.raises(la.FileError, match="No space left"):
             store.compact()
     assert path.read_bytes() == before

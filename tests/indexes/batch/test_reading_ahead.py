@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import SignatureFile, _native
-from lookalike.indexes.batch import run_reading
-from lookalike.indexes.batch.merging_runs import sorted_run
+from lookalike.indexes.batch import signature_file
+from lookalike.indexes.batch.signature_file import sorted_run
 from support import oracle
 
 
@@ -93,7 +93,7 @@ def test_one_is_made_ahead_and_errors_come_in_their_turn() -> None:
             yield number
 
     got = []
-    with run_reading.read_ahead(items(), 5) as reading:
+    with signature_file.read_ahead(items(), 5) as reading:
         got.append(next(reading))
         got.append(next(reading))
         assert taken.wait(120)  # the third, while the second is in use
@@ -102,7 +102,7 @@ def test_one_is_made_ahead_and_errors_come_in_their_turn() -> None:
         with pytest.raises(la.CorruptIndexError, match="the fifth"):
             next(reading)
     assert got == [1, 2, 3, 4]
-    with run_reading.read_ahead(items(), 5) as reading:  # whoever has enough just ends
+    with signature_file.read_ahead(items(), 5) as reading:  # whoever has enough just ends
         assert next(reading) == 1
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.indexes.clusters import tree
+from lookalike.indexes.clusters import majority
 from support import cluster_oracle, oracle
 from support.clustered import clustered
 from support.table_cases import threads_used
@@ -29,9 +29,9 @@ def test_a_signature_has_the_nearest_centre_of_its_branches(
     count: int, width: int, style: str, k: int, branches: int, seed: int, threads: int | None
 ) -> None:
     rows, k = oracle.collection(count, width, style, seed % 1000), min(k, count)
-    with patch.multiple(tree, LARGE=0, _BRANCHES=branches):
+    with patch.multiple(majority, LARGE=0, _BRANCHES=branches):
         found = la.cluster(rows, k, seed=seed, threads=threads)
-        grown = tree.CentreTree.trained(rows, k, seed, 5, threads or 1)
+        grown = majority.CentreTree.trained(rows, k, seed, 5, threads or 1)
     assert found.centres.tolist() == grown.centres.tolist()
     assert (found.centres.shape, len(grown.offsets)) == ((k, width), len(grown.branches) + 1)
     assert (int(grown.offsets[0]), int(grown.offsets[-1])) == (0, k)
@@ -60,7 +60,7 @@ def test_centres_are_shared_out_as_there_are_signatures(
     if not used:
         return
     k = data.draw(st.integers(used, sum(sizes)))
-    shares = tree._shares(np.array(sizes), k).tolist()
+    shares = majority._shares(np.array(sizes), k).tolist()
     assert sum(shares) == k
     assert all(0 < share <= size or share == size == 0
                for share, size in zip(shares, sizes, strict=True))  # fmt: skip
@@ -69,7 +69,7 @@ def test_centres_are_shared_out_as_there_are_signatures(
 def test_a_tree_is_nearly_as_good_as_all_with_all() -> None:
     rows = clustered(6000, 32)
     flat = la.cluster(rows, 300, seed=2)
-    with patch.object(tree, "LARGE", 100):
+    with patch.object(majority, "LARGE", 100):
         found = la.cluster(rows, 300, seed=2)
     assert found.mean_distance < 1.06 * flat.mean_distance
     assert found.sizes.max() < 3 * flat.sizes.max()
@@ -77,7 +77,7 @@ def test_a_tree_is_nearly_as_good_as_all_with_all() -> None:
 
 def test_an_index_of_many_groups_answers_as_any_other() -> None:
     rows = clustered(3000, 16)
-    with patch.object(tree, "LARGE", 10):
+    with patch.object(majority, "LARGE", 10):
         index = la.ClusterIndex(rows, 90)
         again = la.ClusterIndex(rows, 90, threads=3)
     assert index.to_bytes() == again.to_bytes()

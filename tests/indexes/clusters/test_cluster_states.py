@@ -24,8 +24,8 @@ from hypothesis.stateful import (
 )
 
 import lookalike as la
-from lookalike.indexes.clusters import groups, state
-from lookalike.indexes.slices import segments
+from lookalike.indexes import segments
+from lookalike.indexes.clusters import groups
 from support import oracle
 from support.strategies import collections
 
@@ -48,7 +48,7 @@ class ClusterIndexBesideDictionary(RuleBasedStateMachine):
         self.living: dict[int, bytes] = {}
         self.next_id = 0
         self.patches = (
-            mock.patch.object(state, "BUFFER", 4),
+            mock.patch.object(groups, "BUFFER", 4),
             mock.patch.object(segments, "BUFFER", 4),
             mock.patch.multiple(groups, _LARGE=2, _LARGE_ROWS=4),  # groups grow past their split
         )

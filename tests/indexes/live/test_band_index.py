@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.errors import ArgumentError, SignatureError
-from lookalike.indexes.bands import RECALL, choose_bands
-from lookalike.indexes.live import rows as live_rows
-from lookalike.indexes.live.layout import bands_for, least_equal
+from lookalike.indexes import band_index
+from lookalike.indexes.bands import RECALL, bands_for, choose_bands, least_equal
 from support.band_oracle import EMPTY, BandOracle
 
 PERMUTATIONS = 24
@@ -49,7 +48,7 @@ class Living(RuleBasedStateMachine):
         seed=st.integers(0, 2**32),
     )
     def begin(self, threshold: float, few: int, seed: int) -> None:
-        live_rows._FEW = few  # removed rows that do not make the table be made anew
+        band_index._FEW = few  # removed rows that do not make the table be made anew
         self.index = la.BandIndex(threshold, PERMUTATIONS, recall=0.9)
         self.oracle = BandOracle(self.index.layout.bands, self.index.layout.rows)
         self.random = np.random.default_rng(seed)
@@ -106,7 +105,7 @@ class Living(RuleBasedStateMachine):
         self.index = pickle.loads(pickle.dumps(copy.deepcopy(self.index)))
 
     def teardown(self) -> None:
-        live_rows._FEW = 1024
+        band_index._FEW = 1024
 
     @invariant()
     def agrees(self) -> None:

@@ -31,7 +31,7 @@ def test_a_saved_index_is_the_same(path: Path) -> None:
     loaded.remove(69)
     loaded.save(path)
     again = la.load_index(path)
-    assert np.array_equal(again.search(queries, 4, expand=1).ids, before.ids)  # type: ignore[call-arg]
+    assert np.array_equal(again.search(queries, 4, expand=1).ids, before.ids)
 
 
 def test_damaged_lists_never_crash(path: Path) -> None:
@@ -49,7 +49,7 @@ def test_damaged_lists_never_crash(path: Path) -> None:
         try:
             index = la.load_index(copy)
             index.within(queries, 9)
-            index.search(queries, 4, expand=3)  # type: ignore[call-arg]
+            index.search(queries, 4, expand=3)
             index.pairs(2)
         except (la.CorruptIndexError, la.FormatError):
             noticed += 1

@@ -28,7 +28,8 @@ from hypothesis.stateful import (
 )
 
 import lookalike as la
-from lookalike.indexes.slices import change, segments
+from lookalike.indexes import segments
+from lookalike.indexes.slices import lists
 from support import oracle
 from support.strategies import collections
 
@@ -57,10 +58,7 @@ class SliceIndexBesideDictionary(RuleBasedStateMachine):
         self.next_id = 0
         self.kept: tuple[Any, dict[int, bytes], int] | None = None
         """What the index was copied from, or the copy: goes its own way."""
-        patches = (
-            mock.patch.object(segments, "BUFFER", self.buffer),
-            mock.patch.object(change, "BUFFER", self.buffer),
-        )
+        patches = (mock.patch.object(segments, "BUFFER", self.buffer),)
         for patch in patches:
             patch.start()
         self.patches = list(patches)
@@ -73,12 +71,12 @@ class SliceIndexBesideDictionary(RuleBasedStateMachine):
         rows=collections(width=WIDTH, most=13),
         slice_bits=st.integers(1, 9),
         ids=st.none() | st.permutations(range(13)),
-        free=st.sampled_from([0, segments._FREE_LIST_BYTES]),
+        free=st.sampled_from([0, lists._FREE_LIST_BYTES]),
     )
     def build(
         self, rows: oracle.Signatures, slice_bits: int, ids: list[int] | None, free: int
     ) -> None:
-        patch = mock.patch.object(segments, "_FREE_LIST_BYTES", free)  # 0: lists seldom pay
+        patch = mock.patch.object(lists, "_FREE_LIST_BYTES", free)  # 0: lists seldom pay
         patch.start()
         self.patches.append(patch)
         names = None if ids is None else ids[: len(rows)]

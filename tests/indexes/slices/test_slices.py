@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import _native
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.slices.segments import Segment
-from lookalike.indexes.slices.width import slice_width
+from lookalike.indexes.segments import Segment
+from lookalike.indexes.slices.lists import slice_width
 from support import oracle, slice_oracle
 from support.strategies import collections, distinct_ids
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.indexes.tables.block_choice import (
+from lookalike.indexes.rows import empty_in_large_pages
+from lookalike.indexes.tables.blocks import (
     MOST_TABLES,
     BlockChoice,
     choose_blocks,
     much_quicker,
 )
-from lookalike.indexes.tables.large_pages import empty_in_large_pages
 from support import oracle
 from support.strategies import distinct_ids
 from support.table_cases import damaged, found, near_collections, threads_used

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import lookalike as la
-from lookalike.indexes.batch.match import chunks_for
-from lookalike.indexes.batch.matchers import batch_header_bits
+from lookalike.indexes.batch.match import batch_header_bits, chunks_for
 from support import flip_oracle, oracle
 from support.table_cases import found
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.indexes.tables import sorted_table
-from lookalike.indexes.tables.block_choice import BlockChoice
+from lookalike.indexes.tables.blocks import BlockChoice
 from support import oracle
 from support.planned import COSTS
 from support.strategies import distinct_ids

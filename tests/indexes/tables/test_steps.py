@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike import _native
-from lookalike.indexes.batch.matchers import batch_header_bits
-from lookalike.indexes.tables.block_choice import BlockChoice
+from lookalike.indexes.batch.match import batch_header_bits
+from lookalike.indexes.tables.blocks import BlockChoice
 from lookalike.indexes.tables.flip_sets import all_sets
-from lookalike.indexes.tables.steps import TableSteps
+from lookalike.indexes.tables.sorted_table import TableSteps
 
 GIB = 2**30
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.indexes.tables.flip_sets import all_sets, likely_sets
-from lookalike.indexes.tables.volatility import STEPS, Volatility
+from lookalike.indexes.tables.flip_sets import STEPS, Volatility, all_sets, likely_sets
 from support import flip_oracle
 
 STAIRS = np.arange(STEPS, dtype=np.uint16)

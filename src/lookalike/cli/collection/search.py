@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.checks import share
-from lookalike.cli.audio.search import clock
+from lookalike.cli.audio import clock
 from lookalike.cli.collection.content import (
     action,
     add_text,

@@ -13,20 +13,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.finding.image_queries import are_images, image_queries
+from lookalike.checks import thread_count
 from lookalike.cli.options import corpus_of, filters_of
+from lookalike.cli.options.kinds import warn_problems
 from lookalike.cli.options.queries import no_weights
 from lookalike.cli.terminal import warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, filtered, find_columns, id_strings, text_strings
+from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, Said, SignatureError
-from lookalike.images import ImageHash
+from lookalike.images import ImageHash, is_image
+from lookalike.images.medium import ImageMedium
 from lookalike.indexes import Index
-from lookalike.indexes.files import open_with_weights
+from lookalike.indexes.kinds import open_with_weights
+from lookalike.media import find_files, head_of
 from lookalike.shown import escape_terminal
 from lookalike.signatures.bit_weights import BitWeightSigner, Mask, sign_masked
 from lookalike.signatures.files import signatures_from_hex
 from lookalike.signatures.signer import DocumentSigner
+
+
+def are_images(queries: list[str]) -> bool:
+    """Return whether what was typed are names of image files, all of it."""
+    try:
+        return bool(queries) and all(is_image(head_of(Path(query))[0]) for query in queries)
+    except (OSError, ValueError):
+        return False
+
+
+def image_queries(
+    options: argparse.Namespace, signer: ImageHash, at_a_time: int
+) -> Iterator[tuple[list[str], NDArray[np.uint8], frozenset[int]]]:
+    """Yield the paths of images that are looked for, their signatures, and which of these say
+    nothing; what cannot be read is named.
+    """
+    named = [options.file] if options.file is not None else options.queries
+    found = find_files(expand_paths(named), ImageMedium)
+    if not found.files:
+        raise ArgumentError(
+            Said("queries"),
+            f": {named[0]} is no image, and the index has images; expected files of images, or "
+            "--signatures FILE",
+        )
+    medium = ImageMedium(bits=signer.bits, hash=signer.kind)
+    problems = list(found.problems)
+    for begin in range(0, len(found.files), at_a_time):
+        read = medium.read(
+            found.files[begin : begin + at_a_time],
+            threads=thread_count(options.threads),
+            tell=lambda share: None,
+        )
+        empty = frozenset(np.flatnonzero(~read.content.clear).tolist())
+        rows = np.ascontiguousarray(read.content.signatures[:, 0])
+        yield list(map(str, read.files)), rows, empty
+        problems += read.problems
+    warn_problems(problems)
+
 
 AT_A_TIME = 1 << 12
 
@@ -39,7 +81,8 @@ class Queries:
     """Some queries at a time."""
 
     labels: Sequence[str | int]
-    signatures: NDArray[np.uint8]
+    signatures: NDArray[Any]
+    """Or vectors, of an index of these."""
     texts: list[str] | None = None
     """None where there are signatures alone."""
     empty: frozenset[int] = frozenset()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from lookalike.checks import byte_count, is_address, whole_number, without_secret
 from lookalike.cli.parser import Group, RegisteredNames, add_number, add_switch
@@ -32,10 +31,6 @@ from lookalike.pages import PageLimits
 from lookalike.signatures import Signer
 from lookalike.signatures.estimates import estimated_radius, proposal_radius
 from lookalike.storage import is_folder, same_file
-
-if TYPE_CHECKING:
-    from lookalike.indexes import Index
-    from lookalike.vectors import VectorIndex
 
 PAGE_OPTIONS = ("html", "page_limits")
 _FILTERS = ("min_words", "language", "min_links", "strip_urls")
@@ -376,15 +371,3 @@ def publish(options: argparse.Namespace, path: Path) -> str:
         return str(path)
     upload.publish()
     return str(upload.shown)
-
-
-def save_built(index: Index | VectorIndex, path: Path, start: float) -> dict[str, Any]:
-    """Save an index, and return its summary; `start` is when its building began."""
-    index.save(path)
-    return {
-        **index.stats(),
-        "seconds": round(time.perf_counter() - start, 3),
-        "file": str(path),
-        "file_bytes": path.stat().st_size,
-        "ids": index.names is not None,
-    }

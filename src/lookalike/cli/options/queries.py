@@ -10,7 +10,7 @@ from lookalike.checks import share, whole_number
 from lookalike.cli.parser import Group, add_number, add_switch
 from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes import BlockIndex, FlipIndex, Index
+from lookalike.indexes import Index
 from lookalike.signatures.bit_weights import Mask
 
 __all__ = [
@@ -69,10 +69,11 @@ def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
     check_flips(options)
     settings: dict[str, Any] = {}
     near = options.radius is not None or options.threshold is not None
+    taken = index.settings("within")
     for name in ("recall", "flips"):
         if getattr(options, name) is None:
             continue
-        if not near or not isinstance(index, FlipIndex):
+        if not near or "flips" not in taken:
             raise ArgumentError(
                 Said(name), " goes with --radius or --threshold and an index of flips; leave it out"
             )
@@ -82,7 +83,7 @@ def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
             )
         settings[name] = getattr(options, name)
     if options.first:
-        if not near or not isinstance(index, BlockIndex | FlipIndex):
+        if not near or "first" not in taken:
             raise ArgumentError(
                 Said("first"),
                 " goes with --radius or --threshold and an index of blocks or flips; leave it out",

@@ -30,7 +30,7 @@ from lookalike.collection.stores.base import StaleView, Store, View
 from lookalike.collection.stores.schema import Numbered, State, digest, hashes
 from lookalike.errors import CollectionError, FileError, FormatError, LookalikeError
 from lookalike.indexes import SliceIndex, load_index
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 
 _CACHE_NAME = r"[0-9a-f]{32}\.lookalike"
 """What names of saved indexes look like."""

@@ -22,11 +22,9 @@ from lookalike.collection.search.native import KeptIndex
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbered, State
 from lookalike.parts import PartIndex, PartMatch
-from lookalike.parts.given import FARTHEST
-from lookalike.parts.index import MOST_NEAR
-from lookalike.parts.near import Indexed, Reach
+from lookalike.parts.index import FARTHEST, MOST_NEAR
 from lookalike.parts.signer import SignedParts, VoteSettings
-from lookalike.parts.votes import Ballot, ballots
+from lookalike.parts.votes import Ballot, Indexed, Reach, ballots
 
 __all__ = ["PartSearch", "Votes", "answers_by_votes"]
 

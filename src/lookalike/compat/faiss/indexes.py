@@ -24,8 +24,7 @@ from lookalike.compat.faiss.base import (
     omp_get_max_threads,
 )
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.merging import merged_matches
-from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_matches
 from lookalike.indexes.scan import ScanIndex
 from lookalike.shown import brief
 from lookalike.signatures.arrays import hamming

@@ -7,30 +7,377 @@ bounded by the chunk and the batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from lookalike import _native
 from lookalike.checks import callback, file_path, flag, one_of, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, Said
+from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, Said
+from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.batch.chunks import Chunks, Ids, Matcher, MatchesSoFar
-from lookalike.indexes.batch.matchers import ByBlocks, ByFlips
-from lookalike.indexes.batch.merging_runs import sorted_run
-from lookalike.indexes.batch.own_matches import OwnMatches
-from lookalike.indexes.results import Matches
+from lookalike.indexes.batch.signature_file import sorted_run
+from lookalike.indexes.results import MatchColumns, Matches, merged_matches, too_many_matches
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.tables import sorted_table
-from lookalike.indexes.tables.volatility import as_weights
+from lookalike.indexes.tables.blocks import BlockIndex
+from lookalike.indexes.tables.flip_sets import (
+    ENOUGH,
+    MOST_CHOSEN,
+    MOST_FLIPS,
+    all_sets,
+    as_weights,
+    flips_expected,
+    likely_sets,
+)
+from lookalike.indexes.tables.flips import FlipIndex
+from lookalike.indexes.tables.sorted_table import TableSteps, header_width
 from lookalike.signatures import as_signatures
 from lookalike.storage import is_there
 
 if TYPE_CHECKING:
-    from lookalike.indexes.batch.signature_file import SignatureFile
+    from lookalike.indexes.batch.signature_file import RunReader, SignatureFile
 
-__all__ = ["Progress", "chunk_rows", "chunks_for", "match_and_append", "match_batch"]
+Signatures = NDArray[np.uint8]
+Ids = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+
+
+@dataclass
+class Chunk:
+    """Signatures of the file with their ids; mapped if they are of one run."""
+
+    signatures: Signatures
+    ids: Ids
+    is_sorted: bool
+    last: RunReader
+    """The last of the runs that they are of; the others have been read to their ends."""
+
+    def verify(self) -> None:
+        """Raise if these are not what was written; the last run is read to its end for that."""
+        self.last.verify()
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """How a file is read: runs cut into chunks of at most `size`, those up to `short` joined."""
+
+    store: SignatureFile
+    size: int
+    short: int
+
+    def sizes(self) -> list[int]:
+        """Return how many signatures each chunk has."""
+        return [sum(end - begin for _, begin, end in parts) for parts in self._parts()]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        run, reader = -1, None
+        for parts in self._parts():
+            pieces: list[tuple[Signatures, Ids]] = []
+            for number, _, end in parts:
+                if reader is None or number != run:
+                    run, reader = number, self.store.reader(number)
+                pieces.append(reader.take(end))
+            if reader is not None:
+                yield _joined(pieces, reader)
+
+    def _parts(self) -> Iterator[list[tuple[int, int, int]]]:
+        """Yield what each chunk is made of: (run, begin, end)."""
+        waiting: list[tuple[int, int, int]] = []
+        held = 0
+        for run, count in enumerate(self.store.runs):
+            for begin in range(0, count, self.size):
+                end = min(begin + self.size, count)
+                if waiting and (held + end - begin > self.size or end - begin > self.short):
+                    yield waiting
+                    waiting, held = [], 0
+                waiting.append((run, begin, end))
+                held += end - begin
+                if end - begin > self.short:
+                    yield waiting
+                    waiting, held = [], 0
+        if waiting:
+            yield waiting
+
+
+def _joined(parts: Sequence[tuple[Signatures, Ids]], last: RunReader) -> Chunk:
+    if len(parts) == 1:
+        return Chunk(*parts[0], is_sorted=True, last=last)
+    signatures = np.concatenate([signatures for signatures, _ in parts])
+    return Chunk(signatures, np.concatenate([ids for _, ids in parts]), False, last)
+
+
+@dataclass
+class MatchesSoFar:
+    """The matches so far."""
+
+    queries: int
+    first: bool
+    limit: int
+    radius: int
+    parts: list[MatchColumns] = field(default_factory=list)
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.is_open = np.ones(self.queries, bool)
+        """Which queries are still to be asked."""
+
+    @property
+    def left(self) -> int:
+        """How many these are."""
+        return self.queries - self.count if self.first else self.queries
+
+    def add(self, query: Numbers, ids: Ids, distances: NDArray[np.int32]) -> None:
+        """Take matches; with `first`, only one of each query, and none if it has one already."""
+        if self.first:
+            query, places = np.unique(query, return_index=True)
+            new = self.is_open[query]
+            query, places = query[new], places[new]
+            ids, distances = ids[places], distances[places]
+            self.is_open[query] = False
+        if len(ids) and int(ids.min()) < 0:
+            raise CorruptIndexError("the signature file has negative ids; it is damaged")
+        self.count += len(ids)
+        if self.count > self.limit:
+            raise too_many_matches(self.limit, self.radius, self.queries)
+        self.parts.append((query, ids, distances))
+
+    def matches(self, exact: bool) -> Matches:
+        """Return all, sorted by (query, distance, id)."""
+        return merged_matches(self.queries, self.parts, exact=exact)
+
+
+class Matcher(ABC):
+    """A way to find the matches of queries in a chunk."""
+
+    exact: bool
+    joins_runs: bool = True
+    """Whether one long chunk is better than several short ones."""
+
+    def prepare(self, sizes: Sequence[int]) -> None:  # noqa: B027 (not everybody needs it)
+        """Get to know how many signatures each chunk will have."""
+
+    @abstractmethod
+    def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
+        """Add the matches of the queries that are still asked."""
+
+
+_LOOKED_UP = 1 << 20
+_WORTH_DROPPING = 0.75
+"""Queries with a match are dropped when no more than this share is left."""
+
+
+class ByBlocks(Matcher):
+    """Tables over the queries, in which every signature of the file is looked up."""
+
+    exact = True
+    joins_runs = False
+
+    def __init__(
+        self, queries: Signatures, radius: int, tables: SupportsIndex | None, threads: int
+    ) -> None:
+        self._threads = threads
+        self._index = BlockIndex(queries, radius, tables, threads=threads)
+
+    def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
+        """Look up all signatures of the chunk, some at a time, whoever has a match already.
+
+        With `first` too: a signature that has found one query may be the only match of another.
+        """
+        for begin in range(0, len(chunk.ids), _LOOKED_UP):
+            self._look_up(chunk, begin, min(begin + _LOOKED_UP, len(chunk.ids)), found)
+
+    def _look_up(self, chunk: Chunk, begin: int, end: int, found: MatchesSoFar) -> None:
+        """Look up some; with `first` fewer at a time if they match more often than is kept."""
+        most = max(found.limit, found.queries) if found.first else found.limit
+        try:
+            matches = self._index.within(
+                chunk.signatures[begin:end], limit=most, threads=self._threads
+            )
+        except ResultTooLargeError:
+            if not found.first:
+                raise too_many_matches(found.limit, found.radius, found.queries) from None
+            middle = (begin + end) // 2  # one alone matches each query once at most
+            self._look_up(chunk, begin, middle, found)
+            self._look_up(chunk, middle, end, found)
+            return
+        found.add(matches.ids, chunk.ids[begin:end][_query_of_each(matches)], matches.distances)
+
+
+class ByFlips(Matcher):
+    """A header table over each chunk, in which the queries are looked up.
+
+    They are asked in the order of their upper bits, so that what one needs is in the cache for the
+    next one; their likeliest sets are chosen once.
+    """
+
+    def __init__(
+        self,
+        queries: Signatures,
+        radius: int,
+        threads: int,
+        weights: NDArray[Any] | None,
+        flips: int | None,
+        recall: float,
+        first: bool,
+    ) -> None:
+        self._queries = queries
+        self._radius = radius
+        self._threads = threads
+        self._weights = weights
+        self._flips = flips
+        self._recall = recall
+        self._first = first
+        self._header_bits = 0
+        self._asked: NDArray[np.uint32] | None = None
+        """The queries that are asked, in that order; None before the first chunk."""
+        self._rows = queries
+        """Their signatures, and what tells their flips: sets, weights or nothing."""
+        self._behind: NDArray[Any] | None = weights
+        self.exact = True
+
+    def prepare(self, sizes: Sequence[int]) -> None:
+        """Choose header bits that suit all chunks, so that sets need not be chosen again."""
+        everything = self._weights is None or self._recall == 1
+        self._header_bits = batch_header_bits(
+            sizes,
+            len(self._queries),
+            8 * self._queries.shape[1],
+            self._radius,
+            None if everything else self._recall,
+        )
+
+    def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
+        """Ask whoever is left."""
+        if chunk.is_sorted:
+            index = FlipIndex.of_sorted(chunk.signatures, self._header_bits, self._threads)
+        else:
+            index = FlipIndex(chunk.signatures, self._header_bits, threads=self._threads)
+        asked = self._begin(index) if self._asked is None else self._drop_found(found, self._asked)
+        flips = MOST_FLIPS if self._flips is None else self._flips
+        matches = index.within_checked(
+            self._rows, self._behind, self._radius, flips, self._first, found.limit, self._threads
+        )
+        self.exact &= matches.exact
+        query = asked[_query_of_each(matches)].astype(np.int64)
+        found.add(query, chunk.ids[matches.ids], matches.distances)
+
+    def _begin(self, index: FlipIndex) -> NDArray[np.uint32]:
+        """Find out how many flips to try, and put the queries in order."""
+        weights, every = self._weights, all_sets(self._header_bits, self._radius)
+        if weights is None or (self._flips is None and self._recall == 1):
+            self._flips = every if self._flips is None else self._flips
+        elif self._flips is None:
+            self._flips = self._flips_needed(index, weights)
+        asked = np.arange(len(self._queries), dtype=np.uint32)
+        if weights is None or self._flips <= MOST_CHOSEN:
+            self._rows, places = np.empty_like(self._queries), np.empty_like(asked)
+            _native.order_by_prefix(self._queries, self._rows, asked, places)
+            if weights is not None:
+                self._flips = min(self._flips, every)
+                self._behind = likely_sets(
+                    weights,
+                    places,
+                    self._header_bits,
+                    index.volatility,
+                    self._radius,
+                    self._flips,
+                    self._threads,
+                )
+        self._asked = asked
+        return asked
+
+    def _flips_needed(self, index: FlipIndex, weights: NDArray[Any]) -> int:
+        """Return what the recall takes: as measured on this chunk, or as expected if it is poor."""
+        if len(self._queries) >= ENOUGH:
+            tuning = index.measured(
+                self._queries, weights, self._radius, self._recall, self._first, self._threads
+            )
+            if (tuning.matches or 0) >= ENOUGH:
+                return int(tuning.search_settings["flips"])
+        bits = 8 * self._queries.shape[1]
+        return flips_expected(bits, self._radius, self._header_bits, self._recall)
+
+    def _drop_found(self, found: MatchesSoFar, asked: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Leave out queries that have their match, if so many do that it pays to copy the rest."""
+        if found.left <= _WORTH_DROPPING * len(asked):
+            left = found.is_open[asked]
+            self._asked = asked = asked[left]
+            self._rows = self._rows[left]
+            self._behind = None if self._behind is None else self._behind[left]
+        return asked
+
+
+def batch_header_bits(
+    sizes: Sequence[int], queries: int, bits: int, radius: int, recall: float | None
+) -> int:
+    """Return the header bits with which chunks of these sizes are the quickest to match.
+
+    Long headers have short buckets, but large tables, which have to be made for each chunk, and
+    more flips. Without a recall, all flips are tried.
+    """
+    count, chunks = sum(sizes), len(sizes)
+
+    def cost(header: int) -> float:
+        flips = (
+            all_sets(header, radius)
+            if recall is None
+            else flips_expected(bits, radius, header, recall)
+        )
+        asked = queries * (1 + flips)
+        steps = TableSteps(asked * chunks, asked * count / 2.0**header)
+        written = _native.USUAL_COSTS.touch * 2.0**header * chunks
+        return written + steps.usual_cost(bits // 8)
+
+    widest = min(header_width(max(sizes, default=0)), bits)
+    return min(range(widest + 1), key=cost)
+
+
+def _query_of_each(matches: Matches) -> Numbers:
+    """Return the query of each match; few of many queries have one."""
+    counts = np.diff(matches.offsets)
+    some = np.flatnonzero(counts)
+    return np.repeat(some, counts[some])
+
+
+class OwnMatches:
+    """Each query with those before it, exactly."""
+
+    def __init__(self, queries: Signatures, radius: int, threads: int) -> None:
+        self._queries = queries
+        self._radius = radius
+        self._threads = threads
+        self._part: int | None = None
+        """Which part of the matches is theirs."""
+
+    def match(self, found: MatchesSoFar) -> None:
+        """Add the matches, with positions in the batch in place of ids, which are not known yet."""
+        positions = np.arange(len(self._queries))
+        # The nearest one is the first of its equals, so that others are not needed; of the pairs
+        # that are left, one is kept for each query, so that the limit is not of these.
+        most = max(found.limit, DEFAULT_LIMIT) if found.first else found.limit
+        try:
+            pairs = pairs_of_rows(
+                self._queries, positions, self._radius, most, found.first, self._threads
+            )
+        except ResultTooLargeError:
+            raise too_many_matches(most, self._radius, found.queries) from None
+        earlier = np.minimum(pairs.left, pairs.right)
+        later = np.maximum(pairs.left, pairs.right)
+        order = np.lexsort((earlier, pairs.distances, later))
+        self._part = len(found.parts)
+        found.add(later[order], earlier[order], pairs.distances[order])
+
+    def name(self, found: MatchesSoFar, ids: Ids) -> None:
+        """Put the ids of the queries in place of their positions."""
+        if self._part is not None:
+            query, positions, distances = found.parts[self._part]
+            found.parts[self._part] = query, ids[positions], distances
+
 
 Progress = Callable[[int, int], None]
 """Called with how many signatures of the file have been read, and how many there are."""
@@ -206,7 +553,7 @@ def _match(
 
     What was matched has been verified in the end, also if reading ended early.
     """
-    from lookalike.indexes.batch.run_reading import read_ahead  # brings threads, not at import
+    from lookalike.indexes.batch.signature_file import read_ahead  # brings threads, not at import
 
     sizes = chunks.sizes()
     matcher.prepare(sizes)

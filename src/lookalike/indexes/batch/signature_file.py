@@ -1,4 +1,34 @@
-"""SignatureFile: sorted runs of signatures with ids, to which batches are appended."""
+"""SignatureFile: sorted runs of signatures with ids, to which batches are appended.
+
+Layout, all numbers little-endian, every part at a multiple of 4096 bytes, zeros between them:
+
+    file header    magic, format version, bytes of a signature, checksum of these
+    run            header: magic, number of signatures, largest id, checksums of both parts and of
+                   the header itself
+                   signatures, sorted by their words of 8 bytes (little-endian, the first counts
+                   most), then ids, int64
+    run ...
+    end            magic, number of runs, largest id, where this page begins, checksum of these
+
+Appending is atomic: behind the end, the parts of a new run and a new end are written and synced;
+then the header of the run takes the place of the old end, within one sector of the disk, and is
+synced. So nothing but an end says that a file ends there: a header that was lost is damage, and so
+is a file that was cut between runs. What lies behind the end was never finished; it is not read,
+and the next append overwrites it.
+
+Merging runs writes a new file beside it, which takes its place: whoever has the lock then looks
+whether the file that it has locked is still the one of that name.
+
+One process appends at a time, under a lock. Readers need none: they see an end or the header in its
+place, and what a header tells of was synced before. Only one that meets something else, perhaps a
+header half written, looks again under the lock before it says that the file is damaged.
+
+Version 1 had no end, and an empty header before a run that was being appended. Such files are read,
+and become version 2 when they are appended to; but one that does not end with its last run may be
+damaged or may have been interrupted, nobody can tell, and is refused.
+
+Checksums are XXH64, and compared whenever a run is read.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +36,350 @@ import contextlib
 import fcntl
 import mmap
 import os
+import struct
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import as_array, file_path, flag, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError, FileError
-from lookalike.indexes.batch.merging_runs import write_merged
-from lookalike.indexes.batch.run_headers import (
-    PAGE,
-    Layout,
-    Run,
-    end_page,
-    file_header,
-    pages,
-    raw_bytes,
-    read_layout,
-    run_header,
-    write_at,
-)
-from lookalike.indexes.batch.run_reading import RunReader
+from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
 from lookalike.indexes.rows import as_ids
+from lookalike.indexes.tables.flip_sets import upper_bits
+from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
+from lookalike.storage.container import RunningChecksum, checksums
 from lookalike.storage.files import new_file, whole_file
 
-__all__ = ["SignatureFile"]
+FORMAT_VERSION = 2
+
+_MAGIC = b"\x89LKRUNS\n"
+_RUN_MAGIC = b"LKSORTED"
+_END_MAGIC = b"LKFINISH"
+_HEADER = struct.Struct("<8s H 2x I Q")
+_RUN = struct.Struct("<8s Q q Q Q Q")  # that of the end has the same length
+PAGE = 4096
+_LONGEST = 2**48
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the header of a run says."""
+
+    offset: int
+    count: int
+    largest_id: int
+    signatures_checksum: int
+    ids_checksum: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the headers of a file say, all at one time."""
+
+    version: int
+    width: int
+    """Bytes of a signature."""
+    runs: tuple[Run, ...]
+    end: int
+    """Where the last run ends."""
+
+    @property
+    def largest_id(self) -> int:
+        """The largest id there is; -1 if there are none."""
+        return max((run.largest_id for run in self.runs), default=-1)
+
+
+def read_layout(path: Path, descriptor: int) -> Layout:
+    """Read all headers of the file at that path, as they are now, and raise if one is damaged."""
+    head = os.pread(descriptor, _HEADER.size, 0)
+    if head[:8] != _MAGIC:
+        raise FormatError(
+            f"{path} is not a signature file: it begins with {head[:8]!r}, expected {_MAGIC!r}"
+        )
+    if len(head) < _HEADER.size or os.fstat(descriptor).st_size < PAGE:
+        raise CorruptIndexError(f"{path} ends inside its header; restore it")
+    _, version, width, checksum = _HEADER.unpack(head)
+    if version not in (1, FORMAT_VERSION):
+        raise FormatError(
+            f"{path} has format version {version}; this lookalike reads {FORMAT_VERSION}, and 1"
+        )
+    if _checksum(head) != checksum or not width:
+        raise CorruptIndexError(
+            f"{path}: the header does not match its checksum; it is damaged, restore it"
+        )
+    runs: list[Run] = []
+    end = PAGE
+    while (run := _read_run(path, descriptor, version, width, end, len(runs))) is not None:
+        runs.append(run)
+        end += PAGE + pages(run.count * width) + pages(run.count * 8)
+    return Layout(version, width, tuple(runs), end)
+
+
+def _read_run(
+    path: Path, descriptor: int, version: int, width: int, begin: int, number: int
+) -> Run | None:
+    """Return the run whose header is there; None if the file ends there."""
+    head = os.pread(descriptor, _RUN.size, begin)
+    length = os.fstat(descriptor).st_size  # not before: the file may have grown since
+    if version == 1 and begin == length:
+        return None
+    if len(head) < _RUN.size or begin + PAGE > length:
+        raise cut_short(path, length, begin, begin + PAGE)
+    magic, count, largest, first, second, checksum = _RUN.unpack(head)
+    sound = _checksum(head) == checksum
+    if sound and magic == _END_MAGIC and (count, first) == (number, begin):
+        return None
+    if not sound or magic != _RUN_MAGIC or count > _LONGEST:
+        raise _damaged_header(path, head, version, begin, length)
+    end = begin + PAGE + pages(count * width) + pages(count * 8)
+    if end > length:
+        raise cut_short(path, length, begin, end)
+    return Run(begin, count, largest, first, second)
+
+
+def cut_short(path: Path, length: int, begin: int, end: int) -> CorruptIndexError:
+    """Return the error of a file that ends too early."""
+    return CorruptIndexError(
+        f"{path} has {length} bytes, but what begins at byte {begin} ends at {end}; "
+        "it was cut short: restore it"
+    )
+
+
+def _damaged_header(
+    path: Path, head: bytes, version: int, begin: int, length: int
+) -> CorruptIndexError:
+    if version == 1 and not any(head):
+        return CorruptIndexError(
+            f"{path}: {length - begin} bytes follow the last run, at byte {begin}, and "
+            "have no header. Either an append by an older version was interrupted there; then "
+            f"cut the file to {begin} bytes (truncate -s {begin}). Or the header of a run was "
+            "lost; then restore the file"
+        )
+    return CorruptIndexError(
+        f"{path}: there is no sound header at byte {begin}; it is damaged, restore it"
+    )
+
+
+def file_header(width: int) -> bytes:
+    """Return the first page of a file."""
+    return _sealed(_HEADER.pack(_MAGIC, FORMAT_VERSION, width, 0)).ljust(PAGE, b"\0")
+
+
+def run_header(run: Run) -> bytes:
+    """Return what stands at the beginning of the page before a run."""
+    checksums = (run.signatures_checksum, run.ids_checksum)
+    return _sealed(_RUN.pack(_RUN_MAGIC, run.count, run.largest_id, *checksums, 0))
+
+
+def end_page(offset: int, runs: tuple[Run, ...]) -> bytes:
+    """Return the page that ends a file of these runs at that place."""
+    largest = max((run.largest_id for run in runs), default=-1)
+    head = _sealed(_RUN.pack(_END_MAGIC, len(runs), largest, offset, 0, 0))
+    return head.ljust(PAGE, b"\0")
+
+
+def write_at(descriptor: int, offset: int, data: bytes | memoryview) -> None:
+    """Write all of it; the system may take less at a time."""
+    left = memoryview(data)
+    while len(left):
+        written = os.pwrite(descriptor, left, offset)
+        left, offset = left[written:], offset + written
+
+
+def pages(size: int) -> int:
+    """Return how many bytes a part takes, to the end of its last page."""
+    return -(-size // PAGE) * PAGE
+
+
+def raw_bytes(array: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """Return the bytes of an array."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def _checksum(head: bytes) -> int:
+    """Return the checksum of a header, all but the place of the checksum itself."""
+    return _native.xxh64(np.frombuffer(head[:-8], np.uint8))
+
+
+def _sealed(head: bytes) -> bytes:
+    """Return a header with its checksum."""
+    return head[:-8] + struct.pack("<Q", _checksum(head))
+
+
+T = TypeVar("T")
+
+
+class RunReader:
+    """A run of a mapped file, which is verified as it is read: only when all of it was, what was
+    taken before is sure to be what was written.
+    """
+
+    def __init__(self, path: Path, mapping: mmap.mmap, number: int, run: Run, width: int) -> None:
+        size, begin = run.count * width, run.offset + PAGE
+        places = (begin, begin + pages(size))
+        end = places[1] + 8 * run.count
+        if len(mapping) < end:
+            raise cut_short(path, len(mapping), run.offset, end)
+        self._path = path
+        self._number = number
+        self.count = run.count
+        """How many signatures it has."""
+        self._signatures = np.frombuffer(mapping, np.uint8, size, begin).reshape(-1, width)
+        self._ids = np.frombuffer(mapping, "<i8", run.count, places[1])
+        self._taken = 0
+        self._parts = [
+            ("signatures", RunningChecksum(mapping, places[0]), width, run.signatures_checksum),
+            ("ids", RunningChecksum(mapping, places[1]), 8, run.ids_checksum),
+        ]
+
+    def take(self, end: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return what comes next, up to that place, mapped; raise at the end of a damaged run."""
+        part = slice(self._taken, end)
+        self._advance(end)
+        return self._signatures[part], self._ids[part].astype(np.int64, copy=False)
+
+    def verify(self) -> None:
+        """Read what was not taken, and raise if the run is not what was written."""
+        self._advance(self.count)
+
+    def _advance(self, end: int) -> None:
+        for _, checksum, width, _ in self._parts:
+            checksum.add((end - self._taken) * width)
+        self._taken = end
+        for name, checksum, _, written in self._parts if end == self.count else ():
+            if (found := checksum.value()) != written:
+                raise CorruptIndexError(
+                    f"{self._path}: the {name} of run {self._number} have the checksum "
+                    f"{found:016x}, the file says {written:016x}; it is damaged, restore it"
+                )
+
+
+@contextlib.contextmanager
+def read_ahead(items: Iterator[T], count: int) -> Iterator[Iterator[T]]:
+    """Let one item be made by another thread while somebody is busy with the one before it.
+
+    There are `count` of them; one alone is made by whoever asks for it.
+    """
+    if count < 2:
+        yield items
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="lookalike reads ahead") as reader:
+
+        def ahead() -> Iterator[T]:
+            try:
+                coming: Future[T | None] = reader.submit(next, items, None)
+            except RuntimeError:  # no more threads: nobody reads ahead
+                yield from items
+                return
+            while (item := coming.result()) is not None:
+                coming = reader.submit(next, items, None)
+                yield item
+
+        yield ahead()
+
+
+_Rows = tuple[NDArray[np.uint8], NDArray[np.int64]]
+
+_PIECE_BYTES = 1 << 26
+
+
+def sorted_run(signatures: NDArray[np.uint8], ids: NDArray[np.int64], threads: int) -> _Rows:
+    """Return signatures in the order of a run, with their ids."""
+    bits = 8 * signatures.shape[1]
+    header = upper_bits(bits, min(header_width(len(signatures)), bits))
+    table = SortedTable.build(signatures, header, threads)
+    return table.signatures, ids[table.rows]
+
+
+def write_merged(path: Path, runs: Sequence[_Rows], width: int, threads: int) -> None:
+    """Write a new signature file of one run, with all that these have."""
+    for signatures, ids in runs:
+        SortedTable.of_sorted(signatures, upper_bits(8 * width, 0), threads)
+        if len(ids) and int(ids.min()) < 0:
+            raise CorruptIndexError("the signature file has negative ids; it is damaged")
+    count = sum(len(ids) for _, ids in runs)
+    largest = max((int(ids.max(initial=-1)) for _, ids in runs), default=-1)
+    places = [2 * PAGE, 2 * PAGE + pages(count * width)]
+    lengths = [count * width, 8 * count]
+    end = places[1] + pages(lengths[1])
+    with open(path, "x+b") as file:
+        descriptor = file.fileno()
+        file.truncate(end + PAGE)
+        size = max(1, _PIECE_BYTES // width)
+        written = 0
+        for signatures, ids in merged_pieces(runs, size, threads):
+            write_at(descriptor, places[0] + written * width, raw_bytes(signatures).data)
+            names = np.ascontiguousarray(ids, "<i8")
+            write_at(descriptor, places[1] + 8 * written, raw_bytes(names).data)
+            written += len(ids)
+        with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as mapping:
+            found = checksums(mapping, list(zip(places, lengths, strict=True)))
+        run = Run(PAGE, count, largest, found[0], found[1])
+        write_at(descriptor, 0, file_header(width))
+        write_at(descriptor, PAGE, run_header(run))
+        write_at(descriptor, end, end_page(end, (run,)))
+
+
+def merged_pieces(runs: Sequence[_Rows], size: int, threads: int) -> Iterator[_Rows]:
+    """Yield all signatures of sorted runs in order, about `size` or less at a time.
+
+    Runs are cut at signatures that stand in equal distances in a sample of all of them. What equals
+    one of these is not sorted, only passed on, so that a million copies need no more memory.
+    """
+    step = max(1, size // (4 * max(1, len(runs))))
+    sample = sorted(_key(row) for signatures, _ in runs for row in signatures[::step])
+    at = [0] * len(runs)
+    for bound in dict.fromkeys(sample[:: 2 * max(1, len(runs))]):
+        ends = [_place(run[0], bound, low, after=False) for run, low in zip(runs, at, strict=True)]
+        yield from _sorted_together(runs, at, ends, threads)
+        for number, (signatures, ids) in enumerate(runs):
+            at[number] = _place(signatures, bound, ends[number], after=True)
+            for begin in range(ends[number], at[number], size):
+                equal = slice(begin, min(begin + size, at[number]))
+                yield signatures[equal], ids[equal]
+    yield from _sorted_together(runs, at, [len(ids) for _, ids in runs], threads)
+
+
+def _sorted_together(
+    runs: Sequence[_Rows], begins: Sequence[int], ends: Sequence[int], threads: int
+) -> Iterator[_Rows]:
+    parts = [
+        (signatures[begin:end], ids[begin:end])
+        for (signatures, ids), begin, end in zip(runs, begins, ends, strict=True)
+        if begin < end
+    ]
+    if len(parts) == 1:
+        yield parts[0]
+    elif parts:
+        signatures = np.concatenate([signatures for signatures, _ in parts])
+        yield sorted_run(signatures, np.concatenate([ids for _, ids in parts]), threads)
+
+
+def _key(row: NDArray[np.uint8]) -> bytes:
+    """Return bytes that compare as signatures are ordered: by words, the first counts most."""
+    data = row.tobytes()
+    return b"".join(data[begin : begin + 8][::-1] for begin in range(0, len(data), 8))
+
+
+def _place(signatures: NDArray[np.uint8], key: bytes, low: int, *, after: bool) -> int:
+    """Return where a key would stand in sorted signatures from `low` on, before or after equals."""
+    high = len(signatures)
+    while low < high:
+        middle = (low + high) // 2
+        found = _key(signatures[middle])
+        if found < key or (after and found == key):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 class _Held:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import (
-    as_array,
     flag,
     instances,
     neighbor_count,
@@ -26,9 +25,8 @@ from lookalike.checks import (
     whole_number,
 )
 from lookalike.errors import ArgumentError, CorruptIndexError
-from lookalike.indexes.among import Among, Chosen
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.clusters.groups import Groups, group_count
+from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, Index
+from lookalike.indexes.clusters.groups import Groups, State, group_count
 from lookalike.indexes.clusters.probing import (
     SAMPLE,
     groups_to_read,
@@ -36,32 +34,100 @@ from lookalike.indexes.clusters.probing import (
     probes_needed,
     usual_probe,
 )
-from lookalike.indexes.clusters.search import nearest_in, within_in
-from lookalike.indexes.clusters.state import State
-from lookalike.indexes.masks import no_masks
+from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import (
+    NO_LIMIT,
+    Explanation,
     Matches,
     Neighbors,
+    as_int64,
+    merged_matches,
+    nearest_of,
+    padded,
     too_many_matches,
 )
-from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.scanning import scan_nearest
-from lookalike.indexes.slices.change import Segments, numbered, refuse_known
-from lookalike.indexes.slices.segments import chosen_of
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.segments import (
+    Segments,
+    chosen_of,
+    refuse_known,
+    scan_nearest,
+    scan_within,
+)
 from lookalike.indexes.tuning import Option, Tuning, own_tuning, with_tuning
+from lookalike.shown import counted
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["ClusterIndex"]
+
+def nearest_in(
+    state: State, parts: Segments, queries: NDArray[np.uint8], k: int, probe: int, threads: int
+) -> Neighbors:
+    """Return the nearest in parts of the state: by groups where these are theirs, else in all."""
+    asked = len(queries)
+    found, proven, work = [], np.ones(asked, bool), np.zeros((2, asked), np.int64)
+    for part in parts:
+        if part.rows is not state.groups.rows or not part.alive:
+            found.append(scan_nearest(part, queries, min(k, max(1, part.alive)), threads))
+            work[1] += part.alive
+            continue
+        shape = asked, min(k, part.alive)
+        ids, distances = np.full(shape, -1, np.int64), np.full(shape, -1, np.int32)
+        marks = np.zeros(asked, np.uint8)
+        state.groups.native().nearest(
+            part.removed, queries, probe, threads, ids, distances, marks, work
+        )
+        proven &= marks.astype(bool)
+        found.append(Neighbors(ids, distances, False))
+    ids, distances = found[0].ids, found[0].distances
+    if len(found) > 1:
+        ids, distances = nearest_of(
+            np.concatenate([one.ids for one in found], axis=1),
+            np.concatenate([one.distances for one in found], axis=1),
+            k,
+        )
+    told = _explained(proven, work)
+    return Neighbors(padded(ids, k), padded(distances, k), bool(proven.all()), told)
+
+
+def within_in(
+    state: State, parts: Segments, queries: NDArray[np.uint8], radius: int, limit: int, threads: int
+) -> Matches:
+    """Return all within a radius in parts of the state; raises where they are too many."""
+    work = np.zeros((2, len(queries)), np.int64)
+    found = []
+    for part in parts:
+        if part.rows is not state.groups.rows or not part.alive:
+            found.append(scan_within(part, queries, radius, limit, threads, radius))
+            work[1] += part.alive
+            continue
+        offsets, ids, distances = state.groups.native().within(
+            part.removed, queries, radius, min(limit, NO_LIMIT), threads, work
+        )
+        found.append(Matches(as_int64(offsets), as_int64(ids), distances, True))
+    whole = found[0]
+    if len(found) > 1:
+        if sum(len(one.ids) for one in found) > limit:
+            raise _native.TooManyResults
+        columns = ((one.columns()["query"], one.ids, one.distances) for one in found)
+        whole = merged_matches(len(queries), columns, exact=True)
+    told = _explained(np.ones(len(queries), bool), work)
+    return Matches(whole.offsets, whole.ids, whole.distances, True, told)
+
+
+def _explained(proven: NDArray[np.bool_], work: NDArray[np.int64]) -> Explanation:
+    """Return groups read as lists, rows compared as all else."""
+    return Explanation(proven, work[0], work[1], work[1], work[1])
+
 
 _COPIED, _COPIED_SHARE = 4096, 64
 """Chosen rows that are compared one by one: so many, or this share of all; for more, groups."""
 
 
-class ClusterIndex(Index):
+class ClusterIndex(GrowingIndex, Index):
     """Approximate nearest neighbours, best where these are far; exact neighbours within a radius.
 
     Signatures are put into groups around `clusters` centres (three times the root of their number
@@ -92,11 +158,8 @@ class ClusterIndex(Index):
         self._own_ids, self._next_id = ids is not None, rows.next_id
         self._writing = threading.Lock()
 
-    def __copy__(self) -> Self:
-        with self._writing:
-            twin = super().__copy__()
-        twin._state, twin._writing = twin._state.without_room(), threading.Lock()
-        return twin
+    def _without_room(self) -> None:
+        self._state = self._state.without_room()
 
     @property
     def bits(self) -> int:
@@ -115,16 +178,6 @@ class ClusterIndex(Index):
         return self._state.groups.centres
 
     @property
-    def own_ids(self) -> bool:
-        """Whether ids are the caller's."""
-        return self._own_ids
-
-    @property
-    def next_id(self) -> int:
-        """The number that the next signature without an id gets."""
-        return self._next_id
-
-    @property
     def tunings(self) -> tuple[Tuning[Option], ...]:
         """What was found out about groups and recall, the latest last."""
         return self._tunings
@@ -136,6 +189,10 @@ class ClusterIndex(Index):
         """Return copies in the order of ids: where these are positions, in that of positions."""
         rows = self._state.living()
         return rows.signatures, rows.all_ids()
+
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{super().summary()}, in {counted(self.clusters, 'group')}"
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
@@ -320,24 +377,17 @@ class ClusterIndex(Index):
         workers = thread_count(threads)
         self._verify_rest()
         with self._writing:
-            if ids is not None:
-                refuse_known(self._state.segments, new.all_ids())
-                self._own_ids = True
-            elif len(new):
-                new = numbered(new, self._next_id)
+            names = self._ids_for(new.ids, len(new))
             if len(new):
-                self._next_id = max(self._next_id, int(new.all_ids().max()) + 1)
-                self._state = self._state.with_rows(new, self.seed, workers)
-        return new.all_ids()
+                rows = Rows(new.signatures, names, new.ascending)
+                self._state = self._state.with_rows(rows, self.seed, workers)
+        return names
 
-    def remove(self, ids: ArrayLike) -> None:
-        """Take signatures out, by id; raises if one is not there, and then removes none.
+    def _refuse_known(self, ids: NDArray[np.int64]) -> None:
+        refuse_known(self._state.segments, ids)
 
-        They are only marked; `compact` frees their place.
-        """
-        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
-        with self._writing:
-            self._state = self._state.without(wanted)
+    def _remove(self, ids: NDArray[np.int64]) -> None:
+        self._state = self._state.without(ids)
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
         """Put everything into groups, and free the places of removed signatures."""
@@ -355,10 +405,6 @@ class ClusterIndex(Index):
         chosen = Chosen.of(among, self.next_id)
         most = max(_COPIED, len(state.groups.rows) // _COPIED_SHARE)
         return chosen_of(state.segments, chosen, most)
-
-    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        with self._writing:
-            return super()._contents()
 
     # Saving
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import (
-    as_array,
     file_path,
     flag,
     instances,
@@ -26,22 +25,22 @@ from lookalike.checks import (
     whole_number,
 )
 from lookalike.errors import ArgumentError, CorruptIndexError
-from lookalike.indexes.among import Among
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.masks import as_masks, without_settings
-from lookalike.indexes.merging import padded
-from lookalike.indexes.results import Matches, Neighbors, too_many_matches
-from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.slices.change import (
+from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, Index
+from lookalike.indexes.filters import Among, as_masks, without_settings
+from lookalike.indexes.results import Matches, Neighbors, padded, too_many_matches
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.segments import (
+    Segment,
     Segments,
-    numbered,
+    merged_segments,
     refuse_known,
+    renumbered,
     with_rows,
     without_ids,
 )
-from lookalike.indexes.slices.core_answer import CoreAnswer
-from lookalike.indexes.slices.saved import described, saved_segments
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, Lists, checked_width, wants_lists
 from lookalike.indexes.slices.search import (
+    CoreAnswer,
     Settings,
     nearest_in,
     nearest_masked_in,
@@ -49,19 +48,142 @@ from lookalike.indexes.slices.search import (
     to_search,
     within_in,
 )
-from lookalike.indexes.slices.segments import Segment, merged_segments, renumbered, wants_lists
-from lookalike.indexes.slices.width import checked_width
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["SliceIndex"]
+
+class Saved(NamedTuple):
+    """All that an index is restored from."""
+
+    bits: int
+    slice_bits: int
+    next_id: int
+    own_ids: bool
+    segments: Segments
+
+
+def described(kind: str, slice_bits: int, bits: int, next_id: int, own_ids: bool) -> dict[str, Any]:
+    """Return what a file says of an index beside its segments."""
+    return {
+        "index": kind,
+        "slice_bits": slice_bits,
+        "bits": bits,
+        "next_id": next_id,
+        "own_ids": own_ids,
+    }
+
+
+def saved_segments(container: Container) -> Saved:
+    """Return what an index of slices has saved, its arrays mapped; raise if it cannot be so."""
+    try:
+        meta = container.meta
+        bits, slice_bits = int(meta["bits"]), int(meta["slice_bits"])
+        next_id, own_ids = int(meta["next_id"]), bool(meta["own_ids"])
+        if not 1 <= slice_bits <= MOST_SLICE_BITS or not 8 <= bits < 2**16:
+            raise ValueError(f"slices of {slice_bits} of {bits} bits")
+        if not 0 <= next_id <= 2**63:
+            raise ValueError(f"the next id is {next_id}")
+        segments = tuple(
+            Segment.restored(container, f"{number}.", slice_bits, dict(segment))
+            for number, segment in enumerate(meta["segments"])
+        )
+        if not segments or any(segment.rows.bits != bits for segment in segments):
+            raise ValueError("segments of another width, or none")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CorruptIndexError(
+            f"{container.path}: the description of the slices cannot be used: {error!r}"
+        ) from error
+    return Saved(bits, slice_bits, next_id, own_ids, segments)
+
+
+def write_with_lists(
+    path: str | os.PathLike[str],
+    meta: dict[str, Any],
+    rows: Rows,
+    slice_bits: int,
+    memory: int,
+    threads: int,
+) -> None:
+    """Write rows and their slice lists to a file, with `memory` bytes of lists at a time.
+
+    Beside those there are only the offsets, and while filling, as much again for the lists at hand.
+    Signatures are read once to count, and once for every `memory` bytes of lists.
+    """
+    postings = len(rows) * len(_native.slice_widths(rows.bits, slice_bits))
+    empty = Lists.empty(0, rows.bits, slice_bits, wide=len(rows) >= 2**32)
+    offsets = empty.offsets
+    _native.count_lists(rows.signatures, slice_bits, threads, offsets)
+    lists = {"offsets": offsets, "postings": empty.postings, "sketches": empty.sketches}
+    arrays = Segment(rows, slice_bits).arrays("0.")
+    layout = {name: (array.dtype, array.shape) for name, array in arrays.items()}
+    layout |= {
+        f"0.{name}": (array.dtype, (len(offsets) if name == "offsets" else postings,))
+        for name, array in lists.items()
+        if array is not None
+    }
+    from lookalike.storage import new_container
+
+    posting_bytes = empty.postings.itemsize + (0 if empty.sketches is None else 2)
+    with new_container(path, {**meta, "segments": [_described(rows, empty)]}, layout) as file:
+        for name, array in arrays.items():
+            file.write(name, 0, array)
+        file.write("0.offsets", 0, offsets)
+        at_once = max(1, memory // posting_bytes)
+        for first, end, start, size in _pieces(offsets, len(rows), rows.bits, slice_bits, at_once):
+            filled = np.empty(size, empty.postings.dtype)
+            sketches = None if empty.sketches is None else np.empty(size, np.uint16)
+            _native.fill_lists(
+                rows.signatures, slice_bits, threads, offsets, first, end, filled, sketches
+            )
+            file.write("0.postings", start, filled)
+            if sketches is not None:
+                file.write("0.sketches", start, sketches)
+            del filled, sketches  # before there are the next
+
+
+def _described(rows: Rows, lists: Lists) -> dict[str, Any]:
+    return Segment(rows, 1, lists=lists).meta()
+
+
+def _pieces(
+    offsets: NDArray[Any], rows: int, bits: int, slice_bits: int, at_once: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Cut the lists into runs of at most so many postings, or one list if that is longer.
+
+    Yields the first list, the one behind the last, the place of the first posting, and how many.
+    """
+    widths = _native.slice_widths(bits, slice_bits)
+    before = np.concatenate([[0], np.cumsum([1 << width for width in widths])]).tolist()
+
+    def place(number: int) -> int:
+        """Return where a list begins among all postings."""
+        if number == before[-1]:
+            return rows * len(widths)
+        position = int(np.searchsorted(before, number, side="right")) - 1
+        return position * rows + int(offsets[number])
+
+    first = 0
+    while first < before[-1]:
+        start = place(first)
+        target = start + at_once
+        if target >= rows * len(widths):
+            end = before[-1]
+        else:
+            # The last list that begins no later than the target; it is left for the next piece.
+            position = target // rows
+            begins = offsets[before[position] : before[position + 1]]
+            last = np.searchsorted(begins, np.asarray(target % rows, begins.dtype), side="right")
+            end = max(before[position] + int(last) - 1, first + 1)
+        yield first, end, start, place(end) - start
+        first = end
+
 
 _BUILD_MEMORY = 1 << 30
 
 
-class SliceIndex(Index):
+class SliceIndex(GrowingIndex, Index):
     """Approximate nearest neighbours, exact neighbours within a radius, exact pairs.
 
     `slice_bits` from 1 to 28; None chooses by the number of signatures, within `memory` bytes for
@@ -112,7 +234,6 @@ class SliceIndex(Index):
         every list (16 MB for a million signatures of 1024 bits), and 8 for those at hand. The file
         is there whole or not at all.
         """
-        from lookalike.indexes.slices.build_file import write_with_lists
         from lookalike.storage import open_container
 
         target = file_path("path", path)
@@ -161,27 +282,13 @@ class SliceIndex(Index):
         merged._next_id = max(part.next_id for part in parts) if own == {True} else shift
         return merged
 
-    def __copy__(self) -> Self:
-        with self._writing:
-            twin = super().__copy__()
-        twin._segments = tuple(segment.without_room() for segment in twin._segments)
-        twin._writing = threading.Lock()
-        return twin
+    def _without_room(self) -> None:
+        self._segments = tuple(segment.without_room() for segment in self._segments)
 
     @property
     def bits(self) -> int:
         """How many bits each signature has."""
         return self._bits
-
-    @property
-    def own_ids(self) -> bool:
-        """Whether ids are the caller's."""
-        return self._own_ids
-
-    @property
-    def next_id(self) -> int:
-        """The number that the next signature without an id gets."""
-        return self._next_id
 
     @property
     def slices(self) -> int:
@@ -195,6 +302,10 @@ class SliceIndex(Index):
 
     def __len__(self) -> int:
         return sum(segment.alive for segment in self._segments)
+
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{super().summary()}, slices of {self.slice_bits} bits"
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
@@ -317,23 +428,16 @@ class SliceIndex(Index):
         """
         new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
         with self._writing:
-            if ids is not None:
-                refuse_known(self._segments, new.all_ids())
-                self._own_ids = True
-            elif len(new):
-                new = numbered(new, self._next_id)
-            self._next_id = max(self._next_id, int(new.all_ids().max(initial=-1)) + 1)
-            self._segments = with_rows(self._segments, new, self.slice_bits, thread_count(threads))
-        return new.all_ids()
+            names = self._ids_for(new.ids, len(new))
+            rows = Rows(new.signatures, names, new.ascending)
+            self._segments = with_rows(self._segments, rows, self.slice_bits, thread_count(threads))
+        return names
 
-    def remove(self, ids: ArrayLike) -> None:
-        """Take signatures out, by id; raises if one is not there, and then removes none.
+    def _refuse_known(self, ids: NDArray[np.int64]) -> None:
+        refuse_known(self._segments, ids)
 
-        They are only marked; `compact` frees their place.
-        """
-        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
-        with self._writing:
-            self._segments = without_ids(self._segments, wanted)
+    def _remove(self, ids: NDArray[np.int64]) -> None:
+        self._segments = without_ids(self._segments, ids)
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
         """Merge all segments into one and free the places of removed signatures."""
@@ -373,10 +477,6 @@ class SliceIndex(Index):
     def _damaged(self) -> CorruptIndexError:
         name = self._container.path if self._container else "the index"
         return CorruptIndexError(f"{name}: slice lists point outside of the collection; rebuild it")
-
-    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        with self._writing:
-            return super()._contents()
 
     def _meta(self) -> dict[str, Any]:
         own = described(self.kind, self.slice_bits, self.bits, self._next_id, self._own_ids)

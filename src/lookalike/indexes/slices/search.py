@@ -1,4 +1,4 @@
-"""Searching segments of slice lists in the core, and what it needs to be told."""
+"""Searching segments of slice lists in the core: its settings, and its answer."""
 
 from __future__ import annotations
 
@@ -12,20 +12,57 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import LARGEST, whole_number
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes.among import Among, Chosen
-from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, as_int64
-from lookalike.indexes.slices.core_answer import CoreAnswer
-from lookalike.indexes.slices.segments import Segment, chosen_of
+from lookalike.indexes.filters import Among, Chosen
+from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, as_int64, padded
+from lookalike.indexes.segments import Segment, chosen_of
 
-__all__ = [
-    "Settings",
-    "nearest_in",
-    "nearest_masked_in",
-    "rerank_count",
-    "search_settings",
-    "to_search",
-    "within_in",
-]
+
+class CoreAnswer:
+    """What the core tells about a search, one row a query."""
+
+    def __init__(self, queries: int, k: int, alive: int) -> None:
+        self.alive = alive
+        """How many signatures there were to be found."""
+        self.ids = np.full((queries, k), -1, np.int64)
+        self.distances = np.full((queries, k), -1, np.int32)
+        self.scores = np.full((queries, k), -1, np.int32)
+        self.rest = np.empty(queries, np.int32)
+        self.proven = np.empty(queries, np.uint8)
+        self.work = np.zeros((5, queries), np.int64)
+
+    def native(self) -> _native.NearestAnswer:
+        """Return the arrays as the core takes them, to write to."""
+        return _native.NearestAnswer(
+            ids=self.ids,
+            distances=self.distances,
+            scores=self.scores,
+            rest=self.rest,
+            proven=self.proven,
+            work=self.work,
+        )
+
+    def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
+        """Return what was read, and the bounds that each result's score allows."""
+        lists, postings, candidates, reranked, expanded = self.work
+        optimistic = np.full(self.scores.shape, -1, np.int32)
+        for expand in np.unique(expanded):
+            table = _native.optimistic_distances(bits, slice_bits, int(expand))
+            chosen = expanded == expand
+            optimistic[chosen] = table[self.scores[chosen].clip(0)]
+        pessimistic = (bits - self.scores).astype(np.int32)
+        missing = self.ids < 0
+        optimistic[missing] = pessimistic[missing] = -1
+        return Explanation(
+            self.proven.astype(bool),
+            lists,
+            postings,
+            candidates,
+            reranked,
+            expanded,
+            padded(optimistic, k),
+            padded(pessimistic, k),
+        )
+
 
 _MOST_VARIANTS = 1 << 22
 

@@ -13,15 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import neighbor_count, thread_count
 from lookalike.errors import CorruptIndexError, ResultTooLargeError
-from lookalike.indexes.among import Among, Chosen, only_chosen, worth_copying
 from lookalike.indexes.base import Index
-from lookalike.indexes.masks import no_masks
-from lookalike.indexes.merging import MatchColumns, merged_matches, nearest_of, padded
-from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
+from lookalike.indexes.filters import Among, Chosen, no_masks, only_chosen, worth_copying
+from lookalike.indexes.results import (
+    NO_LIMIT,
+    MatchColumns,
+    Matches,
+    Neighbors,
+    as_int64,
+    merged_matches,
+    nearest_of,
+    padded,
+    too_many_matches,
+)
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.scanning import scan_nearest, scan_within
-from lookalike.indexes.slices.segments import Segment, chosen_of
-from lookalike.indexes.tables.parts import Part, part_arrays, restored_parts
+from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
+from lookalike.indexes.tables.sorted_table import Part, part_arrays, restored_parts
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:

@@ -1,33 +1,152 @@
-"""Sets of header bits that are flipped: the likeliest, and how many reach a recall."""
+"""Which header bits are flipped: how likely each is to differ, the likeliest sets, and how many.
+
+A bit is the more likely to differ in a near-duplicate, the smaller the weight behind it is.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
+from lookalike.checks import as_array
 from lookalike.errors import ArgumentError
 from lookalike.indexes.results import Matches
 from lookalike.indexes.tables.sorted_table import Runs
-from lookalike.indexes.tables.volatility import Volatility
 from lookalike.indexes.tuning import Option, Tuning, least_enough, own_tuning
+from lookalike.signatures.bit_weights import restore_weights
 
-__all__ = [
-    "ENOUGH",
-    "MOST_CHOSEN",
-    "MOST_FLIPS",
-    "SAMPLE",
-    "all_sets",
-    "flip_tuning",
-    "flips_expected",
-    "header_start",
-    "likely_sets",
-    "not_finite",
-    "upper_bits",
-]
+STEPS = 1023
+_STEPS_PER_UNIT = 128
+_COSTS_PER_NAT = 64
+MOST_COST = 2730
+_TAIL = 20
+"""Fewer differences than that beyond a weight are no basis for an estimate."""
+
+DEFAULT_SPREAD = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Volatility:
+    """The curve from |weight| to the probability that the bit flips.
+
+    A near-duplicate's weight differs by Y, which is symmetric about 0: the bit flips with
+    probability P(Y > |weight|), at most 1/2. What counts in searching is the cost of a flip,
+    log((1 - p) / p), kept in whole steps so that sums are exact.
+    """
+
+    costs: NDArray[np.uint16]
+    """The cost of bits at |weight| = step / scale, ascending."""
+    scale: float
+    """Steps for a weight of 1."""
+
+    def native(self) -> _native.FlipCosts:
+        """Return the costs as the core takes them."""
+        return _native.FlipCosts(self.scale, self.costs)
+
+    @classmethod
+    def normal(cls, spread: float = DEFAULT_SPREAD, unit: float = 1.0) -> Volatility:
+        """Return the curve for weights that differ by normal amounts of that standard deviation.
+
+        `unit` is how large weights are, 1 for those of `SimHash`. The default spread is that of
+        edited abstracts, see `docs/matching.md`.
+        """
+        scale = _STEPS_PER_UNIT / unit
+        weights = (np.arange(STEPS) + 0.5) / scale / (spread * unit)
+        return cls(_as_costs([_log_odds_of_normal(float(weight)) for weight in weights]), scale)
+
+    @classmethod
+    def fitted(cls, weights: ArrayLike, others: ArrayLike | None = None) -> Volatility:
+        """Return the curve of the differences between weights; see `FlipIndex.fit_volatility`."""
+        left = _as_sample("weights", weights)
+        if others is None:
+            if len(left) < 2:
+                raise ArgumentError(
+                    f"weights have {len(left)} rows; expected at least 2, to be compared"
+                )
+            shift = np.random.default_rng(0).permutation(len(left))
+            left, right = left[shift], left[np.roll(shift, 1)]
+        else:
+            right = _as_sample("others", others)
+            if right.shape != left.shape:
+                raise ArgumentError(
+                    f"weights have shape {left.shape} and others {right.shape}; expected the same"
+                )
+        unit = float(np.sqrt(np.mean(np.square(left, dtype=np.float64))))
+        differences = np.sort(np.abs(left - right), axis=None)
+        if unit <= 0 or not differences[-1] > 0:
+            raise ArgumentError("all these weights are equal: there is nothing to learn from them")
+        scale = _STEPS_PER_UNIT / unit
+        return cls(_as_costs(_log_odds(differences, (np.arange(STEPS) + 0.5) / scale)), scale)
+
+    def probability(self, weights: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability that bits of these weights flip."""
+        steps = np.abs(np.asarray(weights, np.float64)) * self.scale
+        costs = self.costs[np.minimum(steps, STEPS - 1).astype(np.int64)] / _COSTS_PER_NAT
+        probability: NDArray[np.float64] = 1 / (1 + np.exp(costs))
+        return probability
+
+
+def _log_odds_of_normal(deviations: float) -> float:
+    """Return log((1 - p) / p) for p = P(Z > deviations)."""
+    if deviations > 25:  # where erfc underflows, its asymptote
+        return deviations**2 / 2 + math.log(deviations * math.sqrt(2 * math.pi))
+    tail = math.erfc(deviations / math.sqrt(2)) / 2
+    return math.log1p(-tail) - math.log(tail)
+
+
+def _log_odds(differences: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the odds at each weight, from sorted |differences|; their tail is exponential."""
+    beyond = len(differences) - np.searchsorted(differences, weights, side="right")
+    tails = (beyond + 0.5) / (len(differences) + 1.0) / 2
+    odds = np.log1p(-tails) - np.log(tails)
+    known = max(2, int(np.count_nonzero(beyond >= _TAIL)))
+    half = known // 2
+    slope = (odds[known - 1] - odds[half - 1]) / max(1, known - half)
+    odds[known:] = odds[known - 1] + slope * np.arange(1, len(odds) - known + 1)
+    return odds
+
+
+def _as_costs(odds: Any) -> NDArray[np.uint16]:
+    steps = np.rint(np.asarray(odds) * _COSTS_PER_NAT).clip(0, MOST_COST)
+    return np.maximum.accumulate(steps).astype(np.uint16)
+
+
+def _as_sample(name: str, weights: ArrayLike) -> NDArray[np.float32]:
+    array = as_array(name, weights)
+    if array.ndim != 2 or not array.shape[1]:
+        raise ArgumentError(f"{name} have shape {array.shape}; expected (documents, bits)")
+    if array.dtype == np.int16:
+        return restore_weights(array)
+    if array.dtype.kind != "f":
+        raise ArgumentError(f"{name} are {array.dtype}; expected float32, or quantized int16")
+    sample = array.astype(np.float32)
+    if not np.isfinite(sample).all():
+        raise ArgumentError(f"{name} have values that are not finite; expected numbers")
+    return sample
+
+
+def as_weights(weights: ArrayLike, queries: int, bits: int) -> NDArray[Any]:
+    """Return weights of queries as the core takes them: `float32` or `int16`, (queries, bits)."""
+    array = as_array("weights", weights)
+    if array.ndim == 1 and queries == 1:
+        array = array[None]
+    if array.shape != (queries, bits):
+        raise ArgumentError(
+            f"weights have shape {array.shape}; expected ({queries}, {bits}), one for each bit of "
+            "each query, as sign_with_weights returns them"
+        )
+    if array.dtype.kind != "f" and array.dtype != np.int16:
+        raise ArgumentError(
+            f"weights are {array.dtype}; expected float32, or int16 as quantize_weights makes them"
+        )
+    dtype = np.int16 if array.dtype == np.int16 else np.float32
+    return np.ascontiguousarray(array, dtype)
+
 
 MOST_CHOSEN = 64
 """Sets of a query that `likely_sets` gives at most."""

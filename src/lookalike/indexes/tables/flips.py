@@ -17,24 +17,32 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning, Said
-from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.masks import no_masks
+from lookalike.indexes.filters import Among, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
 from lookalike.indexes.tables.flip_sets import (
+    MOST_COST,
     MOST_FLIPS,
     SAMPLE,
+    STEPS,
+    Volatility,
     all_sets,
+    as_weights,
     flip_tuning,
     flips_expected,
     header_start,
     not_finite,
     upper_bits,
 )
-from lookalike.indexes.tables.parts import Part, build_parts, signature_bits
-from lookalike.indexes.tables.sorted_table import MOST_HEADER_BITS, SortedTable, header_width
-from lookalike.indexes.tables.volatility import MOST_COST, STEPS, Volatility, as_weights
+from lookalike.indexes.tables.sorted_table import (
+    MOST_HEADER_BITS,
+    Part,
+    SortedTable,
+    build_parts,
+    header_width,
+    signature_bits,
+)
 from lookalike.indexes.tuning import Option, Tuning, with_tuning
 from lookalike.signatures import as_queries
 
@@ -103,6 +111,10 @@ class FlipIndex(TabledIndex):
     def tunings(self) -> tuple[Tuning[Option], ...]:
         """What was found out about flips and recall, the latest last."""
         return self._tunings
+
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{super().summary()}, a header of {self.header_bits} bits"
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""

@@ -15,21 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import LARGEST, flag, neighbor_count, seed_number, thread_count, whole_number
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.among import Among, Chosen
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.masks import no_masks
-from lookalike.indexes.merging import padded
+from lookalike.indexes.base import DEFAULT_LIMIT, RowsIndex
+from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import (
     NO_LIMIT,
     Explanation,
     Matches,
     Neighbors,
     as_int64,
+    padded,
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.scanning import scan_nearest, scan_within
-from lookalike.indexes.slices.segments import Segment, chosen_of
+from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.signatures import as_queries
@@ -54,7 +52,7 @@ def examined(k: int) -> int:
     return max(_LEAST_EXAMINED, 10 * k)
 
 
-class PrefixIndex(Index):
+class PrefixIndex(RowsIndex):
     """Approximate nearest neighbours, best where these are very near; exact if asked.
 
     `orders` says how many permutations there are, drawn with the `seed`: 16 bytes a signature and
@@ -91,30 +89,9 @@ class PrefixIndex(Index):
         )
 
     @property
-    def bits(self) -> int:
-        """How many bits each signature has."""
-        return self._rows.bits
-
-    @property
     def orders(self) -> int:
         """How many permutations there are."""
         return len(self._orders)
-
-    @property
-    def own_ids(self) -> bool:
-        """Whether ids are the caller's."""
-        return self._rows.ids is not None
-
-    @property
-    def next_id(self) -> int:
-        """One more than the largest id."""
-        return self._rows.next_id
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        return self._rows.signatures, self._rows.all_ids()
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
@@ -270,17 +247,16 @@ class PrefixIndex(Index):
             **super()._meta(),
             "orders": self.orders,
             "seed": self.seed,
-            "ascending_ids": self._rows.ascending,
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        arrays = self._rows.arrays()
+        arrays = super()._arrays()
         for number, order in enumerate(self._orders):
             arrays |= order.arrays(f"{number}.")
         return arrays
 
     def _restore(self, container: Container) -> None:
-        self._rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)
+        super()._restore(container)
         try:
             number, self.seed = int(container.meta["orders"]), int(container.meta["seed"])
             if not 1 <= number <= MOST_ORDERS or not 0 <= self.seed < 2**64:

@@ -1,69 +1,38 @@
-"""Segments: the parts of a slice index. Each is rows with slice lists, or, if small, without."""
+"""Segments: rows that are searched, added to and removed from together.
+
+A segment never changes: `add` and `remove` return other segments. Each has slice lists, or, if it
+is small or its index has no slices, none; then it is scanned.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.errors import CorruptIndexError
-from lookalike.indexes.among import Chosen
+from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes.filters import Chosen
+from lookalike.indexes.results import (
+    NO_LIMIT,
+    Matches,
+    Neighbors,
+    as_int64,
+    padded,
+    too_many_matches,
+)
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.slices.width import number_bytes
+from lookalike.indexes.slices.lists import Lists, wants_lists
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = [
-    "BUFFER",
-    "Lists",
-    "Segment",
-    "chosen_of",
-    "extended",
-    "merged_segments",
-    "renumbered",
-    "wants_lists",
-]
-
 BUFFER = 2048
 """Rows of a segment that is still added to."""
-
-_FREE_LIST_BYTES = 1 << 24
-_LISTS_PER_ROW = 32
-
-
-def wants_lists(rows: int, bits: int, slice_bits: int) -> bool:
-    """Return whether lists pay for so many rows: not if nearly all of them would be empty."""
-    widths = _native.slice_widths(bits, slice_bits)
-    lists = sum(1 << width for width in widths)
-    return 4 * lists <= max(_FREE_LIST_BYTES, 4 * _LISTS_PER_ROW * rows * len(widths))
-
-
-class Lists(NamedTuple):
-    """Slice lists, as the core builds and reads them."""
-
-    offsets: NDArray[Any]
-    """Where each list begins."""
-    postings: NDArray[Any]
-    """The rows of all lists."""
-    sketches: NDArray[np.uint16] | None
-    """16 more bits of each of those rows, for signatures of 64 to 127 bits."""
-
-    @classmethod
-    def empty(cls, rows: int, bits: int, slice_bits: int, wide: bool) -> Lists:
-        """Return arrays of the right length."""
-        widths = _native.slice_widths(bits, slice_bits)
-        dtype = np.uint64 if wide or number_bytes(rows) == 8 else np.uint32
-        return cls(
-            np.empty(sum(1 << width for width in widths), dtype),
-            np.empty(rows * len(widths), dtype),
-            np.empty(rows * len(widths), np.uint16) if _native.has_sketches(bits) else None,
-        )
 
 
 @dataclass(eq=False)
@@ -301,3 +270,133 @@ def renumbered(segment: Segment, shift: int) -> Segment:
     ids = segment.rows.all_ids() + shift
     rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
     return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)
+
+
+Segments = tuple[Segment, ...]
+
+
+def refuse_known(segments: Segments, ids: NDArray[np.int64]) -> None:
+    """Raise if one of the ids is in use."""
+    for segment in segments:
+        known = segment.find(ids) >= 0
+        if known.any():
+            raise ArgumentError(f"the id {ids[known][0]} is in the index already; remove it first")
+
+
+def with_rows(segments: Segments, new: Rows, slice_bits: int, threads: int) -> Segments:
+    """Return the segments with new signatures in the last one, or in one of their own."""
+    changed = list(segments)
+    last = changed[-1]
+    if len(changed) > 1 and last.lists is None and len(last) + len(new) <= BUFFER:
+        changed[-1] = extended(last, new)
+    elif len(new) <= BUFFER // 2:
+        changed.append(extended(Segment(Rows(new.signatures[:0]), slice_bits), new))
+    else:
+        own = Rows(new.signatures.copy(), new.all_ids().copy(), new.ascending)
+        changed.append(Segment.build(own, slice_bits, threads))
+    if len(changed[-1]) >= BUFFER and changed[-1].lists is None:
+        changed[-1] = merged_segments(changed[-1:], threads)
+    # Merge while the last two are of similar size, so that their number stays logarithmic.
+    while len(changed) > 2 and 2 * len(changed[-1]) >= len(changed[-2]) > BUFFER // 2:
+        changed[-2:] = [merged_segments(changed[-2:], threads)]
+    return tuple(changed)
+
+
+def without_ids(segments: Segments, ids: NDArray[np.int64]) -> Segments:
+    """Return the segments with these ids marked as removed; raises if one is not there."""
+    changed = list(segments)
+    missing = np.ones(len(ids), bool)
+    for number, segment in enumerate(changed):
+        positions = segment.find(ids)
+        found = positions >= 0
+        missing &= ~found
+        if found.any():
+            changed[number] = segment.remove(positions[found])
+    if missing.any():
+        raise ArgumentError(f"the id {ids[missing][0]} is not in the index; nothing was removed")
+    return tuple(changed)
+
+
+def scan_nearest(
+    segment: Segment,
+    queries: NDArray[np.uint8],
+    k: int,
+    threads: int,
+    masks: NDArray[np.uint8] | None = None,
+) -> Neighbors:
+    """Return the k nearest of each query, by the bits of its mask if there are masks; exact."""
+    rows, found = segment.rows, min(k, segment.alive)
+    ids = np.empty((len(queries), found), np.int64)
+    distances = np.empty((len(queries), found), np.int32)
+    if masks is not None:
+        unmasked = np.empty_like(distances)
+        _native.scan_nearest_masked(
+            rows.signatures,
+            rows.ids,
+            rows.ascending,
+            queries,
+            masks,
+            found,
+            threads,
+            ids,
+            distances,
+            unmasked,
+            segment.removed,
+        )
+        ids, distances, unmasked = (padded(array, k) for array in (ids, distances, unmasked))
+        return Neighbors(ids, distances, exact=True, unmasked=unmasked)
+    _native.scan_nearest(
+        rows.signatures,
+        rows.ids,
+        rows.ascending,
+        queries,
+        found,
+        threads,
+        ids,
+        distances,
+        segment.removed,
+    )
+    return Neighbors(padded(ids, k), padded(distances, k), exact=True)
+
+
+def scan_within(
+    segment: Segment,
+    queries: NDArray[np.uint8],
+    radius: int,
+    limit: int,
+    threads: int,
+    asked: SupportsIndex,
+    masks: NDArray[np.uint8] | None = None,
+) -> Matches:
+    """Return everything within the radius, which is `asked` in the words of the caller; exact.
+
+    By the bits of each query's mask, if there are masks.
+    """
+    rows = segment.rows
+    try:
+        if masks is not None:
+            offsets, ids, distances, unmasked = _native.scan_within_masked(
+                rows.signatures,
+                rows.ids,
+                rows.ascending,
+                queries,
+                masks,
+                radius,
+                min(limit, NO_LIMIT),
+                threads,
+                segment.removed,
+            )
+            return Matches(as_int64(offsets), as_int64(ids), distances, True, unmasked=unmasked)
+        offsets, ids, distances = _native.scan_within(
+            rows.signatures,
+            rows.ids,
+            rows.ascending,
+            queries,
+            radius,
+            min(limit, NO_LIMIT),
+            threads,
+            segment.removed,
+        )
+    except _native.TooManyResults:
+        raise too_many_matches(limit, asked, len(queries)) from None
+    return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)

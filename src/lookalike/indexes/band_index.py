@@ -1,49 +1,266 @@
-"""A live index of MinHash rows: what is similar to this one among those that are there now?"""
+"""BandIndex: a live index of MinHash rows under keys, by bands of equal values."""
 
 from __future__ import annotations
 
+import copyreg
 import json
-import os
+import secrets
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, Self, SupportsFloat, SupportsIndex
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import (
-    as_array,
-    file_path,
-    flag,
-    instance,
-    share,
-    thread_count,
-    whole_number,
-)
+from lookalike.checks import as_array, flag, instance, share, thread_count, whole_number
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
-    FormatError,
     ResultTooLargeError,
     SignatureError,
 )
 from lookalike.features import jaccard, weighted_jaccard
-from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.live.keys import key_arrays, restored_keys
-from lookalike.indexes.live.layout import bands_for, least_equal
-from lookalike.indexes.live.matches import KeyMatch, KeyMatches
-from lookalike.indexes.live.rows import KeyedRows, as_keys
+from lookalike.indexes.bands import BandLayout, bands_for, least_equal
+from lookalike.indexes.base import DEFAULT_LIMIT, StoredIndex
+from lookalike.indexes.keys import key_arrays, restored_keys
 from lookalike.shown import brief
 from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
-from lookalike.signatures.signer import WeightedSigner, signer_contents, signer_from_dict, signer_in
-
-__all__ = ["BandIndex"]
-
-_KIND = "bands"
+from lookalike.signatures.signer import WeightedSigner, signer_from_dict, signer_in
+from lookalike.storage import Container
 
 
-class BandIndex:
+class KeyMatch(NamedTuple):
+    """A key that was found, and how similar it is to the query."""
+
+    key: Any
+    similarity: float
+
+
+@dataclass(frozen=True, eq=False)
+class KeyMatches:
+    """What each query found: most similar first, then as inserted.
+
+    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `matches[i]` gives them as a
+    list of `KeyMatch`.
+    """
+
+    offsets: NDArray[np.int64]
+    """int64[queries + 1]"""
+    similarities: NDArray[np.float64]
+    """Estimates, or exact ones where `verified`."""
+    verified: bool
+    """Whether the similarities are those of the documents, and not estimates."""
+    rows: NDArray[np.int64]
+    """Where the index had them: smaller is earlier."""
+    all_keys: Sequence[Hashable]
+    exact: bool = False
+    """Whether nothing above the threshold is missing: bands promise a recall, and no more."""
+
+    @cached_property
+    def keys(self) -> list[Any]:
+        """The keys of all matches."""
+        return list(map(self.all_keys.__getitem__, self.rows.tolist()))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> list[KeyMatch]:
+        query = range(len(self))[query]
+        part = slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+        return list(map(KeyMatch, self.keys[part], self.similarities[part].tolist()))
+
+    def __iter__(self) -> Iterator[list[KeyMatch]]:
+        return (self[query] for query in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"KeyMatches(queries={len(self)}, matches={len(self.rows)}, exact={self.exact})"
+
+    def kept(self, which: NDArray[np.bool_]) -> KeyMatches:
+        """Return only these matches."""
+        before = np.concatenate([[0], np.cumsum(which)])
+        return KeyMatches(
+            before[self.offsets],
+            self.similarities[which],
+            self.verified,
+            self.rows[which],
+            self.all_keys,
+        )
+
+
+_FEW = 1024
+_COPIED_AT_A_TIME = 1 << 14
+
+
+class _Table:
+    """The core's table, and the key of each of its rows; both only grow.
+
+    A search goes on in the table that it began with, whatever happens meanwhile.
+    """
+
+    def __init__(self, permutations: int, layout: BandLayout) -> None:
+        seed = secrets.randbits(64)  # so that nobody can make rows that all lie in one place
+        self.rows = _native.BandTable(permutations, layout.bands, layout.rows, False, seed)
+        self.keys: list[Any] = []
+
+    def append(self, keys: list[Any], rows: NDArray[np.uint32]) -> None:
+        first = len(self.keys)
+        self.keys.extend(keys)  # before the rows: whoever searches may find them at once
+        try:
+            self.rows.insert(rows)
+        except BaseException:
+            del self.keys[first:]
+            raise
+
+
+class KeyedRows:
+    """Rows that come and go under keys; whoever writes waits for those who write."""
+
+    def __init__(self, permutations: int, layout: BandLayout) -> None:
+        self._permutations = permutations
+        self._layout = layout
+        self._writing = threading.Lock()
+        self._table = _Table(permutations, layout)
+        self._numbers: dict[Any, int] = {}  # of rows in the table; in order of insertion
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return key in self._numbers
+        except TypeError:
+            raise _unhashable(key) from None
+
+    def keys(self) -> list[Any]:
+        """Return all keys, as inserted."""
+        return list(self._numbers)
+
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes rows and bands take."""
+        return self._table.rows.memory_bytes
+
+    def row(self, key: Hashable) -> NDArray[np.uint32]:
+        """Return the row under a key."""
+        with self._writing:
+            row: NDArray[np.uint32] = self._values(np.array([self._number(key)]))[0]
+            return row
+
+    def contents(self) -> tuple[list[Any], NDArray[np.uint32]]:
+        """Return keys and rows, as inserted."""
+        with self._writing:
+            return self.keys(), self._values(self._all_numbers())
+
+    def insert(self, keys: list[Any], rows: NDArray[np.uint32], replace: bool = False) -> None:
+        """Insert rows under keys that are not there yet, or are to be replaced; all or none."""
+        if len(keys) != len(rows):
+            raise ArgumentError(f"there are {len(keys)} keys and {len(rows)} rows")
+        with self._writing:
+            first = len(self._table.keys)
+            try:
+                new = dict(zip(keys, range(first, first + len(keys)), strict=True))
+            except TypeError:
+                raise _unhashable(next(key for key in keys if not _is_hashable(key))) from None
+            if len(new) != len(keys):
+                raise ArgumentError("a key is given more than once; nothing was inserted")
+            old: list[Any] = []
+            if not self._numbers.keys().isdisjoint(new):
+                old = [key for key in keys if key in self._numbers]
+            if old and not replace:
+                raise ArgumentError(
+                    f"the key {brief(old[0])} is in the index already; remove it first, or pass "
+                    "replace=True; nothing was inserted"
+                )
+            self._table.append(keys, rows)
+            if old:
+                self._table.rows.remove(np.array([self._numbers.pop(key) for key in old]))
+            self._numbers.update(new)
+            self._tidy()
+
+    def remove(self, keys: list[Any]) -> None:
+        """Remove rows under keys; all or none."""
+        with self._writing:
+            numbers = [self._number(key) for key in keys]
+            if len(set(numbers)) != len(numbers):
+                raise ArgumentError("a key is given more than once; nothing was removed")
+            self._table.rows.remove(np.array(numbers, np.int64))
+            for key in keys:
+                del self._numbers[key]
+            self._tidy()
+
+    def query(
+        self, queries: NDArray[np.uint32], least: int, limit: int, threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], list[Any]]:
+        """Return offsets, rows and numbers of equal values, as the core does; and all keys."""
+        table = self._table
+        bands = self._layout.bands
+        offsets, rows, equal = table.rows.query(queries, bands, least, limit, threads)
+        return offsets.view(np.int64), rows.view(np.int64), equal, table.keys
+
+    def _number(self, key: Hashable) -> int:
+        try:
+            return self._numbers[key]
+        except KeyError:
+            raise ArgumentError(f"the key {brief(key)} is not in the index") from None
+        except TypeError:
+            raise _unhashable(key) from None
+
+    def _all_numbers(self) -> NDArray[np.int64]:
+        return np.fromiter(self._numbers.values(), np.int64, len(self._numbers))
+
+    def _values(self, numbers: NDArray[np.int64]) -> NDArray[np.uint32]:
+        rows = np.empty((len(numbers), self._permutations), np.uint32)
+        self._table.rows.copy(numbers, rows)
+        return rows
+
+    def _tidy(self) -> None:
+        """Begin a new table when more rows were removed than are there.
+
+        Each removal pays for a constant share of that, however many rows share a band.
+        """
+        if self._table.rows.removed <= max(_FEW, len(self._numbers)):
+            return
+        table = _Table(self._permutations, self._layout)
+        keys, numbers = self.keys(), self._all_numbers()
+        for begin in range(0, len(keys), _COPIED_AT_A_TIME):
+            part = slice(begin, begin + _COPIED_AT_A_TIME)
+            table.append(keys[part], self._values(numbers[part]))
+        self._numbers = dict(zip(keys, range(len(keys)), strict=True))
+        self._table = table
+
+
+def as_keys(keys: Iterable[Hashable]) -> list[Any]:
+    """Return keys in a list; those of an array as Python's own."""
+    if isinstance(keys, np.ndarray) and keys.ndim == 1:
+        return list(keys.tolist())
+    try:
+        return list(keys)
+    except TypeError:
+        raise ArgumentError(
+            f"keys are {brief(keys)} of type {type(keys).__name__}; expected a list of keys"
+        ) from None
+
+
+def _is_hashable(key: object) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
+
+
+def _unhashable(key: object) -> ArgumentError:
+    return ArgumentError(
+        f"the key {brief(key)} of type {type(key).__name__} cannot be looked up; expected a "
+        "string, a number, bytes, a tuple of these or anything else that can be hashed"
+    )
+
+
+class BandIndex(StoredIndex):
     """MinHash rows under keys of any kind, inserted, removed and searched by similarity.
 
     A row is found where a whole band of its values equals the query's, and enough of all values do.
@@ -59,8 +276,12 @@ class BandIndex:
     found. Searches may run in many threads at once, also while rows come and go.
 
     Takes about a microsecond to insert a row and two to search among a million, in batches and with
-    one thread; in memory the row, and 12 to 23 bytes a band.
+    one thread; in memory the row, and 12 to 23 bytes a band. Keys in files are strings, numbers,
+    bytes, None, or tuples of these.
     """
+
+    kind = "bands"
+    signer: ValueSigner | None = None
 
     def __init__(
         self,
@@ -72,7 +293,6 @@ class BandIndex:
     ) -> None:
         self.threshold = share("threshold", threshold)
         self.recall = share("recall", recall)
-        self.signer: ValueSigner | None = None
         self._mark: str | None = None
         self._adopting = threading.Lock()
         if signer is not None:
@@ -204,7 +424,7 @@ class BandIndex:
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
         return {
-            "index": _KIND,
+            "index": self.kind,
             "rows": len(self),
             "permutations": self.permutations,
             "threshold": self.threshold,
@@ -215,35 +435,32 @@ class BandIndex:
             "memory_bytes": self.memory_bytes,
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write rows, keys and signer to a file, whole or not at all; `BandIndex.load` opens it.
+    def __copy__(self) -> Self:
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
 
-        Keys are strings, numbers, bytes, None, or tuples of these.
-        """
-        from lookalike.storage import write_container  # not needed to search
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(deepcopy(self.__getstate__(), memo))
+        return twin
 
-        target = file_path("path", path)
+    def __reduce__(self) -> tuple[Any, ...]:  # unlike a file, a pickle takes keys of any type
+        return copyreg.__newobj__, (type(self),), self.__getstate__()  # type: ignore[attr-defined]
+
+    def _meta(self) -> dict[str, Any]:
+        return {**super()._meta(), **self._settings(), "mark": self._mark}
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return rows and keys, which are strings, numbers, bytes, None or tuples of these."""
         keys, values = self._rows.contents()
-        meta: dict[str, Any] = {"index": _KIND, **self._settings(), "mark": self._mark}
-        arrays: dict[str, NDArray[Any]] = {"values": values, **key_arrays(keys)}
-        if self.signer is not None:
-            description, learnt = signer_contents(self.signer)
-            meta, arrays = {**meta, **description}, {**arrays, **learnt}
-        write_container(target, meta, arrays)
+        return {"values": values, **key_arrays(keys)}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a saved index, after all checksums have been compared; rows are inserted anew."""
-        from lookalike.storage import open_container
-
-        container = open_container(file_path("path", path))
-        meta = container.meta
-        if meta.get("index") != _KIND:
-            raise FormatError(
-                f"{container.path} holds {brief(meta.get('index', 'no index'))}; expected a "
-                "BandIndex; la.load_index opens other indexes"
-            )
-        mark = meta.get("mark")
+    def from_container(cls, container: Container) -> Self:
+        """Return the index that a container holds; its rows are inserted anew."""
+        container.verify_ahead()
+        meta, mark = container.meta, container.meta.get("mark")
         try:
             index = cls(meta["threshold"], meta["permutations"], recall=meta["recall"])
             if mark is not None:
@@ -252,14 +469,18 @@ class BandIndex:
             raise CorruptIndexError(
                 f"{container.path}: its description cannot be used ({error}); it is damaged"
             ) from error
+        index._container = container
+        index._restore(container)
+        return index
+
+    def _restore(self, container: Container) -> None:
         keys, values = restored_keys(container), container.array("values", np.uint32, 2)
-        if values.shape != (len(keys), index.permutations) or len(set(keys)) != len(keys):
+        if values.shape != (len(keys), self.permutations) or len(set(keys)) != len(keys):
             raise CorruptIndexError(
                 f"{container.path} holds {len(keys)} keys, {len(set(keys))} of them distinct, and "
                 f"values of shape {values.shape}; it is damaged"
             )
-        index._rows.insert(keys, values)
-        return index
+        self._rows.insert(keys, values)
 
     def __getstate__(self) -> dict[str, Any]:
         keys, values = self._rows.contents()

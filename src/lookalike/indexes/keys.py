@@ -20,8 +20,6 @@ from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.shown import brief
 from lookalike.storage import Container, Strings
 
-__all__ = ["key_arrays", "restored_keys"]
-
 _NUMBERS, _STRINGS, _VALUES = "key_numbers", "key", "key_json"
 
 

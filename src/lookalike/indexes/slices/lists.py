@@ -1,17 +1,20 @@
-"""How wide slices should be."""
+"""Slice lists: how wide slices are, whether lists pay, and the arrays they are."""
 
 from __future__ import annotations
 
 import math
-from typing import SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import whole_number
 from lookalike.errors import ArgumentError, Said
 
-__all__ = ["MOST_SLICE_BITS", "checked_width", "list_bytes", "number_bytes", "slice_width"]
-
 MOST_SLICE_BITS = 28
+_FREE_LIST_BYTES = 1 << 24
+_LISTS_PER_ROW = 32
 
 
 def slice_width(count: int, bits: int, memory: int | None = None) -> int:
@@ -64,3 +67,32 @@ def checked_width(
     if slice_bits is None:
         return slice_width(count, bits, memory)
     return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
+
+
+def wants_lists(rows: int, bits: int, slice_bits: int) -> bool:
+    """Return whether lists pay for so many rows: not if nearly all of them would be empty."""
+    widths = _native.slice_widths(bits, slice_bits)
+    lists = sum(1 << width for width in widths)
+    return 4 * lists <= max(_FREE_LIST_BYTES, 4 * _LISTS_PER_ROW * rows * len(widths))
+
+
+class Lists(NamedTuple):
+    """Slice lists, as the core builds and reads them."""
+
+    offsets: NDArray[Any]
+    """Where each list begins."""
+    postings: NDArray[Any]
+    """The rows of all lists."""
+    sketches: NDArray[np.uint16] | None
+    """16 more bits of each of those rows, for signatures of 64 to 127 bits."""
+
+    @classmethod
+    def empty(cls, rows: int, bits: int, slice_bits: int, wide: bool) -> Lists:
+        """Return arrays of the right length."""
+        widths = _native.slice_widths(bits, slice_bits)
+        dtype = np.uint64 if wide or number_bytes(rows) == 8 else np.uint32
+        return cls(
+            np.empty(sum(1 << width for width in widths), dtype),
+            np.empty(rows * len(widths), dtype),
+            np.empty(rows * len(widths), np.uint16) if _native.has_sketches(bits) else None,
+        )

@@ -1,0 +1,228 @@
+"""`lookalike audio ...`: recordings are indexed, and found by a snippet."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from lookalike.checks import share, thread_count, whole_number
+from lookalike.cli.options import add_threads, check_folder, check_not_read
+from lookalike.cli.parser import Parser, Subparsers, add_json, add_number, add_switch, command
+from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
+from lookalike.corpora.opening import expand_paths
+from lookalike.errors import FileError
+from lookalike.media import Problem, find_files
+from lookalike.recordings import AudioHash, RecordingIndex, RecordingMatch
+from lookalike.recordings.audio_hash import KINDS, LEAST_SCORE
+from lookalike.recordings.medium import RecordingMedium
+from lookalike.recordings.workers import Unreadable, read_recordings
+from lookalike.shown import counted, escape_terminal
+from lookalike.storage import check_replaceable, is_there
+from lookalike.suggestions import did_you_mean_file
+
+PURPOSE = "find the recording that a snippet is from, and where in it"
+DESCRIPTION = f"{PURPOSE.capitalize()}."
+DETAILS = """\
+WAV, FLAC, Ogg, MP3, AIFF and what else libsndfile reads, known by their contents. Needs the extra
+audio: pip install 'lookalike[audio]'. `lookalike dedup music/` finds recordings that are the same.
+
+examples:
+  lookalike audio index music/ -o music.parts
+  lookalike audio search snippet.wav --index music.parts
+"""
+
+
+def add(parser: Parser) -> None:
+    """Declare what can be done."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _declare_index(actions)
+    _declare_search(actions)
+
+
+DEFAULT_INDEX = Path("music.parts")
+_NAMED = 10
+"""Files that could not be read and are named, unless with --json, where all are."""
+
+_INDEX_PURPOSE = "index recordings by their sound"
+_INDEX_DETAILS = """\
+Silence has no words, nor what is shorter than 0.8 s. Files that cannot be read are left out,
+counted and named. An index is written whole: to take in new recordings, make it again. Where they
+come and go, `lookalike collection create music.db --method recordings` keeps them.
+
+examples:
+  lookalike audio index music/
+  lookalike audio index music/ podcasts/ -o sounds.parts --kind chromaprint
+"""
+
+
+def _declare_index(actions: Subparsers) -> None:
+    description = f"{_INDEX_PURPOSE.capitalize()}: a word of 32 bits for each 50 ms."
+    parser = command(actions, "index", _index, _INDEX_PURPOSE, description, _INDEX_DETAILS)
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="folders, or files")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=DEFAULT_INDEX,
+        metavar="FILE",
+        help=f"the index to write (default {DEFAULT_INDEX})",
+    )
+    parser.add_argument(
+        "--kind",
+        choices=KINDS,
+        default=KINDS[0],
+        help="of words: bands are our own, chromaprint those of the program fpcalc, which has to "
+        f"be installed (default {KINDS[0]})",
+    )
+    add_threads(parser)
+    add_json(parser)
+
+
+def _index(options: argparse.Namespace) -> None:
+    started = time.perf_counter()
+    hash = AudioHash(options.kind)
+    hash.check_installed()
+    check_folder(options.output)
+    check_replaceable(options.output)
+    paths = expand_paths(options.paths)
+    found = find_files(paths, RecordingMedium)
+    check_not_read("--output", options.output, found.files)
+    index = RecordingIndex(hash)
+    with progress_bars(options.json) as progress:
+        added = index.add_files(
+            found.files,
+            folder=paths[0] if len(paths) == 1 and paths[0].is_dir() else None,
+            threads=options.threads,
+            progress=progress,
+        )
+    bad = [Problem(one.file, one.reason) for one in added if one.reason is not None]
+    problems = sorted([*found.problems, *bad], key=lambda problem: problem.path)
+    silent = sum(one.reason is None and one.words == 0 for one in added)
+    if not len(index):
+        _name(problems)
+        raise FileError(f"there are no recordings in {', '.join(map(str, options.paths))}")
+    index.save(options.output)
+    if options.json:
+        say_json(
+            {
+                "output": str(options.output),
+                "recordings": len(index),
+                "words": index.parts.part_count,
+                "silent": silent,
+                "left_out": [{"path": str(one.path), "reason": one.reason} for one in problems],
+                "other_files": len(found.others),
+                "seconds": round(time.perf_counter() - started, 3),
+            }
+        )
+        return
+    _name(problems)
+    say(
+        f"{counted(len(index), 'recording')} with {counted(index.parts.part_count, 'word')} "
+        f"{'is' if len(index) == 1 else 'are'} in {escape_terminal(options.output)}, in "
+        f"{time.perf_counter() - started:.1f} s"
+    )
+    others = "other file" if len(found.others) == 1 else "other files"
+    for count, what in (
+        (silent, "silent, or too short to be found"),
+        (len(problems), "left out: could not be read"),
+        (len(found.others), f"{others}, not looked at"),
+    ):
+        if count:
+            say(f"  {count:,} {what}")
+
+
+def _name(problems: Sequence[Problem]) -> None:
+    examples = [f"{problem.path}: {problem.reason}" for problem in problems[:_NAMED]]
+    warn_left_out(len(problems), examples)
+
+
+_SEARCH_PURPOSE = "find the recordings that snippets are from, and where in them"
+_SEARCH_DETAILS = """\
+A snippet of ten seconds is enough; of a whole recording, the same is found. The score is the share
+of the snippet's words that the recording has at that place.
+
+examples:
+  lookalike audio search snippet.wav
+  lookalike audio search a.mp3 b.ogg --index sounds.parts --json
+"""
+
+
+def _declare_search(actions: Subparsers) -> None:
+    description = f"{_SEARCH_PURPOSE.capitalize()}."
+    least = ", ".join(f"{kind} {score}" for kind, score in LEAST_SCORE.items())
+    parser = command(actions, "search", _search, _SEARCH_PURPOSE, description, _SEARCH_DETAILS)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="snippets")
+    parser.add_argument(
+        "--index",
+        type=Path,
+        default=DEFAULT_INDEX,
+        metavar="INDEX",
+        help=f"what `lookalike audio index` wrote (default {DEFAULT_INDEX})",
+    )
+    add_number(parser, "-k", "so many recordings", default=5, metavar="K")
+    parser.add_argument(
+        "--min-score",
+        type=float,
+        metavar="S",
+        help=f"least share of the snippet's words, above 0 to 1 (default: {least})",
+    )
+    add_threads(parser)
+    add_switch(parser, "--json", "print an object for each snippet, as JSON Lines")
+
+
+def _search(options: argparse.Namespace) -> None:
+    k = whole_number("k", options.k, at_least=1)
+    least = None if options.min_score is None else share("min_score", options.min_score)
+    threads = thread_count(options.threads)
+    if not is_there(options.index):
+        raise FileError(
+            f"there is no index {options.index}: `lookalike audio index FOLDER` makes music.parts, "
+            f"and --index names another{did_you_mean_file(options.index)}"
+        )
+    index = RecordingIndex.load(options.index)
+    unread = 0
+    found = read_recordings(options.files, index.hash, threads=threads)
+    for file, one in zip(options.files, found, strict=True):
+        if isinstance(one, Unreadable) and len(options.files) == 1:
+            raise FileError(f"{file} {one.reason}")
+        if isinstance(one, Unreadable):
+            warn(f"{file} {one.reason}", kind="")
+            unread += 1
+            continue
+        if len(one.words) == 0:
+            warn(f"{file} is silent or shorter than 0.8 s; there is nothing to look for")
+        matches = index.search(one, k=k, min_score=least, threads=threads)
+        if options.json:
+            say_json({"snippet": str(file), "found": [_plain(match) for match in matches]})
+        else:
+            _show(file, matches, titled=len(options.files) > 1)
+    if unread:
+        raise FileError(f"{unread} of {len(options.files)} snippets could not be read")
+
+
+def _plain(match: RecordingMatch) -> dict[str, object]:
+    return {
+        "recording": match.recording,
+        "offset": round(match.offset, 3),
+        "score": round(match.score, 4),
+        "votes": match.votes,
+    }
+
+
+def _show(file: Path, matches: list[RecordingMatch], *, titled: bool) -> None:
+    if titled:
+        say(escape_terminal(file))
+    if not matches:
+        say("  no recording has it")
+    for match in matches:
+        say(f"  {clock(match.offset):>8}  {match.score:5.2f}  {escape_terminal(match.recording)}")
+
+
+def clock(seconds: float) -> str:
+    """Return minutes and seconds, hours where there are some."""
+    sign, whole = "-" if seconds < 0 else "", round(abs(seconds))
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{sign}{hours}:{minutes:02}:{rest:02}" if hours else f"{sign}{minutes:02}:{rest:02}"

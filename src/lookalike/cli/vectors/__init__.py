@@ -1,1 +1,0 @@
-"""`lookalike index` and `lookalike search` where what is indexed are vectors."""

@@ -1,0 +1,319 @@
+"""All kinds of index, and how a saved one is opened.
+
+`KINDS` says of each kind what others ask: its class, what it holds, which options it is built with,
+and how `lookalike index --help` describes it. To add a kind, write a subclass of `Index` and an
+entry here. A kind of another package is an `IndexKind` in the entry point group
+`lookalike.indexes`. The entry point, the kind and the class (its `kind`) have the same name.
+
+What a kind can be asked is read from its class: `takes_masks`, and the parameters of `search` and
+`within` (`Index.settings`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import file_path, flag
+from lookalike.errors import FormatError
+from lookalike.indexes.base import Index, StoredIndex
+from lookalike.indexes.scan import ScanIndex
+from lookalike.registry import Registry
+from lookalike.signatures.files import (
+    HEX_SUFFIXES,
+    is_npy,
+    is_npz,
+    load_hex,
+    npz_weights,
+    read_npy,
+    read_npz,
+    signatures_in,
+    weights_in,
+)
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+
+@dataclass(frozen=True)
+class BuildOption:
+    """A parameter of an index, and the option of `lookalike index` that sets it."""
+
+    name: str
+    help: str
+    type: Literal["number", "size", "switch"] = "number"
+
+
+@dataclass(frozen=True)
+class IndexKind:
+    """A kind of index: what others need to know to build it and to open it."""
+
+    name: str
+    """The name in files, on the command line, and in plans."""
+    target: str | type[StoredIndex]
+    """The class, or "module:class", which is imported when it is first needed."""
+    help: str = ""
+    """What `lookalike index --help` says of it; empty: it is not built by name."""
+    options: tuple[BuildOption, ...] = ()
+    """What it can be built with, beside signatures, ids and threads."""
+    holds: Literal["signatures", "vectors", "parts", "rows"] = "signatures"
+    """What is searched; all that hold signatures are an `Index`."""
+    saved_as: str = ""
+    """The kind that its files say they hold, if that is another one."""
+    signer: str = ""
+    """Files of `saved_as` are of this kind if this signer made what they hold."""
+
+    @cached_property
+    def cls(self) -> type[Any]:
+        """The class."""
+        if not isinstance(self.target, str):
+            return self.target
+        module, _, name = self.target.partition(":")
+        found: type[Any] = getattr(import_module(module), name)
+        return found
+
+    @property
+    def is_built(self) -> bool:
+        """Whether it can be built of signatures alone, by its name."""
+        return bool(self.help)
+
+    def build(self, items: Any, ids: Any = None, *, threads: Any = None, **options: Any) -> Any:
+        """Return a new index of this kind; options that are None have their defaults."""
+        chosen = {name: value for name, value in options.items() if value is not None}
+        if "threads" in signature(self.cls).parameters:
+            chosen["threads"] = threads
+        return self.cls(items, ids=ids, **chosen)
+
+    def is_in(self, meta: dict[str, Any]) -> bool:
+        """Return whether a file with this description holds an index of this kind."""
+        if meta.get("index") != (self.saved_as or self.name):
+            return False
+        described = meta.get("signer")
+        made_by = described.get("signer") if isinstance(described, dict) else None
+        return self.signer == made_by if self.saved_as else True
+
+
+_MEMORY = BuildOption("memory", "most that lists or tables take, as 2GB", "size")
+_CLUSTERS = BuildOption("clusters", "groups of clusters (default: by the size)")
+
+KINDS: Registry[IndexKind] = Registry(
+    "kind of index",
+    "lookalike.indexes",
+    {
+        kind.name: kind
+        for kind in (
+            IndexKind(
+                "slices",
+                "lookalike.indexes.slices.index:SliceIndex",
+                "lists of signatures that agree in some bits: quick, near neighbours, exact on "
+                "demand",
+                (BuildOption("slice_bits", "width of slices (default: by the size)"), _MEMORY),
+            ),
+            IndexKind(
+                "blocks",
+                "lookalike.indexes.tables.blocks:BlockIndex",
+                "sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 "
+                "bits",
+                (
+                    BuildOption("radius", "that blocks are made for (default 3)"),
+                    BuildOption("tables", "how many there are of blocks (default: by the size)"),
+                    BuildOption("blocks", "that signatures are cut into, in place of --tables"),
+                    BuildOption("lead", "blocks that lead each table (default: by the size)"),
+                    _MEMORY,
+                    BuildOption(
+                        "compressed",
+                        "blocks in less memory: one copy of the signatures; slower",
+                        "switch",
+                    ),
+                ),
+            ),
+            IndexKind(
+                "flips",
+                "lookalike.indexes.tables.flips:FlipIndex",
+                "one sorted table: most of what is within a few bits, in the least memory",
+                (
+                    BuildOption(
+                        "header_bits",
+                        "upper bits that flips are looked up by (default: by the size)",
+                    ),
+                ),
+            ),
+            IndexKind(
+                "scan",
+                ScanIndex,
+                "signatures and ids alone, all of them looked at: exact, for small collections",
+            ),
+            IndexKind(
+                "prefix",
+                "lookalike.indexes.tables.prefixes:PrefixIndex",
+                "orders by random permutations of the bits: most near-duplicates, at the same "
+                "cost for any number of signatures",
+                (BuildOption("orders", "random permutations of prefix (default 16)"),),
+            ),
+            IndexKind(
+                "clusters",
+                "lookalike.indexes.clusters.index:ClusterIndex",
+                "groups of signatures that are near each other: the nearest, if they are far "
+                "away, too",
+                (_CLUSTERS,),
+            ),
+            IndexKind("sharded", "lookalike.indexes.sharded:ShardedIndex"),
+            IndexKind("gpu", "lookalike.gpu.index:GpuIndex", saved_as="scan"),
+            IndexKind(
+                "vectors",
+                "lookalike.vectors.index:VectorIndex",
+                options=(BuildOption("bits", "of the signatures that propose"), _CLUSTERS),
+                holds="vectors",
+            ),
+            IndexKind("bands", "lookalike.indexes.band_index:BandIndex", holds="rows"),
+            IndexKind(
+                "recordings",
+                "lookalike.recordings.index:RecordingIndex",
+                holds="parts",
+                saved_as="parts",
+                signer="AudioHash",
+            ),
+            IndexKind("parts", "lookalike.parts.index:PartIndex", holds="parts"),
+        )
+    },
+)
+"""All kinds of index, by name."""
+
+
+def kinds_text(kinds: Iterable[IndexKind]) -> str:
+    """Return what there is to say of kinds, for `--help`: a paragraph each."""
+    shown = list(kinds)
+    width = max(len(kind.name) for kind in shown)
+    return "\n".join(
+        fill(
+            kind.help,
+            100,
+            initial_indent=f"  {kind.name:<{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
+        for kind in shown
+    )
+
+
+def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
+    """Open a saved index of any kind, memory-mapped, after all checksums have been compared.
+
+    That reads the file once: 5 to 10 GB/s a thread if it is in memory, else what the disk gives.
+    With `verify=False` only header, layout and description are checked, and opening costs the same
+    for any size; damage then shows in answers until `index.verify` is called. What leaves the index
+    otherwise, saved or as arrays, is verified before it does. (A `BandIndex` is not mapped: its
+    rows are inserted again.)
+
+    The file must not be changed in place while it is open; saving to the same name is safe, because
+    that makes a new file.
+    """
+    from lookalike.storage import open_container  # not needed to search, so not at import
+
+    checked = flag("verify", verify)
+    return index_in(open_container(file_path("path", path), verify=checked))
+
+
+def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
+    """Open any file that has signatures: an index of these, a file of `la.save_signatures`,
+    `np.save` or `np.savez`, or a text (.txt, .hex, .csv, .tsv) with hashes in hexadecimal
+    (`la.load_hex`).
+
+    Signatures alone become a `ScanIndex`, which has nothing to build, with the signer and the names
+    of the documents where the file has them. Files are verified as `load_index` does; those of
+    `np.save` have no checksums.
+    """
+    from lookalike.storage import is_container, open_container
+
+    path, verify = file_path("path", path), flag("verify", verify)
+    if path.is_dir():
+        raise FormatError(f"{path} is a folder; expected a file with signatures{_sign_first(path)}")
+    if is_npy(path):
+        return ScanIndex(read_npy(path))
+    if is_npz(path):
+        rows, ids = read_npz(path)
+        return ScanIndex(rows, ids=ids)
+    if path.suffix.lower() in HEX_SUFFIXES:
+        try:
+            return named_scan(*load_hex(path))
+        except FormatError as error:
+            raise FormatError(f"{error}{_sign_first(path)}") from error
+    if not is_container(path):
+        raise FormatError(
+            f"{path} is not a lookalike file with signatures, nor is it a .npy or .npz file, which "
+            f"np.save and np.savez write{_sign_first(path)}"
+        )
+    container = open_container(path, verify=verify)
+    if container.meta.get("kind") != "signatures":
+        return signature_index_in(container)
+    saved = signatures_in(container)
+    index = ScanIndex(saved.signatures)
+    index._container = container
+    index.signer, index.names = saved.signer, saved.ids
+    return index
+
+
+def _sign_first(path: Path) -> str:
+    """Return what to do with documents where signatures are expected."""
+    return f"; of a corpus, make signatures first: lookalike sign {path} -o NAME.lookalike"
+
+
+def named_scan(signatures: NDArray[np.uint8], names: Sequence[str] | None) -> ScanIndex:
+    """Return an index of signatures of an unknown signer, with the names of the documents."""
+    index = ScanIndex(signatures)
+    index.names = names
+    return index
+
+
+def open_with_weights(path: str | os.PathLike[str]) -> tuple[Index, NDArray[np.int16] | None]:
+    """Open any file that has signatures, and the weights behind their bits where it has these.
+
+    Row i of the weights belongs to the signature that `Index.living` has at place i.
+    """
+    index = open_index(path)
+    if is_npz(path):
+        return index, npz_weights(path, index.living()[0])
+    container = index._container
+    if container is None or container.meta.get("kind") != "signatures":
+        return index, None
+    return index, weights_in(container, index.living()[0])
+
+
+def kind_in(container: Container) -> IndexKind:
+    """Return the kind of the index that a container holds, or say that it is not known."""
+    for kind in KINDS:
+        if kind.is_in(container.meta):
+            return kind
+    name = container.meta.get("index")
+    if name in KINDS:  # of a package that has not been imported
+        return KINDS.get(name)
+    raise FormatError(
+        f"{container.path} holds an index of kind {name!r}; this version knows "
+        f"{list(KINDS.names())}"
+    )
+
+
+def index_in(container: Container) -> Any:
+    """Return the index that a container holds, of any kind."""
+    return kind_in(container).cls.from_container(container)
+
+
+def signature_index_in(container: Container) -> Index:
+    """Return the index of signatures that a container holds."""
+    kind = kind_in(container)
+    if kind.holds != "signatures":
+        raise FormatError(
+            f"{container.path} holds a {kind.cls.__name__}, and signatures are expected; "
+            "la.load_index opens it"
+        )
+    index: Index = kind.cls.from_container(container)
+    return index

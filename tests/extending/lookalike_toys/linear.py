@@ -1,0 +1,81 @@
+"""A kind of index: a linear scan in NumPy, exact and slow."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.checks import neighbor_count, whole_number
+from lookalike.indexes.base import DEFAULT_LIMIT, RowsIndex
+from lookalike.indexes.filters import Among, Chosen
+from lookalike.indexes.kinds import IndexKind
+from lookalike.indexes.results import (
+    Matches,
+    Neighbors,
+    merged_matches,
+    nearest_of,
+    too_many_matches,
+)
+from lookalike.indexes.rows import Rows
+from lookalike.signatures import as_queries
+
+__all__ = ["KIND", "LinearIndex"]
+
+
+class LinearIndex(RowsIndex):
+    """Compares a query with all signatures."""
+
+    kind = "linear"
+
+    def __init__(self, signatures: ArrayLike, ids: ArrayLike | None = None) -> None:
+        self._rows = Rows.of(signatures, ids)
+
+    def search(
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Neighbors:
+        """Return the k nearest signatures of each query; exact."""
+        rows = as_queries(queries, self.bits)
+        ids, distances = self._compared(rows, among)
+        wanted = neighbor_count(k, len(rows), len(self))
+        ids, distances = nearest_of(ids, distances, wanted)
+        return Neighbors(ids, distances, exact=True)
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return every signature at distance `radius` or less from each query; exact."""
+        rows = as_queries(queries, self.bits)
+        near = whole_number("radius", radius, at_least=0)
+        ids, distances = self._compared(rows, among)
+        query, place = np.nonzero((ids >= 0) & (distances <= near))
+        if len(query) > (most := whole_number("limit", limit, at_least=0)):
+            raise too_many_matches(most, near, len(rows))
+        found = query, ids[query, place], distances[query, place]
+        return merged_matches(len(rows), [found], exact=True)
+
+    def _compared(
+        self, queries: NDArray[np.uint8], among: Among | None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return ids and distances of all signatures for each query; -1 where none is wanted."""
+        ids = self._rows.all_ids()
+        if among is not None:
+            ids = np.where(Chosen.of(among, self.next_id).has(ids), ids, -1)
+        differing = queries[:, None] ^ self._rows.signatures[None]
+        distances = np.bitwise_count(differing).sum(axis=2, dtype=np.int32)
+        return np.broadcast_to(ids, distances.shape), np.where(ids >= 0, distances, -1)
+
+
+KIND = IndexKind("linear", LinearIndex, "a linear scan in NumPy: exact, and slow")
