@@ -28,7 +28,6 @@ NAMES = [
     ),
     *DedupSettings.__dataclass_fields__,
     "num_perm",
-    "nonsense",
 ]
 
 
@@ -48,6 +47,11 @@ def test_a_job_takes_a_value_or_refuses_it(name: str) -> None:
             refused += 1
             assert len(str(error)) <= 2000
     assert refused
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises(TypeError, match="nonsense"):
+        la.dedup(DOCUMENTS, nonsense=3)  # type: ignore[call-arg]
 
 
 def test_flags_are_true_or_false() -> None:

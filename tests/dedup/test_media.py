@@ -221,7 +221,7 @@ def test_a_folder_is_what_most_of_its_files_are(photos: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "sounds"}, "kind is 'sounds'; expected one of images, recordings"),
+        ({"kind": "sounds"}, "kind is 'sounds'; expected one of auto, text, vectors, images, rec"),
         ({"threshold": 0.9}, "threshold does nothing for images; leave it out"),
         ({"keep": "last"}, "keep does nothing for images; leave it out"),
         ({"signer": la.AudioHash()}, r"signer does nothing for images.*it goes with recordings"),

@@ -234,6 +234,7 @@ class RemoteCollection:
         mask: Mask = "auto", way: Way | None = None, threads: int | None = None,
     ) -> list[Answer]:  # fmt: skip
         """Return what `search` returns for each of many queries, at one version."""
+        k = how_many("k", k)  # in the order in which a collection that is here looks at them
         wanted_mask(queries, mask, whole=radius is not None)
         asked = self._asked(queries)
         checked = self._query(len(asked), radius, where, exclude, explain, text, way, threads, k=k)

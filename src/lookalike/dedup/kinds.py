@@ -20,6 +20,8 @@ from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.media import MEDIA, Medium, medium_of_files
+from lookalike.shown import brief
+from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -165,12 +167,14 @@ def refuse(kind: str, given: Iterable[str]) -> None:
 
 def kind_name(kind: object) -> str:
     """Return a kind by its name: "auto", one of `KINDS`, or a medium of another package."""
-    kind = _FORMER.get(kind, kind) if isinstance(kind, str) else kind
-    if kind in ("auto", TEXT, VECTORS):
-        return str(kind)
-    if kind in MEDIA:
-        return str(kind)
-    return MEDIA.get(kind, "kind").name  # raises
+    name = _FORMER.get(kind, kind) if isinstance(kind, str) else ""
+    if name in ("auto", TEXT, VECTORS) or name in MEDIA:
+        return name
+    known = list(dict.fromkeys(["auto", *KINDS, *MEDIA.names()]))
+    raise ArgumentError(
+        Said("kind"),
+        f" is {brief(kind)}; expected one of {', '.join(known)}{did_you_mean(kind, known)}",
+    )
 
 
 def kind_of(source: Any, options: Mapping[str, Any]) -> str:
