@@ -82,9 +82,10 @@ def test_evaluate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["evaluate", str(folder / "rows.npy"), "--sample", "10", "-k", "3"]
     command += ["--expand", "1", "--slice-bits", "8"]
     assert main([*command, "--clusters", "20", "--probe", "1,4", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"][2:]
+    rows = json.loads(capsys.readouterr().out)["options"][2:]
     made = la.ClusterIndex(ROWS, 20).clusters
-    assert [(row["clusters"], row["probe"]) for row in rows] == [(made, 1), (made, 4)]
+    chosen = [(row["parameters"]["clusters"], row["settings"]["probe"]) for row in rows]
+    assert chosen == [(made, 1), (made, 4)]
     assert rows[0]["recall"] <= rows[1]["recall"]
     assert main([*command, "--clusters", "20"]) == 0
     assert f"{min(16, made)} of {made} groups" in capsys.readouterr().out

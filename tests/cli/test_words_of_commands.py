@@ -21,6 +21,7 @@ from support.refusals import refused
 _INDEXED = ["index", "vectors.jsonl", "--vectors", "v", "-o", "out.lookalike"]
 _SEARCHED = ["search", "vectors.lookalike", "[1, 2, 3]"]
 OF_VECTORS = {
+    ("dedup", "--recall"): ["dedup", "corpus.jsonl", "--vectors", "vector"],
     ("index", "--bits"): _INDEXED,
     ("index", "--recall"): _INDEXED,
     ("search", "--candidates"): _SEARCHED,

@@ -23,6 +23,7 @@ from lookalike.collection.stores.base import HIDDEN, Store, View
 from lookalike.collection.stores.sqlite import exclusive_file, shared_file
 from lookalike.storage import whole_file
 from support.forked import in_a_fork
+from support.waiting import wait_until
 
 BITS = 64
 FORKS = multiprocessing.get_context("forkserver")
@@ -67,6 +68,18 @@ def killed_restore(backup: Path, url: str) -> None:
     finally:
         snapshots._put_in_place = kept
     assert told == f"the child ended with {signal.SIGKILL.value}"
+    if url.startswith("postgresql"):  # the server notices the death of its client a little later
+        wait_until(lambda: not _locks(url))
+
+
+def _locks(url: str) -> int:
+    """Return how many locks of restoring processes the server holds."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database "
+            "WHERE locktype = 'advisory' AND datname = current_database()"
+        ).fetchone()
+    return row[0] if row else 0
 
 
 def test_killed_restores_leave_nothing_for_long(url: str, backup: Path) -> None:

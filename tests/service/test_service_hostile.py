@@ -189,13 +189,16 @@ def large_bodies(target: Target) -> None:
 
 
 def many_bodies(target: Target) -> None:
-    """500 bodies of 26 MiB at once; each that is not taken is told to come again."""
+    """500 bodies of 26 MiB at once; each that is not taken is told to come again.
+
+    On a busy machine a body may take longer to arrive than it is given (408).
+    """
     count = 500 // SHARE
     body = texts(26 * MIB // SHARE, "a")
     with ThreadPoolExecutor(count) as threads:
         found = list(threads.map(lambda _: target.body("PUT", DOCUMENTS, body), range(count)))
     states = {status(one) for one in found}
-    assert states <= {0, 200, 429}, states
+    assert states <= {0, 200, 408, 429}, states
     assert 200 in states
     assert {code(one) for one in found if status(one) == 429} <= {
         "too_much_at_once", "too_many_requests", "too_many_connections",

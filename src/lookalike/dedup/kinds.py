@@ -21,6 +21,7 @@ from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.media import MEDIA, Medium, medium_of_files
 from lookalike.shown import brief
+from lookalike.storage import is_folder
 from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -196,11 +197,11 @@ def kind_of(source: Any, options: Mapping[str, Any]) -> str:
         return TEXT
     try:
         paths = expand_paths([Path(one) for one in given])
+        if all(format_of(path) is not None and not is_folder(path) for path in paths):
+            return TEXT
+        return medium_of_files(paths) or TEXT
     except (FileError, ValueError):
         return TEXT  # reading the source as text says what is wrong with it
-    if all(format_of(path) is not None and not path.is_dir() for path in paths):
-        return TEXT
-    return medium_of_files(paths) or TEXT
 
 
 def given_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
