@@ -7,6 +7,9 @@ are decoded and signed, which pairs of them are similar, and which copy is best.
     [project.entry-points."lookalike.media"]
     scores = "my_package.scores:ScoreMedium"
 
+    [project.entry-points."lookalike.signers"]
+    scorehash = "my_package.scores:ScoreHash"
+
 From then on `la.dedup`, `lookalike dedup` and collections of its signer work with it.
 """
 
