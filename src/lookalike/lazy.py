@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -42,6 +43,10 @@ class LazyModule:
         return LazyModule, (self._name, self._purpose)  # a package goes nowhere; its name does
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(optional_module(self._name, self._purpose, extra=self._extra), name)
+        value = getattr(self._module, name)
         setattr(self, name, value)
         return value
+
+    @cached_property
+    def _module(self) -> Any:
+        return optional_module(self._name, self._purpose, extra=self._extra)

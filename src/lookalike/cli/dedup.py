@@ -70,12 +70,12 @@ from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
 from lookalike.shown import escape_terminal
-from lookalike.signatures.methods import Method
+from lookalike.signatures.methods import usual_ngram
 from lookalike.storage import check_replaceable, same_file
 
 _SIGNATURES = ".lookalike"
 
-_NGRAM = Method.of("minhash").ngram
+_NGRAM = usual_ngram("minhash")
 
 PURPOSE = "find the near-duplicates of a corpus and write what is left"
 DESCRIPTION = (
@@ -360,11 +360,13 @@ _USED = {"kind", "against", "encoding", "html", "page_limits", "save_signatures"
 
 def _old(options: argparse.Namespace) -> Path | Corpus | None:
     """Return what --against names: a file of signatures, or a corpus."""
+    if options.against is None:
+        return None
     if is_standard(options.against):
         corpus = corpus_of_input([options.against], options.format, options.work, options.encoding)
         return with_old_pages(corpus, options.html, options.page_limits)
-    if options.against is None or Path(options.against).suffix == _SIGNATURES:
-        return None if options.against is None else Path(options.against)
+    if Path(options.against).suffix == _SIGNATURES:
+        return Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
     format = options.format if unnamed else None

@@ -28,6 +28,7 @@ from lookalike.signatures.methods import (
     PERMUTATIONS,
     Method,
     method_class,
+    usual_ngram,
 )
 from lookalike.signatures.signer import DocumentSigner
 
@@ -87,8 +88,8 @@ def refuse_idle(values: Mapping[str, Any], said: Collection[str]) -> None:
             )
 
 
-_NGRAMS = ", ".join(f"{name} {Method.of(name).ngram}" for name in METHODS)
-_BITS = ", ".join(f"{name} {Method.of(name).bits}" for name in BIT_METHODS)
+_NGRAMS = ", ".join(f"{name} {usual_ngram(name)}" for name in METHODS)
+_BITS = ", ".join(f"{name} {method_class(name).usual_bits}" for name in BIT_METHODS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,9 +229,10 @@ class DedupSettings:
         self._check_threshold()
         self._check_keep()
         method = self._method
+        estimated = method.measure
         if self.measure is None:
-            object.__setattr__(self, "measure", method.measure)
-        self._check_measure(method)
+            object.__setattr__(self, "measure", estimated)
+        self._check_measure(estimated)
         self._keep_features(method)
         object.__setattr__(self, "bits", method.bits)
         bounds = {
@@ -244,6 +246,7 @@ class DedupSettings:
             del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
+                # Only now the bits are known to be valid.
                 radius = method.radius(min(1.0, float(self.threshold)))
                 object.__setattr__(self, "radius", radius)
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
@@ -303,7 +306,7 @@ class DedupSettings:
             return Said("exact=True", "--exact")
         return Said(f"measure={self.measure!r}", f"--measure {self.measure}")
 
-    @property
+    @cached_property
     def by_bands(self) -> bool:
         """Whether signatures are values, and bands of them propose pairs; else they are bits."""
         return self._method.by_bands
@@ -349,17 +352,17 @@ class DedupSettings:
                 Said("threshold"), f" is {self.threshold}; expected more than 0, at most 1"
             )
 
-    def _check_measure(self, method: Method) -> None:
+    def _check_measure(self, estimated: str) -> None:
         """Refuse a measure that signatures do not estimate, where they are to, and what means
         nothing where they propose no pairs.
         """
         one_of("measure", self.measure, MEASURES)
-        if self.by_signatures and self.measure != method.measure:
+        if self.by_signatures and self.measure != estimated:
             others = [name for name in METHODS if method_class(name).measure == self.measure]
             raise ArgumentError(
                 Said("measure"),
                 f" is {self.measure!r}, and the signatures of {self.method} propose pairs "
-                f"by {method.measure}; choose the method {' or '.join(others)}, or ",
+                f"by {estimated}; choose the method {' or '.join(others)}, or ",
                 Said("exact=True", "--exact"),
             )
         why = self.said_reason

@@ -92,9 +92,9 @@ class Words(TextKind):
     ) -> None:
         self.ngram = ngram_lengths("ngram", ngram)
         self.lowercase = flag("lowercase", lowercase)
-        self.stopwords = stopwords if isinstance(stopwords, str) else _word_list(stopwords)
         self.stem = stem if stem is None else instance("stem", stem, str, "a language or None")
         self.min_length = whole_number("min_length", min_length, at_least=1)
+        self.stopwords = stopwords if isinstance(stopwords, str) else _word_list(stopwords)
         self._stemmer = _stemmer(stem)
         self._reader = _native.TextFeatures(
             False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import SupportsIndex, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ __all__ = [
     "Method",
     "method_class",
     "text_signer",
+    "usual_ngram",
 ]
 
 PERMUTATIONS = 128
@@ -42,12 +43,22 @@ TEXT_SIGNERS = ("simhash", "topsig", "bbitminhash")
 
 def method_class(name: object) -> type[DocumentSigner]:
     """Return the signer that `dedup` knows by this name; refuse one that it cannot use."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise ArgumentError(
             Said("method"),
             f" is {name!r}; expected one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}",
         )
-    return cast("type[DocumentSigner]", SIGNERS.get(name))
+    return _class_of(name)
+
+
+@cache
+def _class_of(name: str) -> type[DocumentSigner]:
+    return cast("type[DocumentSigner]", SIGNERS[name])
+
+
+def usual_ngram(name: str) -> int:
+    """Return the number of words in a feature of this method by default."""
+    return cast(DedupDefaults, method_class(name).dedup_defaults).ngram
 
 
 class _MethodNames(Collection[str]):
@@ -57,9 +68,10 @@ class _MethodNames(Collection[str]):
         self._by_bands = by_bands
 
     def __contains__(self, name: object) -> bool:
-        if not isinstance(name, str) or name not in SIGNERS:
+        try:
+            defaults = _class_of(name).dedup_defaults if isinstance(name, str) else None
+        except ArgumentError:  # no signer has this name
             return False
-        defaults = SIGNERS[name].dedup_defaults
         return defaults is not None and self._by_bands in (None, defaults.by_bands)
 
     def __iter__(self) -> Iterator[str]:
@@ -107,7 +119,7 @@ class Method:
         chosen = chosen_features(
             features,
             ngram=ngram,
-            words_ngram=cast(DedupDefaults, kind.dedup_defaults).ngram,
+            words_ngram=usual_ngram(name),
             stop_words=stop_words,
             stem=stem,
         )

@@ -221,8 +221,8 @@ class DocumentSigner(Signer):
     """
 
     def __init__(self, features: FeatureKind, seed: SupportsIndex) -> None:
-        super().__init__(seed)
         self.features = as_features(features)
+        super().__init__(seed)
 
     @classmethod
     def _for_dedup(
