@@ -264,7 +264,8 @@ def test_bad_settings_are_refused(options: dict[str, Any], message: str) -> None
 def test_a_result_tells_what_it_is() -> None:
     result = la.dedup(["a b c d e f", "a b c d e f", "x y z"], id=None)
     assert repr(result) == (
-        "DedupResult(documents=3, kept=2, exact_duplicates=1, near_duplicates=0, clusters=1)"
+        "TextResult(kind='text', documents=3, kept=2, exact_duplicates=1, near_duplicates=0, "
+        "clusters=1)"
     )
     assert json.loads(json.dumps(result.to_dict()))["counts"]["kept"] == 2
     assert result.id(1) == 1 and result.text(2) == "x y z"

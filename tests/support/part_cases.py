@@ -53,6 +53,7 @@ def part_calls(
             _parts(rows).search_many,
             {"signatures": [queries], "offsets": [range(5)]},
         ),
+        "PartIndex.name": (_parts(rows).name, {"id": 2}),
         "PartIndex.save": (_parts(rows).save, {"path": folder / "saved parts"}),
         "PartIndex.load": (la.PartIndex.load, {"path": folder / "parts"}),
         "PartIndex.from_bytes": (la.PartIndex.from_bytes, {"data": _parts(rows).to_bytes()}),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import as_array, file_path, flag, share, thread_count, whole_number
+from lookalike.checks import as_array, file_path, flag, one_of, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.filters import Among
@@ -426,7 +426,7 @@ class Index(StoredIndex):
 
         Callers that serve all kinds, such as `ShardedIndex` and the command line, pass no others.
         """
-        return _parameters(type(self), method)
+        return _parameters(type(self), one_of("method", method, ("search", "within")))
 
 
 class RowsIndex(Index):
