@@ -102,7 +102,7 @@ def assert_as_local(
     pairs, expected = (table.sort_by(by_name).to_pydict() for table in (pairs, expected))
     assert pairs == expected
     assert found.warnings == local.warnings
-    for name, count in vars(found.counts).items():
+    for name, count in found.to_dict()["counts"].items():
         if name == "compared_pairs":  # there, one of a large group may come twice
             assert count <= getattr(local.counts, name) or not local.settings.by_signatures
         else:

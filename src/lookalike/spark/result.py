@@ -30,6 +30,14 @@ from lookalike.spark.work import SparkWork
 __all__ = ["ResultRows", "SparkDedup"]
 
 
+COUNTED = (
+    *("documents", "kept", "exact_duplicates", "near_duplicates", "estimated_duplicates", "in_old"),
+    *("clusters", "largest_cluster", "without_features", "compared_pairs", "verified_pairs"),
+    *("bytes", "left_out"),
+)
+"""The counts that Spark knows; the others of `DedupCounts` keep their defaults."""
+
+
 @dataclass(frozen=True, eq=False)
 class SparkDedup:
     """Who stays, who goes, and why. Frames are read from tables that last until `close`."""
@@ -99,7 +107,7 @@ class SparkDedup:
         return {
             "settings": self.settings.to_dict(),
             "complete": self.complete,
-            "counts": dict(vars(self.counts)),
+            "counts": {name: getattr(self.counts, name) for name in COUNTED},
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "warnings": list(self.warnings),
         }
