@@ -19,6 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar, cast
 
 from lookalike.errors import ArgumentError, MissingDependencyError, Said
+from lookalike.shown import brief
 from lookalike.suggestions import did_you_mean
 
 __all__ = ["Registry"]
@@ -87,7 +88,7 @@ class Registry(Generic[Entry]):
         known = list(dict.fromkeys([*self._entries, *self._found()]))
         raise ArgumentError(
             *((Said(argument), " is ") if argument else ()),
-            f"{name!r}{'' if argument else f' is not a known {self.noun}'}; "
+            f"{brief(name)}{'' if argument else f' is not a known {self.noun}'}; "
             f"expected one of {', '.join(known)}{did_you_mean(name, known)}",
         )
 

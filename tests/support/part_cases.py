@@ -54,6 +54,7 @@ def part_calls(
             {"signatures": [queries], "offsets": [range(5)]},
         ),
         "PartIndex.save": (_parts(rows).save, {"path": folder / "saved parts"}),
+        "PartIndex.name": (_parts(rows).name, {"id": 3}),
         "PartIndex.load": (la.PartIndex.load, {"path": folder / "parts"}),
         "PartIndex.from_bytes": (la.PartIndex.from_bytes, {"data": _parts(rows).to_bytes()}),
         "PassageHash": (la.PassageHash, {"by": la.SimHash(64), "words": 3}),
