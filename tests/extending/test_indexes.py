@@ -103,6 +103,16 @@ def test_the_command_line_builds_searches_and_measures_it(
     assert json.loads(capsys.readouterr().out)["found"] == 1.0
 
 
+def test_it_is_evaluated_and_built_by_a_plan() -> None:
+    found = la.evaluate(ROWS, k=3, sample=10, kinds=["linear", "blocks"])
+    linear, blocks = found.options[-2:]
+    assert (linear.index, linear.recall, linear.cdr) == ("linear", 1.0, 1.0)
+    assert (blocks.index, blocks.recall) == ("blocks", 1.0)
+    assert "linear" in str(found)
+    with pytest.raises(la.ArgumentError, match="kinds is 'linaer'; expected one of slices"):
+        la.evaluate(ROWS, kinds=["linaer"])
+
+
 def test_an_unknown_kind_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["index", "x.npy", "-o", str(tmp_path / "y"), "--kind", "linaer"])

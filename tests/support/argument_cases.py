@@ -51,7 +51,7 @@ INTERNAL = {
     *("get", "surely", "value", "total_seconds", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
     *("batch_source", "from_settings", "ImageHash.each"),
-    *("AudioHash.read", "sign_each"),
+    *("AudioHash.read", "sign_each", "settings"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
@@ -177,9 +177,9 @@ def calls(folder: Path) -> dict[str, Call]:
             lambda **given: _bands(texts).insert_many(**given),
             {"keys": [7, 8, 9], "documents": texts},
         ),
+        "BandIndex.name": (_bands(texts).name, {"id": 3}),
         "BandIndex.from_bytes": (la.BandIndex.from_bytes, {"data": _bands(texts).to_bytes()}),
         "BandIndex.load": (la.BandIndex.load, {"path": folder / "bands"}),
-        "BandIndex.name": (_bands(texts).name, {"id": 0}),
         "BandIndex.merge": (
             lambda **given: la.BandIndex(0.8, 16).merge(**given),
             {"other": _bands(texts)},
@@ -398,12 +398,11 @@ def calls(folder: Path) -> dict[str, Call]:
         everything[f"{kind}.pairs"] = index.pairs, {"radius": 2}
         everything[f"{kind}.name"] = index.name, {"id": 3}
         everything[f"{kind}.save"] = index.save, {"path": folder / kind, "notes": {"a": 1}}
-        everything[f"{kind}.settings"] = index.settings, {"method": "search"}
-        index.save(folder / f"saved {kind}")
-        opened = on_fake_card(type(index).load)
-        everything[f"{kind}.load"] = opened, {"path": folder / f"saved {kind}"}
         back = on_fake_card(type(index).from_bytes)
         everything[f"{kind}.from_bytes"] = back, {"data": index.to_bytes()}
+        index.save(folder / f"{kind} to load")
+        load = on_fake_card(type(index).load)
+        everything[f"{kind}.load"] = load, {"path": folder / f"{kind} to load"}
     everything["FlipIndex.within"][1]["weights"] = asked
     for made in (
         signer,

@@ -42,11 +42,8 @@ def recording_calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[st
             lambda **given: index().add_files(**given),
             {"files": [folder / "none.wav"], "folder": folder},
         ),
-        "RecordingIndex.from_bytes": (
-            la.RecordingIndex.from_bytes,
-            {"data": index().to_bytes()},
-        ),
-        "RecordingIndex.name": (index().name, {"id": 0}),
+        "RecordingIndex.name": (index().name, {"id": 3}),
+        "RecordingIndex.from_bytes": (la.RecordingIndex.from_bytes, {"data": index().to_bytes()}),
         "RecordingIndex.load": (la.RecordingIndex.load, {"path": folder / "music.parts"}),
         "RecordingIndex.remove": (lambda **given: index().remove(**given), {"name": "one"}),
         "RecordingIndex.save": (index().save, {"path": folder / "saved.parts"}),

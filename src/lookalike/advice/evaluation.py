@@ -25,7 +25,8 @@ from lookalike.advice.measures import (
 )
 from lookalike.checks import callback, seed_number, thread_count, whole_number, whole_numbers
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes import ClusterIndex, Neighbors, ScanIndex
+from lookalike.indexes import ClusterIndex, Index, Neighbors, ScanIndex
+from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.slices.search import rerank_count
 from lookalike.indexes.tables.prefixes import MOST_ORDERS
@@ -161,6 +162,7 @@ def evaluate(
     orders: Iterable[SupportsIndex] | None = None,
     clusters: Iterable[SupportsIndex] | None = None,
     probe: Iterable[SupportsIndex] | None = None,
+    kinds: Iterable[str] = (),
 ) -> Tuning[Measurement]:
     """Measure `SliceIndex` with every combination of settings against `ScanIndex`.
 
@@ -185,6 +187,8 @@ def evaluate(
         orders: Also measure a `PrefixIndex` with each number of orders.
         clusters: Also measure a `ClusterIndex` with each number of groups.
         probe: With `clusters`: numbers of groups to read (default: those of the index).
+        kinds: Also measure these kinds of index with their defaults, such as "blocks", or a kind
+            of an installed package.
 
     Returns:
         One option per setting, the exhaustive scan first. Nothing is chosen but the scan.
@@ -227,6 +231,14 @@ def evaluate(
     grid += [("slices", {"slice_bits": width}, sliced) for width in widths]
     grid += [("prefix", {"orders": number}, [{}]) for number in permuted]
     grid += [("clusters", {"clusters": number}, probed) for number in grouped]
+    try:
+        named = [kinds] if isinstance(kinds, str) else list(kinds)
+    except TypeError:
+        raise ArgumentError(
+            Said("kinds"), f" are {brief(kinds)}; expected a list of names"
+        ) from None
+    for kind in [KINDS.get(name, "kinds") for name in named]:
+        grid.append((kind.name, {}, [{"probe": None}] if kind.name == "clusters" else [{}]))
     questions = Questions.of(rows, queries, k=wanted, sample=sample, seed=seed, threads=workers)
     scan = measure_scan(questions, count, bits)
     measured = [scan]
@@ -470,7 +482,7 @@ def measure_index(
         searched = dict(used)
         if searched.get("rerank") and questions.members is not None:
             searched["rerank"] += 1  # for the query itself, which is left out afterwards
-        search: Any = built.search
+        search = partial(_searched, built)
         answers = questions.ask(partial(search, threads=questions.threads, **searched))
         if used.get("rerank") == 0:
             answers = _with_distances(answers, questions, signatures)
@@ -485,6 +497,14 @@ def measure_index(
         )
         if groups is not None and given["probe"] is not None and given["probe"] >= groups:
             return
+
+
+def _searched(
+    index: Index, queries: NDArray[np.uint8], k: int, *, explain: bool, **settings: Any
+) -> Neighbors:
+    """Search an index of any kind; some do not explain their answers."""
+    taken = {"explain": explain} if "explain" in index.settings("search") else {}
+    return index.search(queries, k, **taken, **settings)
 
 
 def _with_distances(

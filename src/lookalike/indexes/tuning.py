@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.errors import ArgumentError
+from lookalike.indexes.kinds import KINDS
 from lookalike.signatures import as_signatures
 
 if TYPE_CHECKING:
@@ -221,17 +221,6 @@ def sufficient(tunings: Iterable[Tuning[Option]], k: int, target: float) -> list
     return [each for each in tunings if (each.k or 0) >= k and (each.target or 0) >= target]
 
 
-_CLASSES = {
-    "scan": "ScanIndex",
-    "slices": "SliceIndex",
-    "blocks": "BlockIndex",
-    "flips": "FlipIndex",
-    "prefix": "PrefixIndex",
-    "clusters": "ClusterIndex",
-    "gpu": "GpuIndex",
-}
-
-
 def build_option(
     option: Option, rows: NDArray[np.uint8], ids: ArrayLike | None = None, threads: Any = None
 ) -> Index:
@@ -244,10 +233,7 @@ def build_option(
     parameters = dict(option.parameters)
     if "clusters" in parameters:
         parameters["clusters"] = min(parameters["clusters"], max(1, len(rows)))
-    if option.index not in ("scan", "gpu"):
-        parameters["threads"] = threads
-    kind = getattr(import_module("lookalike"), _CLASSES[option.index])
-    built: Index = kind(rows, ids=ids, **parameters)
+    built: Index = KINDS[option.index].build(rows, ids, threads=threads, **parameters)
     return built
 
 

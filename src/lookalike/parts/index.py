@@ -146,7 +146,7 @@ def maker_of(index: object) -> tuple[str, Maker]:
     """Return what makes an index of signatures, and its name: "auto" of a caller's own."""
     if isinstance(index, str) and index == AUTO:
         return AUTO, _suitable
-    if index in KINDS and (kind := KINDS.get(index)).is_built:
+    if isinstance(index, str) and index in KINDS and (kind := KINDS.get(index)).is_built:
         return kind.name, kind.build
     if callable(index):
         return AUTO, lambda rows: _checked(index(rows), len(rows))
