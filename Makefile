@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo demo-spark test test-arm crash check bench papers wheel format clean java chromium aarch64
+.PHONY: demo demo-spark test test-arm crash check bench papers wheel format clean java chromium aarch64 FORCE
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -102,7 +102,11 @@ $(VENV)/build: pyproject.toml | $(VENV)/python
 	$(BIN)/python -m pip install --quiet --group build
 	@touch $@
 
-$(VENV)/package: $(VENV)/build $(NATIVE)
+# An editable install knows the paths of the modules, so one that was moved needs a new install.
+$(VENV)/modules: FORCE | $(VENV)/python
+	@find src -name '*.py' | sort | cmp -s - $@ || find src -name '*.py' | sort > $@
+
+$(VENV)/package: $(VENV)/build $(VENV)/modules $(NATIVE)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	@touch $@
 

@@ -179,7 +179,7 @@ def kind_name(kind: object) -> str:
 
 
 def kind_of(source: Any, options: Mapping[str, Any]) -> str:
-    """Return the kind of the items of a source, where nobody has said it.
+    """Return the kind of the items of a source, for `kind="auto"`.
 
     Rows with a column of vectors are vectors. Files are of the medium that more than half of them
     are of, told by their first bytes. Everything else is text. Files whose names tell a text format

@@ -44,8 +44,8 @@ class SparkDedup:
 
     settings: DedupSettings
     counts: DedupCounts
-    """As the local job counts. `compared_pairs` are those whose signatures looked alike, each once;
-    `proposed_pairs` is 0, and the bytes saved and the lowest similarity are not known.
+    """Counts as the local job has them, but only those in `COUNTED` are known on Spark.
+    `compared_pairs` are pairs with similar signatures, each counted once.
     """
     seconds: dict[str, float]
     """Of each step."""
