@@ -19,22 +19,6 @@ from lookalike import _native
 from lookalike.checks import flag, instance, one_of, optional_module, thread_count
 from lookalike.errors import ArgumentError, DocumentError
 
-__all__ = [
-    "BATCH",
-    "FeatureKind",
-    "GrowingArray",
-    "TextKind",
-    "as_features",
-    "feature_kind_from_dict",
-    "list_batches",
-    "made_with",
-    "none_below_zero",
-    "reads_links",
-    "refuse_below_zero",
-    "text_batches",
-]
-
-
 BATCH = 8192
 """Documents that are read at a time; what is learnt may depend on it, so it never changes."""
 

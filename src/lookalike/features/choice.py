@@ -24,19 +24,6 @@ from lookalike.pages.marks import without_marks
 from lookalike.shown import brief
 from lookalike.suggestions import did_you_mean
 
-__all__ = [
-    "CHARS_NGRAM",
-    "FEATURES",
-    "Combined",
-    "FeatureChoice",
-    "chosen_features",
-    "chosen_names",
-    "chosen_words",
-    "kinds_of",
-    "typed_lengths",
-    "unit_text",
-]
-
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e6
 
 

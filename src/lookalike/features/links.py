@@ -15,8 +15,6 @@ from lookalike.pages import RawPage, Refused
 from lookalike.pages.marks import has_marks, split_marks
 from lookalike.pages.workers import read_pages
 
-__all__ = ["Links"]
-
 _WORD = re.compile(r"[^\W_]+")
 
 

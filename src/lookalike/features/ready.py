@@ -13,13 +13,6 @@ from lookalike.errors import ArgumentError, DocumentError
 from lookalike.features.base import BATCH, FeatureKind, TextKind, list_batches
 from lookalike.shown import brief
 
-__all__ = [
-    "FeatureFunction",
-    "Features",
-    "feature_hashes",
-    "ready_source",
-]
-
 _MOST_WEIGHT = 1e15
 
 

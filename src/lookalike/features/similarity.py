@@ -20,21 +20,6 @@ from lookalike.features.base import FeatureKind, as_features, refuse_below_zero
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
-__all__ = [
-    "MEASURES",
-    "containment",
-    "containment_pairs",
-    "cosine",
-    "cosine_pairs",
-    "jaccard",
-    "jaccard_pairs",
-    "similarity",
-    "similarity_pairs",
-    "unrounded",
-    "weighted_jaccard",
-    "weighted_jaccard_pairs",
-]
-
 MEASURES = ("jaccard", "cosine", "containment")
 """Of sets, of counts, of sets."""
 

@@ -21,15 +21,6 @@ from lookalike.errors import ArgumentError
 from lookalike.features.base import TextKind
 from lookalike.shown import brief
 
-__all__ = [
-    "ENGLISH",
-    "STOP_LISTS",
-    "Chars",
-    "Lengths",
-    "Words",
-    "ngram_lengths",
-]
-
 ENGLISH = frozenset(
     """
     a an the this that these those such same other another each every either neither both all any
@@ -52,8 +43,6 @@ ENGLISH = frozenset(
     d ll m re s t ve
     """.split()
 )
-
-
 """Articles, pronouns, auxiliaries, prepositions, conjunctions and the commonest adverbs, with the
 pieces that are left when a contraction is cut at its apostrophe.
 """

@@ -26,8 +26,6 @@ from lookalike.checks import instance, instances, one_of, thread_count, whole_nu
 from lookalike.errors import ArgumentError, NotFittedError, Said
 from lookalike.features.base import FeatureKind, as_features
 
-__all__ = ["Vocabulary", "Weights"]
-
 _KINDS = {
     "uniform": _native.WeightKind.uniform,
     "count": _native.WeightKind.count,

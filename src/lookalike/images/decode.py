@@ -23,30 +23,10 @@ from lookalike.storage.files import open_plain
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = [
-    "FORMATS",
-    "HEADER_BYTES",
-    "SUFFIXES",
-    "TURNS",
-    "Decoded",
-    "ImageSource",
-    "MemoryNeededError",
-    "check_header",
-    "check_memory",
-    "decoded",
-    "is_image",
-    "is_in_memory",
-    "is_one_image",
-    "opened",
-    "orientation",
-]
-
-
 FORMATS = (
     *("JPEG", "MPO", "PNG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "AVIF", "HEIF"),
     *("JPEG2000", "ICO", "ICNS", "PPM", "QOI", "PSD"),
 )
-
 """What Pillow may open. It knows more: some of them run other programs, some have no beginning by
 which a file could be told from anything else.
 """
@@ -75,7 +55,6 @@ _BEGINNINGS = (
 _BRANDS = (b"avif", b"avis", b"mif1", b"msf1", b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")
 
 _BITMAP_HEADERS = (12, 40, 52, 56, 64, 108, 124)
-
 """Sizes of the header that follows "BM", which alone may begin a text."""
 
 
@@ -106,15 +85,12 @@ def _is_portable(rest: bytes) -> bool:
 
 
 HEADER_BYTES = 30
-
 """Bytes at the beginning of a file that `check_header` looks at."""
 
 _ALWAYS = 16 << 20
-
 """Bytes for metadata and for the buffers of a decoder."""
 
 _OWN = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
-
 """Bytes of a pixel as Pillow holds it: 4 for every other mode."""
 
 _BESIDE = {
@@ -123,7 +99,6 @@ _BESIDE = {
     **dict.fromkeys(("AVIF", "HEIF"), 12),
     "WEBP": 15,
 }
-
 """Bytes for each pixel that a decoder holds beside the image it makes, measured with Pillow 13."""
 
 _UNKNOWN = 16
@@ -201,13 +176,11 @@ def _work(image: Image) -> int:
 
 
 ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Image"
-
 """An image: the path of a file, what is in one, or one of Pillow."""
 
 pillow = LazyModule("PIL.Image", "reading images", extra="images")
 
 _ORIENTATION = 0x0112
-
 """The number by which EXIF says how the camera was held."""
 
 TURNS = {
@@ -220,7 +193,6 @@ TURNS = {
     7: (True, True, True),
     8: (True, True, False),
 }
-
 """What makes an image upright, by that number: rows and columns change places, then rows are
 reversed, then columns.
 """

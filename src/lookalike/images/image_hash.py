@@ -24,18 +24,6 @@ from lookalike.images.workers import HASH, LEAST_MEMORY, ask_each, decoding_budg
 from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
-__all__ = [
-    "GRIDS",
-    "KINDS",
-    "LEAST_QUALITY",
-    "RADIUS",
-    "HashedImage",
-    "ImageHash",
-    "hashed_image",
-    "write_bits",
-]
-
-
 KINDS = ("dct", "gradient")
 
 GRIDS = {
@@ -44,17 +32,14 @@ GRIDS = {
     ("gradient", 64): (8, 9),
     ("gradient", 256): (16, 17),
 }
-
 """Rows and columns of the grid that bits are made from: equal parts of an image. A pixel on the
 border of two parts counts for each by the share of it that lies there.
 """
 
 _LEVEL = 256
-
 """Units of a grey level."""
 
 _ONE = 4096
-
 """That stands for 1 in the cosines: with 64 × 64 averages of 16 bits, sums stay below 2**53."""
 
 
@@ -104,13 +89,11 @@ def _frequencies(bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 BITS = (64, 256)
 
 LEAST_QUALITY = 16
-
 """Clear bits below which a hash says nothing of an image: it is (nearly) of one colour, or one
 shade that passes into another.
 """
 
 RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
-
 """Most bits in which copies differ: chosen on drawn scenes other than those of docs/images.md."""
 
 

@@ -20,8 +20,6 @@ from lookalike.indexes import SliceIndex
 from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
 from lookalike.signatures import estimated_similarity
 
-__all__ = ["HashedImages", "ImageMedium"]
-
 _THUMBNAIL = 240
 _ORIENTATIONS = 8
 

@@ -23,8 +23,6 @@ from lookalike.shown import brief
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["shown_image", "small_jpeg", "thumbnail"]
-
 _QUALITIES = (80, 60, 40, 20)
 _ADDRESS = "data:image/jpeg;base64,"
 

@@ -18,17 +18,6 @@ from lookalike.errors import DocumentError
 from lookalike.images.decode import ImageSource, MemoryNeededError, is_in_memory, pillow
 from lookalike.processes import Failure, MemoryBudget, Stop, Task, run, run_in_order
 
-__all__ = [
-    "DEFAULT_MEMORY",
-    "HASH",
-    "LEAST_MEMORY",
-    "NEEDS_MEMORY",
-    "THUMBNAIL",
-    "ask_each",
-    "ask_one",
-    "decoding_budget",
-]
-
 HASH, THUMBNAIL = "hash", "thumbnail"
 NEEDS_MEMORY = "needs memory"
 _SECONDS = 60

@@ -27,8 +27,6 @@ from lookalike.recordings.decode import (
 )
 from lookalike.shown import brief
 
-__all__ = ["KINDS", "LEAST_SCORE", "AudioHash", "Fingerprint", "Recording"]
-
 KINDS = ("bands", "chromaprint")
 LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
 """Of the words of a snippet, at one place of a recording: fewer are chance."""

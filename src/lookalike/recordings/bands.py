@@ -21,8 +21,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-__all__ = ["HOP", "LEAST_RATE", "SPAN", "BandWords"]
-
 HOP = 50
 """Milliseconds from one frame to the next."""
 _FRAME = 400

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError, MissingDependencyError
 
-__all__ = ["HOP", "ChromaprintWords", "find_program"]
-
 _STEP, _RATE = 1365, 11025
 """Samples from one word to the next, of so many a second that Chromaprint resamples to."""
 HOP = 1000 * _STEP / _RATE

@@ -27,28 +27,10 @@ from lookalike.recordings.bands import LEAST_RATE
 from lookalike.shown import escape_terminal
 from lookalike.storage.files import open_plain
 
-__all__ = [
-    "FASTEST",
-    "LONGEST",
-    "SUFFIXES",
-    "Bandwidth",
-    "Sound",
-    "check_installed",
-    "decode",
-    "excerpt",
-    "is_sound",
-    "one_channel",
-    "opened_sound",
-    "with_counted_positions",
-]
-
-
 _PAGE = 27
-
 """Bytes of a page's header before its table of segments."""
 
 _FRAMES = (480, 960, 1920, 2880) * 3 + (480, 960) * 2 + (120, 240, 480, 960) * 4
-
 """Samples, at 48 kHz, of a frame of each configuration of Opus."""
 
 _HEADERS = 2
@@ -134,23 +116,18 @@ def _samples(packet: bytes) -> int:
 
 
 _BIN = 21.5
-
 """Width of a bin of the spectrum in Hz, about: frames have a power of two samples."""
 
 _EVERY = 4
-
 """One frame out of this many is transformed."""
 
 _QUIET = 1e-5
-
 """Of full scale: frames below have nothing to tell."""
 
 _BELOW_PEAK, _FLOOR = 1e-8, 10.0**-11.5
-
 """Power of a bin that counts: 80 dB below the loudest one, and above the noise of 16 bits."""
 
 _DROP = 100.0
-
 """A bin that is 20 dB below the mean of the octave under it lies on the slope of a filter."""
 
 _SMOOTHED = 5
@@ -215,25 +192,20 @@ _PURPOSE = "reading recordings"
 _soundfile = LazyModule("soundfile", _PURPOSE, extra="audio")
 
 LONGEST = 24 * 3600
-
 """Seconds; what is longer is refused."""
 
 FASTEST = 768_000
-
 """Samples a second."""
 
 _LOUDEST = 1e6
-
 """Of a full scale of 1; what is beyond is no sound, and its squares would be lost."""
 
 _PIECE = 1 << 18
-
 """Samples, of all channels, that are decoded at a time."""
 
 _REASON = 120
 
 _MISSING = 0.25
-
 """Seconds that may be missing at the end: a decoder needs a block or two before it can begin."""
 
 _HEAD = 1 << 18
@@ -241,7 +213,6 @@ _HEAD = 1 << 18
 _LARGEST_FRAME = 4096
 
 _LARGEST_OPUS = 64 << 20
-
 """Bytes of a file whose beginning, and whose time stamps, are looked at."""
 
 SUFFIXES = frozenset(
@@ -415,11 +386,9 @@ def one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
 _SECONDS = 8
 
 _RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
-
 """Those that MP3 has."""
 
 _SMALLEST = 0.95
-
 """How much MP3 leaves out, from 0 to 1."""
 
 

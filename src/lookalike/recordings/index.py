@@ -20,8 +20,6 @@ from lookalike.recordings.workers import Unreadable, read_recordings
 from lookalike.shown import brief
 from lookalike.storage import Container
 
-__all__ = ["Added", "RecordingIndex", "RecordingMatch"]
-
 
 @dataclass(frozen=True)
 class RecordingMatch:

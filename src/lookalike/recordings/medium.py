@@ -22,9 +22,6 @@ from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
 from lookalike.recordings.workers import LEAST_MEMORY, Unreadable, excerpt_of, read_recordings
 
-__all__ = ["Alike", "Copy", "RecordingMedium", "alike_pairs", "best_first", "same_share"]
-
-
 _THRESHOLD = 0.8
 
 _SAME_SECONDS = 1.0
@@ -32,13 +29,11 @@ _SAME_SECONDS = 1.0
 _SAME_BANDWIDTH = 1.05
 
 _SAME_BIT_RATE = 1.1
-
 """Lengths, bandwidths and bit rates that differ by less count as equal: encoders add padding, and
 filters are not steep.
 """
 
 _LEAST_BANDWIDTH = 0.9
-
 """A lossless file with a smaller share of the bandwidth of another copy was made from less than a
 lossless one, and counts as lossy.
 """
@@ -221,25 +216,20 @@ def _described(sound: Sound) -> str:
 
 
 _ASKED = 1024
-
 """Words of a recording that look for others, from all over it."""
 
 _RADIUS = 1
-
 """Of a whole recording, enough words survive within one bit; more would take longer to find."""
 
 _LEAST_VOTES = 0.02
 
 _TOGETHER = 64
-
 """Recordings that are looked for at a time."""
 
 _STRETCH = 1000
-
 """Milliseconds that are the same or not."""
 
 _SAME_BITS = 0.3
-
 """Of the bits of a stretch, may differ; of different recordings, half do."""
 
 

@@ -19,8 +19,6 @@ from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import Sound, excerpt
 
-__all__ = ["LEAST_MEMORY", "Unreadable", "excerpt_of", "read_recordings"]
-
 _SECONDS, _EXCERPT_SECONDS = 1800, 30
 """Processor time that a file may take."""
 _MEMORY = 384 << 20

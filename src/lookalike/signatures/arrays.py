@@ -17,15 +17,6 @@ from lookalike import _native
 from lookalike.checks import flag, thread_count
 from lookalike.errors import ArgumentError, SignatureError
 
-__all__ = [
-    "MAX_BITS",
-    "Kernel",
-    "as_queries",
-    "as_signatures",
-    "hamming",
-    "kernels",
-]
-
 # Distances are int32, so a signature may have no more bits than that can count.
 MAX_BITS = 2**31 - 8
 

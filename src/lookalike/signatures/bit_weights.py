@@ -14,19 +14,6 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.shown import brief
 from lookalike.signatures.signer import DocumentSigner, Signer
 
-__all__ = [
-    "NORMAL_UNIT",
-    "BitWeightSigner",
-    "Mask",
-    "MaskedTexts",
-    "as_bit_weights",
-    "as_mask",
-    "normal_quantiles",
-    "quantize_weights",
-    "restore_weights",
-    "sign_masked",
-]
-
 _QUANTUM = 1 / 1024
 
 NORMAL_UNIT = 4096

@@ -13,8 +13,6 @@ from lookalike.features.similarity import cosine_pairs, jaccard_pairs, weighted_
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.signer import DocumentSigner, Signer, WeightedSigner
 
-__all__ = ["estimated_radius", "estimated_similarity", "exact_similarity", "proposal_radius"]
-
 _DEVIATIONS = 2.4
 """Of a normal distribution, which leave one in a hundred above."""
 

@@ -32,23 +32,6 @@ from lookalike.suggestions import did_you_mean, did_you_mean_file
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = [
-    "HEX_SUFFIXES",
-    "SavedSignatures",
-    "is_npy",
-    "is_npz",
-    "load_hex",
-    "load_signatures",
-    "npz_weights",
-    "read_npy",
-    "read_npz",
-    "save_signatures",
-    "signatures_from_hex",
-    "signatures_in",
-    "signatures_to_hex",
-    "weights_in",
-]
-
 _NPY_MAGIC = b"\x93NUMPY"
 _NPZ_MAGIC = b"PK\x03\x04"
 _WEIGHTS = "weights"

@@ -23,18 +23,6 @@ from lookalike.shown import brief
 from lookalike.signatures.signer import SIGNERS, DedupDefaults, DocumentSigner
 from lookalike.suggestions import did_you_mean
 
-__all__ = [
-    "BAND_METHODS",
-    "BIT_METHODS",
-    "METHODS",
-    "PERMUTATIONS",
-    "TEXT_SIGNERS",
-    "Method",
-    "method_class",
-    "text_signer",
-    "usual_ngram",
-]
-
 PERMUTATIONS = 128
 _BUILTIN = ("minhash", "simhash", "topsig")
 TEXT_SIGNERS = ("simhash", "topsig", "bbitminhash")

@@ -25,21 +25,6 @@ from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
 from lookalike.signatures.signer import DedupDefaults, DocumentSigner, Signer, WeightedSigner
 
-__all__ = [
-    "VALUE_BYTES",
-    "BBitMinHash",
-    "GivenHash",
-    "GivenHashes",
-    "MinHash",
-    "SignedRows",
-    "ValueSigner",
-    "WeightedMinHash",
-    "mark_of",
-    "marked",
-    "same_mark",
-    "signer_mark",
-]
-
 VALUE_BYTES = 2
 """Of a value in `dedup`: 16 bits collide once in 65,536, which bands do not notice."""
 

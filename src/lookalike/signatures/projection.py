@@ -14,8 +14,6 @@ from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.random import random_normals
 from lookalike.signatures.simhash import signature_bits
 
-__all__ = ["Projection"]
-
 _MOST_NORMALS = 1 << 28
 """Random numbers of a signer, one for each bit and dimension: a gigabyte of them."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["random_normals", "random_words"]
-
 
 def random_words(seed: int, count: int) -> NDArray[np.uint64]:
     """Return `count` random 64-bit words."""

@@ -38,18 +38,6 @@ from lookalike.shown import brief
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = [
-    "SIGNERS",
-    "DedupDefaults",
-    "DocumentSigner",
-    "Signer",
-    "WeightedSigner",
-    "load_signer",
-    "signer_contents",
-    "signer_from_dict",
-    "signer_in",
-]
-
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
 

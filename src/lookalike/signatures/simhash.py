@@ -17,8 +17,6 @@ from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.bit_weights import NORMAL_UNIT, BitWeightSigner, normal_quantiles
 from lookalike.signatures.signer import DedupDefaults, WeightedSigner
 
-__all__ = ["SimHash", "signature_bits"]
-
 _VECTORS = ("signs", "gaussian")
 
 LEAST_WEIGHT = 0.5

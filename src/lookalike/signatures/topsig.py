@@ -15,8 +15,6 @@ from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import DedupDefaults, DocumentSigner, WeightedSigner
 from lookalike.signatures.simhash import signature_bits
 
-__all__ = ["TopSig"]
-
 
 class TopSig(WeightedSigner, BitWeightSigner):
     """Each term has a random ternary vector; a document is the sign of their weighted sum.
