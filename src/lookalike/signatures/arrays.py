@@ -1,8 +1,8 @@
-"""What counts as signatures.
+"""Arrays of signatures, and their Hamming distances.
 
 Signatures are `uint8[n, bits // 8]` in C order; bit j of a signature is bit `j % 8` of its byte
-`j // 8`, which is what `np.packbits(..., bitorder="little")` makes. `uint64[n]` (64 bits each) and
-`uint64[n, bits // 64]` are the same bytes seen as little-endian words, and are taken too.
+`j // 8`, as `np.packbits(..., bitorder="little")` packs bits. `uint64[n]` (64 bits each) and
+`uint64[n, bits // 64]` are the same bytes as little-endian words, and are accepted.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ MAX_BITS = 2**31 - 8
 def as_signatures(
     array: ArrayLike, name: str = "signatures", *, single: bool = False
 ) -> NDArray[np.uint8]:
-    """Return `array` as `uint8[n, bytes]` in C order; copies only what is not so already.
+    """Return `array` as `uint8[n, bytes]` in C order, without a copy where it is so already.
 
-    With `single`, `uint8[bytes]` is one signature. Cost: none for C-contiguous input,
-    memory-mapped and read-only arrays included.
+    With `single`, `uint8[bytes]` is one signature.
     """
     words = _as_words(array, name)
     if single and words.dtype == np.uint8 and words.ndim == 1:
@@ -35,13 +34,14 @@ def as_signatures(
     if words.dtype.itemsize == 8 and words.ndim == 1:
         words = words[:, None]
     if words.ndim != 2:
-        hint = ""
-        if words.ndim == 1:
-            hint = f"; for one signature of {8 * len(words)} bits pass {name}[None]"
+        one = f"; for one signature of {8 * words.size} bits pass {name}[None]"
         raise SignatureError(
-            f"{name} have shape {words.shape}; expected two dimensions, (count, bits // 8){hint}"
+            f"{name} have shape {words.shape}; expected two dimensions, (count, bits // 8)"
+            f"{one if words.ndim == 1 else ''}"
         )
-    rows = _as_bytes(words)
+    if words.dtype.itemsize == 8:
+        words = words.astype("<u8", copy=False)
+    rows = np.ascontiguousarray(words).view(np.uint8)
     if not 1 <= rows.shape[1] <= MAX_BITS // 8:
         raise SignatureError(
             f"{name} have shape {rows.shape}, which is {8 * rows.shape[1]} bits each; "
@@ -51,7 +51,7 @@ def as_signatures(
 
 
 def as_queries(array: ArrayLike, bits: int, name: str = "queries") -> NDArray[np.uint8]:
-    """Return `array` as signatures of `bits` bits; a single one may come without its first axis."""
+    """Return `array` as signatures of `bits` bits; a single one may lack the first axis."""
     words = _as_words(array, name)
     if words.dtype.itemsize == 8 and words.ndim == 1 and 64 * len(words) == bits != 64:
         words = words[None]
@@ -65,7 +65,7 @@ def as_queries(array: ArrayLike, bits: int, name: str = "queries") -> NDArray[np
 
 
 def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:
-    """Return an array of uint8 or uint64, or say what came instead."""
+    """Return an array of uint8 or uint64, or raise."""
     try:
         words = np.asarray(array)
     except (TypeError, ValueError, OverflowError) as error:
@@ -82,20 +82,14 @@ def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:
     raise SignatureError(f"{name} are {words.dtype}; expected uint8 or uint64{hint}")
 
 
-def _as_bytes(words: NDArray[Any]) -> NDArray[np.uint8]:
-    if words.dtype.itemsize == 8:
-        words = words.astype("<u8", copy=False)
-    return np.ascontiguousarray(words).view(np.uint8)
-
-
 def hamming(
     a: ArrayLike, b: ArrayLike, *, all_pairs: bool = False, threads: SupportsIndex | None = None
 ) -> NDArray[np.int32]:
-    """Return in how many bits signatures differ.
+    """Return the number of bits in which signatures differ.
 
-    Paired by default: `int32[n]`, row i of `a` against row i of `b`; a single signature on either
-    side is compared with all of the other. With `all_pairs=True` the matrix
-    `int32[len(a), len(b)]`, computed by `threads` threads (all cores unless told).
+    By default `int32[n]`: row i of `a` against row i of `b`, or a single signature on either side
+    against all of the other. With `all_pairs=True` the matrix `int32[len(a), len(b)]`, computed by
+    `threads` threads (default: all cores).
     """
     left = as_signatures(a, "the first signatures", single=True)
     right = as_signatures(b, "the second signatures", single=True)

@@ -1,4 +1,4 @@
-"""How sure a bit is: the numbers behind the bits, and masks of the bits that count."""
+"""Weights of bits, which say how sure each bit is, and masks of the bits that count."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ from lookalike.signatures.signer import DocumentSigner, Signer
 _QUANTUM = 1 / 1024
 
 NORMAL_UNIT = 4096
-"""Whole units that are 1, of random numbers that are normal."""
+"""Whole units of a standard deviation of `normal_quantiles`."""
 
 _NORMALS = 1 << 15
 _AT_A_TIME = 1 << 12
 
 
 class BitWeightSigner(Signer):
-    """A signer whose bits are signs of numbers, which it gives, too."""
+    """A signer whose bits are signs of numbers, which it can return."""
 
     def sign_with_weights(
         self, documents: Any, *, quantized: bool = False, threads: SupportsIndex | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """Return the signatures of `sign`, and the numbers behind their bits, `float32[n, bits]`.
+        """Return the signatures of `sign`, and the weights of their bits, `float32[n, bits]`.
 
-        Sums are divided by the Euclidean length of what was signed, so that each has mean 0 and
-        variance 1 over the random choices of the signer; a small one is a bit that easily flips.
-        Those above 0 are the bits 1, those below 0 the bits 0, and one that is 0 is what `sign`
-        makes of it. The same on every machine, for any number of threads. With `quantized`, they
-        come as `int16` (see `la.quantize_weights`), half the size.
+        Weights above 0 are bits 1, below 0 bits 0. They are divided by the Euclidean length of the
+        document, so each has mean 0 and variance 1 over the random choices of the signer; a bit
+        with a small weight easily flips. They are the same on every machine and for any number of
+        threads. With `quantized`, they are `int16` (see `la.quantize_weights`).
         """
         short = flag("quantized", quantized)
         signatures, weights = self._sign_with_weights(documents, threads)
@@ -48,21 +47,20 @@ class BitWeightSigner(Signer):
 
 
 def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:
-    """Return the weights of bits in 16 bits: the multiple of 1/1024 below, cut off at -32 and 32.
+    """Return the weights of bits in 16 bits: rounded down to multiples of 1/1024, from -32 to 32.
 
-    Signs are kept: what was negative stays so, and 0 stays at least 0.
+    Signs are kept.
     """
     values = as_array("weights", weights)
     if values.size and (values.dtype.kind not in "fiu" or np.isnan(values).any()):
         raise ArgumentError(f"weights are {brief(weights)}; expected numbers, float32")
-    limited = np.clip(values, -32, 32).astype(np.float32)  # beyond it, what is infinite is too
-    scaled = np.floor(limited / np.float32(_QUANTUM))
+    scaled = np.floor(np.clip(values, -32, 32).astype(np.float32) / np.float32(_QUANTUM))
     quantized: NDArray[np.int16] = np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
     return quantized
 
 
 def restore_weights(quantized: ArrayLike) -> NDArray[np.float32]:
-    """Return the weights that `quantize_weights` cut, to within half a step."""
+    """Return the weights that `quantize_weights` rounded, to within half a step."""
     values = as_array("weights", quantized)
     if values.size and values.dtype.kind not in "iu":
         raise ArgumentError(
@@ -72,7 +70,7 @@ def restore_weights(quantized: ArrayLike) -> NDArray[np.float32]:
 
 
 def as_bit_weights(weights: ArrayLike, signatures: NDArray[np.uint8]) -> NDArray[np.int16]:
-    """Return the weights behind the bits of signatures in 16 bits, or raise if they are others'."""
+    """Return quantized weights of these signatures; raise if weights and bits do not agree."""
     array = as_array("weights", weights)
     shape = (len(signatures), 8 * signatures.shape[1])
     if array.shape != shape:
@@ -96,10 +94,10 @@ def as_bit_weights(weights: ArrayLike, signatures: NDArray[np.uint8]) -> NDArray
 
 @cache
 def normal_quantiles() -> NDArray[np.int16]:
-    """Return what 15 random bits choose from: normal numbers above 0, in whole units.
+    """Return the 2**15 quantiles of a normal distribution above 0, in whole units.
 
-    They are the middles, by probability, of as many parts of that half, none so near the middle
-    between two units that another logarithm would round it otherwise: the same on every machine.
+    None lies so near the middle of two units that another logarithm would round it differently:
+    they are the same on every machine.
     """
     from statistics import NormalDist  # takes some time to import
 
@@ -109,14 +107,14 @@ def normal_quantiles() -> NDArray[np.int16]:
 
 
 Mask: TypeAlias = bool | Literal["auto"]
-"""Whether texts are masked: all, none, or those that are short."""
+"""Whether texts are masked: all, none, or short ones."""
 
 _SHORT = 7 / 8
-"""Of the bits, which a short text's words touch less than: with the usual density some 40 words.
+"""A text is short if its words decide less than this share of the bits: about 40 words by default.
 
-Of titles, and of the first words of abstracts, that look for the abstract they belong to, among
-120,000: with 53% of the bits touched, 94% are found among the first ten with masks and 18% without;
-with 74%, 100% and 92%; with 88%, as many either way.
+Titles and first words of abstracts, of which the abstract is searched for among 120,000: with 53%
+of the bits decided, 94% are in the first ten results with masks and 18% without; with 74%, 100% and
+92%; with 88%, masks make no difference.
 """
 
 
@@ -126,11 +124,11 @@ class MaskedTexts(NamedTuple):
     signatures: NDArray[np.uint8]
     masks: NDArray[np.uint8]
     masked: NDArray[np.bool_]
-    """Which texts are to be searched for with their masks."""
+    """Which texts are searched for with their masks."""
 
 
 def as_mask(mask: object) -> Mask:
-    """Return whether texts are to be masked, or say what was expected."""
+    """Return a valid choice of masks, or raise."""
     if isinstance(mask, bool | np.bool_):
         return bool(mask)
     if isinstance(mask, str) and mask == "auto":
@@ -141,9 +139,9 @@ def as_mask(mask: object) -> Mask:
 def sign_masked(
     signer: DocumentSigner, texts: list[str], mask: Mask, threads: SupportsIndex | None = None
 ) -> MaskedTexts | None:
-    """Return texts with their masks; None if none is to be used, and plain signatures will do.
+    """Return the signatures and masks of texts; None if no text is masked.
 
-    Signers without masks are refused if they are asked for.
+    Raises if masks are requested and the signer has none.
     """
     if mask is False or (mask == "auto" and signer.masks != "short texts") or not texts:
         return None
@@ -159,7 +157,5 @@ def sign_masked(
     masked = np.ones(len(texts), bool)
     if mask == "auto":
         counted = np.bitwise_count(masks).sum(axis=1, dtype=np.int64)
-        masked = (counted > 0) & (
-            counted < _SHORT * 8 * masks.shape[1]
-        )  # without words, nothing counts
+        masked = (counted > 0) & (counted < _SHORT * 8 * masks.shape[1])
     return MaskedTexts(signatures, masks, masked) if masked.any() else None

@@ -7,8 +7,11 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,26 +37,31 @@ if TYPE_CHECKING:
 
 _NPY_MAGIC = b"\x93NUMPY"
 _NPZ_MAGIC = b"PK\x03\x04"
-_WEIGHTS = "weights"
-_UNREADABLE = (
-    *(OSError, ValueError, EOFError, KeyError, zlib.error, zipfile.BadZipFile, MemoryError),
-    *(NotImplementedError, RuntimeError),  # packed in another way, or encrypted
-)
 _NPZ_ARRAY = "signatures"
-"""What the array of an archive is called, unless it is the only one."""
+"""Name of the array in an archive, unless it is the only one."""
+_WEIGHTS = "weights"
+_HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
+HEX_SUFFIXES = (".txt", ".hex", ".csv", ".tsv")
+"""Suffixes of files that may have hashes in hexadecimal."""
+_LEAST_DIGITS = 16
+"""Of a hash in a column that is not named; shorter ones may be numbers."""
+_LONGEST_FIELD = 1 << 20
+_NAMES = ("id", "path", "file", "filename", "file_name", "name", "image", "url", "key")
+_REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(-1, 8)[:, ::-1])
+"""Bytes with their bits in the other order."""
 
 
 @dataclass(frozen=True)
 class SavedSignatures:
-    """What `save_signatures` wrote."""
+    """Contents of a file that `save_signatures` wrote."""
 
     signatures: NDArray[np.uint8]
-    """Mapped."""
+    """Mapped into memory."""
     signer: Signer
     ids: Sequence[str] | None
-    """Of the documents; None: they are known by their position."""
+    """Ids of the documents; None: they are identified by position."""
     weights: NDArray[np.int16] | None = None
-    """Behind the bits, quantized (see `la.quantize_weights`), mapped; None: they were not saved."""
+    """Quantized weights of the bits, mapped; None: they were not saved."""
 
 
 def save_signatures(
@@ -64,10 +72,9 @@ def save_signatures(
     *,
     weights: ArrayLike | None = None,
 ) -> None:
-    """Write signatures and what is needed to compare others with them, whole or not at all.
+    """Write signatures, their signer and ids to a file, whole or not at all.
 
-    `weights` are those behind their bits, `(signatures, bits)`, as `sign_with_weights` returns
-    them; they are kept in 16 bits each.
+    `weights` are those of the bits, as `sign_with_weights` returns them; they are saved in 16 bits.
     """
     from lookalike.storage import Strings, write_container  # not needed to sign, so not at import
 
@@ -83,16 +90,13 @@ def save_signatures(
             )
         arrays |= names.arrays("id")
     if weights is not None:
-        # Their bytes as unsigned numbers: older versions know no others of 16 bits.
+        # Older versions read only unsigned numbers of 16 bits.
         arrays[_WEIGHTS] = as_bit_weights(weights, rows).view(np.uint16)
     write_container(target, {"kind": "signatures", **meta}, arrays)
 
 
 def load_signatures(path: str | os.PathLike[str]) -> SavedSignatures:
-    """Open a file that `save_signatures` wrote, after its checksums have been compared.
-
-    That reads it once, which whoever compares signatures does anyway.
-    """
+    """Open a file that `save_signatures` wrote, and verify its checksums."""
     from lookalike.storage import open_container
 
     return signatures_in(open_container(file_path("path", path)))
@@ -146,12 +150,16 @@ def _begins(path: str | os.PathLike[str], magic: bytes) -> bool:
         with open(path, "rb") as file:
             return file.read(len(magic)) == magic
     except OSError as error:
-        meant = did_you_mean_file(path) if isinstance(error, FileNotFoundError) else ""
-        raise FileError(f"{path} cannot be read: {error.strerror or error}{meant}") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str | os.PathLike[str], error: OSError) -> FileError:
+    meant = did_you_mean_file(path) if isinstance(error, FileNotFoundError) else ""
+    return FileError(f"{path} cannot be read: {error.strerror or error}{meant}")
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """Return the signatures of a .npy file, mapped and not read."""
+    """Return the signatures of a .npy file, mapped into memory."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -159,27 +167,34 @@ def read_npy(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     return as_signatures(array, f"the signatures in {path}")
 
 
-def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64] | None]:
-    """Return the signatures of a .npz file, and its ids if it has some. Nothing is unpickled.
-
-    They are the array "signatures", or the only one there is beside "ids".
-    """
+@contextmanager
+def _archive(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Open a .npz file. Nothing is unpickled."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            names = [name for name in archive.files if name != "ids"]
-            if len(names) > 1 and _WEIGHTS in names:
-                names.remove(_WEIGHTS)
-            if _NPZ_ARRAY not in names and len(names) != 1:
-                raise FormatError(
-                    f"{path} has the arrays {', '.join(names) or 'none'}; expected one that is "
-                    f"called {_NPZ_ARRAY!r}, or a single one"
-                )
-            array = archive[_NPZ_ARRAY if _NPZ_ARRAY in names else names[0]]
-            ids = archive["ids"] if "ids" in archive.files else None
+            yield archive
     except (OSError, ValueError, EOFError, KeyError, zlib.error, zipfile.BadZipFile) as error:
         raise FormatError(f"{path} is a .npz file that cannot be used: {error}") from error
     except (MemoryError, NotImplementedError, RuntimeError) as error:  # too large, or encrypted
         raise FormatError(f"{path} is a .npz file that cannot be used: {error!r}") from error
+
+
+def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64] | None]:
+    """Return the signatures of a .npz file, and its ids or None.
+
+    Signatures are the array "signatures", or the only array beside "ids".
+    """
+    with _archive(path) as archive:
+        names = [name for name in archive.files if name != "ids"]
+        if len(names) > 1 and _WEIGHTS in names:
+            names.remove(_WEIGHTS)
+        if _NPZ_ARRAY not in names and len(names) != 1:
+            raise FormatError(
+                f"{path} has the arrays {', '.join(names) or 'none'}; expected one that is "
+                f"called {_NPZ_ARRAY!r}, or a single one"
+            )
+        array = archive[_NPZ_ARRAY if _NPZ_ARRAY in names else names[0]]
+        ids = archive["ids"] if "ids" in archive.files else None
     rows = as_signatures(array, f"the signatures in {path}")
     if ids is not None and (ids.shape != (len(rows),) or ids.dtype.kind not in "iu"):
         raise SignatureError(
@@ -190,42 +205,32 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 def npz_weights(path: str | os.PathLike[str], rows: NDArray[np.uint8]) -> NDArray[np.int16] | None:
-    """Return the weights behind the bits that a .npz file has beside its signatures, or None.
+    """Return the weights of the bits in a .npz file of signatures, or None.
 
-    They are the array "weights", where that is not the only one. Their signs have to be the bits.
+    They are the array "weights", unless it is the only one. Their signs have to be the bits.
     """
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            if _WEIGHTS not in archive.files or len(set(archive.files) - {"ids"}) < 2:
-                return None
-            weights = archive[_WEIGHTS]
-    except _UNREADABLE as error:
-        raise FormatError(f"{path} is a .npz file that cannot be used: {error!r}") from error
+    with _archive(path) as archive:
+        if _WEIGHTS not in archive.files or len(set(archive.files) - {"ids"}) < 2:
+            return None
+        weights = archive[_WEIGHTS]
     try:
         return as_bit_weights(weights, rows)
     except ArgumentError as error:
         raise SignatureError(f"{path} cannot be used: {error}") from error
 
 
-HEX_SUFFIXES = (".txt", ".hex", ".csv", ".tsv")
-"""Of files that may have such hashes."""
-
-_HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
-_LEAST_DIGITS = 16
-"""Of a hash that is not asked for by the name of its column: numbers are shorter."""
-_LONGEST_FIELD = 1 << 20
-_NAMES = ("id", "path", "file", "filename", "file_name", "name", "image", "url", "key")
-_REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(-1, 8)[:, ::-1])
-"""Bytes with their bits in the other order."""
-
-
 def signatures_from_hex(hashes: str | Iterable[str]) -> NDArray[np.uint8]:
-    """Return hashes in hexadecimal, one or many, as signatures: `uint8[n, bits // 8]`.
+    """Return one or many hashes in hexadecimal as signatures: `uint8[n, bits // 8]`.
 
-    Bit j is the j-th from the left, as imagehash and PDQ write theirs. All have to have the same
-    number of digits; 0x before them is taken, too.
+    Bit j is the j-th from the left, as imagehash and PDQ write their hashes. All need the same
+    number of digits; a prefix 0x is accepted.
     """
-    given = [hashes] if isinstance(hashes, str) else _listed(hashes)
+    try:
+        given = [hashes] if isinstance(hashes, str) else list(hashes)
+    except TypeError:
+        raise SignatureError(
+            f"hashes are {brief(hashes)}; expected text in hexadecimal, one or many"
+        ) from None
     rows = []
     for position, one in enumerate(given):
         found = _HEX.fullmatch(one.strip()) if isinstance(one, str) else None
@@ -252,115 +257,99 @@ def signatures_to_hex(signatures: ArrayLike) -> list[str]:
 def load_hex(
     path: str | os.PathLike[str], *, column: str | None = None, id: str | None = None
 ) -> tuple[NDArray[np.uint8], list[str] | None]:
-    """Return the hashes of a text file as signatures, and the names beside them, or None.
+    """Return the hashes of a text file as signatures, and their ids or None.
 
-    A hash a line, or a table with commas or tabs, with a header or without. The column of hashes
-    is the one that has nothing but hashes of 16 digits or more, names are in a column called id,
-    path, file, name, image or url, or else in the first other one; `column` and `id` say which, by
-    their names, or by their numbers from 0 on ("1") where there is no header.
+    The file has a hash on each line, or is a table with commas or tabs, with or without a header.
+
+    Args:
+        column: Column of hashes (default: the one with hashes of at least 16 digits in every row).
+            Its name, or its number from 0 on ("1") if there is no header.
+        id: Column of ids, likewise (default: one called id, path, file, name, image or url, or
+            else the first other column of distinct values).
     """
-    source = file_path("path", path)
-    table, header = _table(source, [one for one in (column, id) if isinstance(one, str)])
-    column_at = _hash_column(table, header, column, source)
-    id_at = _id_column(table, header, id, column_at, source)
+    named = [one for one in (column, id) if isinstance(one, str)]
+    table = _HexTable.read(file_path("path", path), named)
+    column_at = table.hash_column() if column is None else table.position("column", column)
+    id_at = table.id_column(column_at) if id is None else table.position("id", id)
     try:
-        rows = signatures_from_hex([row[column_at] for row in table])
+        rows = signatures_from_hex([row[column_at] for row in table.rows])
     except SignatureError as error:
-        raise SignatureError(f"{source} cannot be used: {error}") from error
-    return rows, None if id_at is None else [row[id_at] for row in table]
+        raise SignatureError(f"{table.path} cannot be used: {error}") from error
+    return rows, None if id_at is None else [row[id_at] for row in table.rows]
 
 
-def _listed(hashes: Any) -> list[Any]:
-    try:
-        return list(hashes)
-    except TypeError:
-        raise SignatureError(
-            f"hashes are {brief(hashes)}; expected text in hexadecimal, one or many"
-        ) from None
+@dataclass(frozen=True)
+class _HexTable:
+    path: Path
+    rows: list[list[str]]
+    header: list[str] | None
 
+    @classmethod
+    def read(cls, path: Path, named: Collection[str]) -> _HexTable:
+        """Read a file. Its first line is a header if it has the name of a column, or if the second
+        line has hashes and the first has none.
+        """
+        try:
+            with open(path, encoding="utf-8-sig", newline="") as file:
+                beginning = file.readline(_LONGEST_FIELD)
+                file.seek(0)
+                lines = csv.reader(file, delimiter="\t" if "\t" in beginning else ",")
+                rows = [[value.strip() for value in row] for row in lines if any(row)]
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise FormatError(f"{path} is no text with hashes in hexadecimal: {error}") from error
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(rows[0]):
+                raise FormatError(
+                    f"{path} has {len(rows[0])} columns in its first line and {len(row)} in line "
+                    f"{number}; expected a hash in hexadecimal on each line, or a table"
+                )
+        if not rows:
+            raise FormatError(f"{path} is empty; expected hashes in hexadecimal")
+        hashes = [any(map(_is_hash, row)) for row in rows[:2]]
+        if hashes == [False, True] or any(name in named for name in rows[0]):
+            return cls(path, rows[1:], rows[0])
+        return cls(path, rows, None)
 
-def _table(path: Any, wanted: Sequence[str]) -> tuple[list[list[str]], list[str] | None]:
-    """Return the rows of a file, all of the same length, and its header, if it has one: a first
-    line with the name of a wanted column, or without the hashes that the second one has.
-    """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            beginning = file.readline(_LONGEST_FIELD)
-            file.seek(0)
-            delimiter = "\t" if "\t" in beginning else ","
-            rows = [row for row in csv.reader(file, delimiter=delimiter) if any(row)]
-    except OSError as error:
-        meant = did_you_mean_file(path) if isinstance(error, FileNotFoundError) else ""
-        raise FileError(f"{path} cannot be read: {error.strerror or error}{meant}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{path} is no text with hashes in hexadecimal: {error}") from error
-    rows = [[value.strip() for value in row] for row in rows]
-    for number, row in enumerate(rows):
-        if len(row) != len(rows[0]):
+    @property
+    def columns(self) -> list[str]:
+        return self.header or list(map(str, range(len(self.rows[0]))))
+
+    def hash_column(self) -> int:
+        positions = range(len(self.columns))
+        found = [at for at in positions if all(_is_hash(row[at]) for row in self.rows)]
+        if len(found) > 1:
+            called = ", ".join(self.columns[at] for at in found)
+            several = f"{self.path} has several columns of hashes ({called}); say which with "
+            raise ArgumentError(several, Said("column"))
+        if not found:
             raise FormatError(
-                f"{path} has {len(rows[0])} columns in its first line and {len(row)} in line "
-                f"{number + 1}; expected a hash in hexadecimal on each line, or a table"
+                f"{self.path} has no column with hashes of {_LEAST_DIGITS} or more hexadecimal "
+                "digits in every line; expected one"
             )
-    if not rows:
-        raise FormatError(f"{path} is empty; expected hashes in hexadecimal")
-    hashes = [any(map(_is_hash, row)) for row in rows[:2]]
-    if not set(rows[0]).isdisjoint(wanted) or hashes == [False, True]:
-        return rows[1:], rows[0]
-    return rows, None
+        return found[0]
+
+    def id_column(self, column: int) -> int | None:
+        others = [at for at in range(len(self.columns)) if at != column]
+        folded = {self.columns[at].lower(): at for at in others}
+        named = (folded[name] for name in _NAMES if name in folded)
+        rows = self.rows
+        distinct = (at for at in others if len({row[at] for row in rows}) == len(rows))
+        return next(chain(named, distinct), None)
+
+    def position(self, argument: str, name: str) -> int:
+        if isinstance(name, str) and name in self.columns:
+            return self.columns.index(name)
+        raise ArgumentError(
+            Said(argument),
+            f" is {brief(name)}, and {self.path} has no such column; "
+            f"{'it has no header, so ' if self.header is None else ''}"
+            f"there are: {', '.join(self.columns)}"
+            f"{did_you_mean(name, self.header or []) if isinstance(name, str) else ''}",
+        )
 
 
 def _is_hash(value: str) -> bool:
     found = _HEX.fullmatch(value)
     return found is not None and len(found[1]) >= _LEAST_DIGITS
-
-
-def _hash_column(
-    table: Sequence[Sequence[str]], header: list[str] | None, wanted: str | None, path: Any
-) -> int:
-    if wanted is not None:
-        return _named(table, header, wanted, "column", path)
-    found = [at for at in range(len(table[0])) if all(_is_hash(row[at]) for row in table)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise FormatError(
-            f"{path} has no column with hashes of {_LEAST_DIGITS} or more hexadecimal digits in "
-            "every line; expected one"
-        )
-    called = ", ".join(str(at) if header is None else header[at] for at in found)
-    raise ArgumentError(
-        f"{path} has several columns of hashes ({called}); say which with ", Said("column")
-    )
-
-
-def _id_column(
-    table: Sequence[Sequence[str]],
-    header: list[str] | None,
-    wanted: str | None,
-    column: int,
-    path: Any,
-) -> int | None:
-    if wanted is not None:
-        return _named(table, header, wanted, "id", path)
-    others = [at for at in range(len(header or table[0])) if at != column]
-    folded = {} if header is None else {header[at].lower(): at for at in others}
-    for name in _NAMES:
-        if name in folded:
-            return folded[name]
-    different = (at for at in others if len({row[at] for row in table}) == len(table))
-    return next(different, None)
-
-
-def _named(
-    table: Sequence[Sequence[str]], header: list[str] | None, name: str, argument: str, path: Any
-) -> int:
-    known = list(map(str, range(len(table[0])))) if header is None else header
-    if not isinstance(name, str) or name not in known:
-        there = f"there are: {', '.join(known)}"
-        raise ArgumentError(
-            Said(argument),
-            f" is {brief(name)}, and {path} has no such column; "
-            f"{there if header is not None else f'it has no header, so {there}'}"
-            f"{did_you_mean(name, header or []) if isinstance(name, str) else ''}",
-        )
-    return known.index(name)

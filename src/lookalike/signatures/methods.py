@@ -1,7 +1,7 @@
-"""Signers by the names that commands and the service know: `--method NAME`.
+"""Signers by name, as `--method NAME` chooses them.
 
-`dedup`, `compare` and `sign` take the signers that have `dedup_defaults`. Collections take those
-that sign texts in bits. Signers of other packages are taken by the names of their entry points.
+`dedup`, `compare` and `sign` accept signers that have `dedup_defaults`; collections accept those
+that sign texts in bits. Signers of other packages are accepted by the names of their entry points.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import SupportsIndex, cast
 
 import numpy as np
@@ -26,21 +26,16 @@ from lookalike.suggestions import did_you_mean
 PERMUTATIONS = 128
 _BUILTIN = ("minhash", "simhash", "topsig")
 TEXT_SIGNERS = ("simhash", "topsig", "bbitminhash")
-"""Signers of texts that collections take, beside those of other packages."""
+"""Signers of texts that collections accept, beside those of other packages."""
 
 
 def method_class(name: object) -> type[DocumentSigner]:
-    """Return the signer that `dedup` knows by this name; refuse one that it cannot use."""
+    """Return the signer that `dedup` knows by this name, or raise."""
     if not isinstance(name, str) or name not in METHODS:
         raise ArgumentError(
             Said("method"),
             f" is {name!r}; expected one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}",
         )
-    return _class_of(name)
-
-
-@cache
-def _class_of(name: str) -> type[DocumentSigner]:
     return cast("type[DocumentSigner]", SIGNERS[name])
 
 
@@ -50,14 +45,14 @@ def usual_ngram(name: str) -> int:
 
 
 class _MethodNames(Collection[str]):
-    """The names of signers that `dedup` can use; all built-in ones come first."""
+    """The names of signers that `dedup` can use; iterating yields those of lookalike."""
 
     def __init__(self, by_bands: bool | None = None) -> None:
         self._by_bands = by_bands
 
     def __contains__(self, name: object) -> bool:
         try:
-            defaults = _class_of(name).dedup_defaults if isinstance(name, str) else None
+            defaults = SIGNERS[name].dedup_defaults if isinstance(name, str) else None
         except ArgumentError:  # no signer has this name
             return False
         return defaults is not None and self._by_bands in (None, defaults.by_bands)
@@ -78,15 +73,14 @@ BIT_METHODS = _MethodNames(by_bands=False)
 
 @dataclass(frozen=True)
 class Method:
-    """A signer of `dedup`, with its features and numbers.
-
-    `permutations` are of MinHash, `bits` of the others.
-    """
+    """A signer of `dedup` and its arguments."""
 
     name: str
     features: FeatureKind
     permutations: int
+    """Used by MinHash."""
     bits: int
+    """Used by all others."""
     seed: SupportsIndex
 
     @classmethod
@@ -105,17 +99,13 @@ class Method:
         """Return a method, with its defaults where a value is None."""
         kind = method_class(name)
         chosen = chosen_features(
-            features,
-            ngram=ngram,
-            words_ngram=usual_ngram(name),
-            stop_words=stop_words,
-            stem=stem,
+            features, ngram=ngram, words_ngram=usual_ngram(name), stop_words=stop_words, stem=stem
         )
         return cls(name, chosen, permutations, kind.usual_bits if bits is None else bits, seed)
 
     @cached_property
     def kind(self) -> type[DocumentSigner]:
-        """The class of the signer that it is named after."""
+        """The class of the signer."""
         return method_class(self.name)
 
     @cached_property
@@ -125,47 +115,39 @@ class Method:
 
     @property
     def by_bands(self) -> bool:
-        """Whether signatures are values, and distances count values that differ."""
+        """Whether signatures are values, and a distance is the number that differ."""
         return self.defaults.by_bands
 
     @property
     def measure(self) -> str:
-        """The similarity that its signatures estimate: "jaccard" or "cosine"."""
+        """The similarity that signatures estimate: "jaccard" or "cosine"."""
         return self.kind.measure
 
     @property
     def ngram(self) -> Lengths | None:
-        """Words or characters in a feature; words, where there are both. None where features are
-        the caller's.
-        """
+        """Words in a feature, or characters if there are no words; None for other features."""
         return getattr(chosen_words(self.features) or self.features, "ngram", None)
 
     @cached_property
     def signer(self) -> DocumentSigner:
-        """The signer; it raises where its numbers make no sense."""
+        """The signer; raises if its arguments are not valid."""
         return self.new_signer()
 
     def new_signer(self) -> DocumentSigner:
-        """Return a signer that nothing else uses, and whose weights can therefore be replaced."""
+        """Return a new signer, whose weights can be replaced."""
         return self.kind._for_dedup(
             self.features, bits=self.bits, permutations=self.permutations, seed=self.seed
         )
 
     def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Return the similarity that distances of signatures suggest: of values that differ, where
-        signatures are values, and of bits elsewhere.
-        """
+        """Return the similarity that distances of signatures suggest."""
         far = np.asarray(distances, np.float64)
-        return (
-            1.0 - far / self.permutations
-            if self.by_bands
-            else self.signer._estimate(far, self.bits)
-        )
+        if self.by_bands:
+            return 1.0 - far / self.permutations
+        return self.signer._estimate(far, self.bits)
 
     def radius(self, threshold: float) -> int:
-        """Return the largest distance of pairs that are proposed: that of pairs at the threshold,
-        and some standard deviations more. 0 where bands propose.
-        """
+        """Return the largest distance of candidate pairs; 0 where bands propose them."""
         if self.by_bands:
             return 0
         mean, variance = self.signer._expected_distance(threshold, self.bits)
@@ -182,7 +164,7 @@ def text_signer(
     features: FeatureKind | None = None,
     seed: SupportsIndex = 0,
 ) -> DocumentSigner:
-    """Return the signer of texts that a collection knows by this name; `bits` None: as usual."""
+    """Return the signer of texts that a collection knows by this name."""
     signer = SIGNERS[name] if name in SIGNERS else None  # noqa: SIM401  # no mapping
     if signer is None or not issubclass(signer, DocumentSigner) or not signer.usual_bits:
         raise ArgumentError(

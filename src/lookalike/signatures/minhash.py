@@ -1,6 +1,4 @@
-"""MinHash: estimates of Jaccard similarity (Broder), in b bits a value (Li and König), and of
-weighted Jaccard similarity (Ioffe).
-"""
+"""MinHash (Broder), b-bit MinHash (Li and König) and weighted MinHash (Ioffe)."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,20 +21,26 @@ from lookalike.features.weights import LEARNT
 from lookalike.shown import brief, counted
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
-from lookalike.signatures.signer import DedupDefaults, DocumentSigner, Signer, WeightedSigner
+from lookalike.signatures.signer import DedupDefaults, DocumentSigner, WeightedSigner
 
 VALUE_BYTES = 2
-"""Of a value in `dedup`: 16 bits collide once in 65,536, which bands do not notice."""
-
+"""Bytes of a value in `dedup`."""
 EMPTY = np.uint32(2**32 - 1)
-"""What every value of a document without features is."""
+"""Each value of a document without features."""
+_PERMUTATIONS, _PACKED_PERMUTATIONS = 128, 512
+_MOST_PERMUTATIONS = 2**20
+_MOST_ENTRIES = 100_000
+_MOST_VALUE = 2**32 - 2
+_FORMS = "(a, c, m) for the function (a*x + c) modulo m, or a table {feature: value}"
+
+GivenHash = tuple[SupportsIndex, SupportsIndex, SupportsIndex] | Mapping[Any, SupportsIndex]
+"""(a, c, m), or a table of values by feature."""
 
 
 class SignedRows(np.ndarray[tuple[int, ...], np.dtype[np.uint32]]):
-    """An array as any other, whose rows, and parts of them, know their signer's settings.
+    """An array that knows its signer's settings, as do its rows and parts of them.
 
-    What is computed or put together from it is a plain array, as is what `np.asarray` makes of it.
-    Where a plain array is given, nobody can know what signed it: only its width is checked.
+    Whatever is computed from it is a plain array, of which only the width can be checked.
     """
 
     mark: str | None = None
@@ -66,20 +70,6 @@ def mark_of(values: object) -> str | None:
     return values.mark if isinstance(values, SignedRows) else None
 
 
-def signer_mark(signer: Signer) -> str:
-    """Return all that decides over a signer's values, as text; what it has learnt as a checksum."""
-    description = signer.to_dict()
-    weights = description.get("weights")
-    if isinstance(weights, dict) and weights["kind"] not in LEARNT:
-        description["weights"] = {**weights, "vocabulary": None}  # what was learnt is not used
-    elif isinstance(weights, dict) and weights.get("vocabulary") is not None:
-        learnt = json.dumps(weights["vocabulary"], sort_keys=True).encode()
-        checksum = _native.Xxh64()
-        checksum.add(np.frombuffer(learnt, np.uint8))
-        description["weights"] = {**weights, "vocabulary": f"{checksum.value():016x}"}
-    return json.dumps(description, sort_keys=True)
-
-
 def same_mark(first: str | None, second: str | None) -> None:
     """Raise if both are known and differ."""
     if first is None or second is None or first == second:
@@ -96,25 +86,33 @@ def same_mark(first: str | None, second: str | None) -> None:
 
 
 class ValueSigner(DocumentSigner):
-    """A signer whose rows are values that agree as often as the documents are similar."""
+    """A signer whose rows are values; the share of equal ones estimates the similarity."""
 
     permutations: int
 
     @property
     def bits(self) -> int:  # type: ignore[override]
-        """How many bits a row of values has."""
+        """Bits of a row of values."""
         return 32 * self.permutations
 
     @property
     def mark(self) -> str:
-        """What the rows of this signer are marked with."""
-        return signer_mark(self)
+        """The mark of its rows: its description as text, with a checksum of what it has learnt."""
+        description = self.to_dict()
+        weights = description.get("weights")
+        if isinstance(weights, dict) and weights["kind"] not in LEARNT:
+            description["weights"] = {**weights, "vocabulary": None}  # not used
+        elif isinstance(weights, dict) and weights.get("vocabulary") is not None:
+            learnt = json.dumps(weights["vocabulary"], sort_keys=True).encode()
+            checksum = _native.xxh64(np.frombuffer(learnt, np.uint8))
+            description["weights"] = {**weights, "vocabulary": f"{checksum:016x}"}
+        return json.dumps(description, sort_keys=True)
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-        """Return the estimated similarity of rows of `a` with rows of `b`, in turn.
+        """Return the estimated similarity of each row of `a` with the same row of `b`.
 
-        A single row on either side is compared with all of the other. Where a document has no
-        features, 0. Rows that another signer made are refused.
+        A single row on either side is compared with all of the other. The similarity of a document
+        without features is 0. Raises if another signer made the rows.
         """
         left, right = self._values(a, "the first values"), self._values(b, "the second values")
         check_paired(left, right)
@@ -149,22 +147,12 @@ def check_paired(left: NDArray[Any], right: NDArray[Any], what: str = "rows") ->
         )
 
 
-GivenHash = tuple[SupportsIndex, SupportsIndex, SupportsIndex] | Mapping[Any, SupportsIndex]
-"""(a, c, m), or a table of values by feature."""
-
-_MOST_FUNCTIONS = 2**20
-_MOST_ENTRIES = 100_000
-_MOST_VALUE = 2**32 - 2  # one more is what documents without features have
-
-_FORMS = "(a, c, m) for the function (a*x + c) modulo m, or a table {feature: value}"
-
-
 class GivenHashes:
     """Functions from features to whole numbers below 2**32 - 1, in place of random permutations.
 
-    Each is (a, c, m), which takes a feature x, all 64 bits of it, to (a·x + c) modulo m; or a table
-    that has every feature there is, as `la.Features` takes them. A feature is a number itself where
-    the signer's features are `la.Features(hashed=True)`, and otherwise a hash.
+    Each is (a, c, m), which takes a feature x (64 bits) to (a·x + c) modulo m; or a table that has
+    every feature, as `la.Features` takes them. A feature is a number itself where the signer's
+    features are `la.Features(hashed=True)`, and otherwise a hash.
     """
 
     def __init__(self, hashes: Iterable[GivenHash], features: FeatureKind) -> None:
@@ -172,7 +160,7 @@ class GivenHashes:
             several = [] if isinstance(hashes, str | bytes | Mapping) else list(hashes)
         except TypeError:
             several = []
-        if not 1 <= len(several) <= _MOST_FUNCTIONS:
+        if not 1 <= len(several) <= _MOST_PERMUTATIONS:
             raise ArgumentError(
                 Said("hashes"), f" are {brief(hashes)}; expected a list, each of them {_FORMS}"
             )
@@ -188,7 +176,7 @@ class GivenHashes:
             )
 
     def _add(self, place: int, given: Any, hashed: bool) -> list[Any]:
-        """Make a function known to the core, and return it in plain values."""
+        """Pass a function to the core, and return it in plain values."""
         name = f"hashes[{place}]"
         if _is_linear(given):
             a, c = (whole_number(name, one, at_least=0, at_most=2**64 - 1) for one in given[:2])
@@ -203,27 +191,28 @@ class GivenHashes:
 
     @classmethod
     def of(
-        cls, hashes: Iterable[GivenHash] | GivenHashes | None, features: FeatureKind
-    ) -> GivenHashes | None:
-        """Return functions for features of that kind; None where none were given."""
-        if hashes is None or isinstance(hashes, GivenHashes):
-            return hashes
-        return cls(hashes, features)
-
-    def count(self, permutations: SupportsIndex, default: int, seed: int) -> int:
-        """Return how many functions there are; refuse numbers that say something else."""
-        number = whole_number("permutations", permutations, at_least=1, at_most=_MOST_FUNCTIONS)
-        if number not in (default, len(self)):
+        cls,
+        hashes: Iterable[GivenHash] | GivenHashes | None,
+        signer: DocumentSigner,
+        permutations: SupportsIndex,
+        default: int,
+    ) -> tuple[GivenHashes | None, int]:
+        """Return the functions of a signer, or None, and the number of permutations."""
+        number = whole_number("permutations", permutations, at_least=1, at_most=_MOST_PERMUTATIONS)
+        if hashes is None:
+            return None, number
+        given = hashes if isinstance(hashes, GivenHashes) else cls(hashes, signer.features)
+        if number not in (default, len(given)):
             raise ArgumentError(
                 Said("permutations"),
-                f" is {number}, and there {'are' if len(self) > 1 else 'is'} "
-                f"{counted(len(self), 'function')} in hashes; leave it out",
+                f" is {number}, and there {'are' if len(given) > 1 else 'is'} "
+                f"{counted(len(given), 'function')} in hashes; leave it out",
             )
-        if seed != 0:
+        if signer.seed != 0:
             raise ArgumentError(
-                Said("seed"), f" is {seed}, and does nothing with hashes; leave it out"
+                Said("seed"), f" is {signer.seed}, and does nothing with hashes; leave it out"
             )
-        return len(self)
+        return given, len(given)
 
     def __len__(self) -> int:
         return len(self._plain)
@@ -236,15 +225,13 @@ class GivenHashes:
         return f"[{', '.join(shown)}]"
 
     def to_dict(self) -> list[Any]:
-        """Return all functions in plain values, tables as pairs of a feature's hash and its value;
-        to be given again.
-        """
+        """Return all functions in plain values; tables are pairs of a feature's hash and value."""
         return deepcopy(self._plain)
 
     def minima(
         self, source: _native.Source, position: int, threads: int, values: NDArray[np.uint32]
     ) -> None:
-        """Fill in the least values of documents, the first of which has that position."""
+        """Fill in the least values of documents, the first of which has this position."""
         document, function = self._native.minima(source, threads, values)
         if document >= 0:
             raise DocumentError(
@@ -262,14 +249,20 @@ def _is_linear(given: Any) -> bool:
 
 
 def _table(name: str, given: Any, hashed: bool) -> dict[int, int]:
-    """Return values by the hashes of features."""
+    """Return values by the hashes of features, from a mapping or as `to_dict` has them."""
+    pairs: list[tuple[int, Any]] = []
     if isinstance(given, Mapping):
         try:
             pairs = list(zip(feature_hashes(list(given), hashed), given.values(), strict=True))
         except TypeError as error:
             raise ArgumentError(Said(name), f" {error}") from None
-    else:  # as `to_dict` has it
-        pairs = _pairs(name, given)
+    elif isinstance(given, list) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in given
+    ):
+        pairs = [
+            (whole_number(f"a feature of {name}", feature, at_least=0, at_most=2**64 - 1), value)
+            for feature, value in given
+        ]
     if not pairs:
         raise ArgumentError(Said(name), f" is {brief(given)}; expected {_FORMS}")
     table = {
@@ -281,44 +274,22 @@ def _table(name: str, given: Any, hashed: bool) -> dict[int, int]:
     return table
 
 
-def _pairs(name: str, given: Any) -> list[tuple[int, Any]]:
-    if not isinstance(given, list) or not all(
-        isinstance(pair, list | tuple) and len(pair) == 2 for pair in given
-    ):
-        raise ArgumentError(Said(name), f" is {brief(given)}; expected {_FORMS}")
-    return [
-        (whole_number(f"a feature of {name}", feature, at_least=0, at_most=2**64 - 1), value)
-        for feature, value in given
-    ]
-
-
-_PERMUTATIONS, _PACKED_PERMUTATIONS = 128, 512
-
-
-def _without_none(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings without hashes that were not given: so they were described before there were
-    such.
-    """
-    return {name: value for name, value in settings.items() if value is not None}
-
-
 class MinHash(ValueSigner):
     """The least value of a document's features under each of `permutations` random permutations.
 
     A feature is the upper half of its hash, x; a permutation is x -> a·x + c modulo 2**32 with a
-    random odd a and a random c, which is exact in 32 bits: nothing overflows. Two documents have
-    equal values with probability J, their Jaccard similarity, so the share of equal values
-    estimates J without bias, with the standard error sqrt(J·(1 - J) / permutations). A document
-    without features has 2**32 - 1 everywhere.
+    random odd a and a random c. Two documents have equal values with probability J, their Jaccard
+    similarity, so the share of equal values estimates J without bias, with the standard error
+    sqrt(J·(1 - J) / permutations). A document without features has 2**32 - 1 everywhere.
 
-    `hashes` take the place of random permutations, and are as many: a list of (a, c, m), for the
-    function (a·x + c) modulo m of a feature x, and of tables {feature: value}, which have to have
-    all features. For examples worked by hand, and to have another program's values; how good the
-    estimates are is then up to who gives them.
+    `hashes` replace the random permutations: a list of (a, c, m), for the function (a·x + c) modulo
+    m of a feature x, and of tables {feature: value}, which need all features. They are for examples
+    worked by hand and for the values of another program; estimates are only as good as they are.
     """
 
     measure = "jaccard"
     dedup_defaults = DedupDefaults(ngram=5, by_bands=True)
+    _added_later: ClassVar[dict[str, Any]] = {"hashes": None}
 
     def __init__(
         self,
@@ -329,36 +300,26 @@ class MinHash(ValueSigner):
         hashes: Iterable[GivenHash] | GivenHashes | None = None,
     ) -> None:
         super().__init__(Words(ngram=5) if features is None else features, seed)
-        self.hashes = GivenHashes.of(hashes, self.features)
-        self.permutations = whole_number("permutations", permutations, at_least=1, at_most=2**20)
-        if self.hashes is not None:
-            self.permutations = self.hashes.count(self.permutations, _PERMUTATIONS, self.seed)
-            return
+        self.hashes, self.permutations = GivenHashes.of(hashes, self, permutations, _PERMUTATIONS)
         words = random_words(self.seed, self.permutations)
         self._factors: list[int] = (words.astype(np.uint32) | np.uint32(1)).tolist()
         self._terms: list[int] = (words >> np.uint64(32)).astype(np.uint32).tolist()
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with but for the seed, in plain values."""
-        return _without_none(super().settings())
 
     @classmethod
     def _for_dedup(
         cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
     ) -> DocumentSigner:
-        """Return the signer that `dedup` uses: values are kept in 16 bits."""
         return BBitMinHash(permutations, 8 * VALUE_BYTES, features, seed)
 
     @cached_property
     def mark(self) -> str:
-        """What the rows of this signer are marked with."""
-        return signer_mark(self)
+        """The mark of its rows, which cannot change."""
+        return super().mark
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
         """Return the least values, `uint32[n, permutations]`.
 
-        They are marked with the settings of this signer (see `la.BandIndex`), and are an array as
-        any other.
+        The array is marked with the settings of this signer (see `la.BandIndex`).
         """
         values = GrowingArray((self.permutations,), np.uint32, documents)
         position = 0
@@ -372,10 +333,9 @@ class MinHash(ValueSigner):
         return marked(values.take(), self.mark)
 
     def union(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.uint32]:
-        """Return the rows of documents that have the features of both, in turn.
+        """Return the rows that documents with the features of both sides would have.
 
-        The very rows that signing all their features at once would give. A single row on either
-        side is united with all of the other.
+        A single row on either side is united with all of the other.
         """
         left, right = self._values(a, "the first values"), self._values(b, "the second values")
         check_paired(left, right)
@@ -386,16 +346,15 @@ class MinHash(ValueSigner):
     ) -> NDArray[np.uint32]:
         """Return rows with the features of `documents` added, a document to a row.
 
-        Of runs of words only those within what is added: a run that would begin in one text and
-        end in the next is in neither.
+        No n-gram spans what was signed before and what is added.
         """
         return self.union(values, self.sign(documents, threads=threads))
 
     def count(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Return the estimated number of distinct features behind each row.
+        """Return the estimated number n of distinct features of each row.
 
-        Where u is the least of n uniform values, -ln(1 - u) is exponential with the rate n. Without
-        bias, with a standard error of n / sqrt(permutations - 2), which takes three or more.
+        Where u is the least of n uniform values, -ln(1 - u) is exponential with the rate n. The
+        estimate is without bias; its standard error is n / sqrt(permutations - 2).
         """
         if self.hashes is not None:
             raise ArgumentError(
@@ -404,27 +363,25 @@ class MinHash(ValueSigner):
             )
         rows = self._values(values, "the values")
         shares = (rows.astype(np.float64) + 0.5) * 2.0**-32
-        counted: NDArray[np.float64] = max(1, self.permutations - 1) / -np.log1p(-shares).sum(
-            axis=1
-        )
-        counted[(rows == EMPTY).all(axis=1)] = 0.0
-        return counted
+        rates = -np.log1p(-shares).sum(axis=1)
+        counts: NDArray[np.float64] = max(1, self.permutations - 1) / rates
+        counts[(rows == EMPTY).all(axis=1)] = 0.0
+        return counts
 
 
 class BBitMinHash(DocumentSigner):
-    """The lowest b bits of each MinHash value, packed: smaller, and any index takes them.
+    """The lowest b bits of each MinHash value, packed: small signatures for any index.
 
     Value p takes bits p·b to p·b + b - 1 of the signature. Values that differ agree in b bits by
     chance with probability C = 2**-b, so the share of agreeing values is on average
-    P = C + (1 - C)·J; `similarity` takes that back: J = (P - C) / (1 - C), with the standard error
+    P = C + (1 - C)·J; `similarity` inverts that: J = (P - C) / (1 - C), with the standard error
     sqrt(P·(1 - P) / permutations) / (1 - C). For b = 1 and J = 0.5 that is sqrt(3) times MinHash's.
-
-    The lowest bits are those of a value that is mixed with its place first. Of `hashes` that are
-    given (see `MinHash`) they are those of the value itself.
+    A value is mixed with its position first, unless `hashes` are given (see `MinHash`).
     """
 
     measure = "jaccard"
     usual_bits = _PACKED_PERMUTATIONS
+    _added_later: ClassVar[dict[str, Any]] = {"hashes": None}
 
     def __init__(
         self,
@@ -436,11 +393,10 @@ class BBitMinHash(DocumentSigner):
         hashes: Iterable[GivenHash] | GivenHashes | None = None,
     ) -> None:
         super().__init__(Words(ngram=5) if features is None else features, seed)
-        self.hashes = GivenHashes.of(hashes, self.features)
-        if self.hashes is not None:
-            permutations = self.hashes.count(permutations, _PACKED_PERMUTATIONS, self.seed)
-        self._minhash = MinHash(permutations, self.features, seed, hashes=self.hashes)
-        self.permutations = self._minhash.permutations
+        self.hashes, self.permutations = GivenHashes.of(
+            hashes, self, permutations, _PACKED_PERMUTATIONS
+        )
+        self._minhash = MinHash(self.permutations, self.features, seed, hashes=self.hashes)
         self.b = whole_number("b", b, at_least=1, at_most=16)
         if self.bits % 8:
             raise ArgumentError(
@@ -449,13 +405,9 @@ class BBitMinHash(DocumentSigner):
                 "expected a multiple of 8",
             )
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with but for the seed, in plain values."""
-        return _without_none(super().settings())
-
     @property
     def bits(self) -> int:  # type: ignore[override]
-        """How many bits a signature has."""
+        """Bits of a signature."""
         return self.permutations * self.b
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
@@ -470,13 +422,9 @@ class BBitMinHash(DocumentSigner):
         return signatures.take()
 
     def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
-        """Return the Jaccard similarity that Hamming distances suggest: values that are not equal
-        differ in half of their bits, on average.
-        """
-        return 1 - 2 * distances / bits
+        return 1 - 2 * distances / bits  # unequal values differ in half of their bits on average
 
     def _expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
-        """Return mean and variance of the Hamming distance at a Jaccard similarity."""
         differing = self.permutations * (1 - similarity)
         variance = differing * similarity * (self.b / 2) ** 2 + differing * self.b / 4
         return differing * self.b / 2, variance
@@ -489,11 +437,10 @@ class BBitMinHash(DocumentSigner):
         return signatures
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-        """Return the estimated Jaccard similarity of rows of `a` with rows of `b`, in turn.
+        """Return the estimated Jaccard similarity of each row of `a` with the same row of `b`.
 
-        Corrected for chance, so it can come out below 0 for documents that share nothing. Two
-        documents without features come out as 1: `feature_counts` tells which these are. A single
-        row on either side is compared with all of the other.
+        A single row on either side is compared with all of the other. The correction for chance
+        can make estimates negative. Two documents without features (see `feature_counts`) have 1.
         """
         left, right = self._rows(a, "the first signatures"), self._rows(b, "the second signatures")
         check_paired(left, right, "signatures")
@@ -522,26 +469,26 @@ class BBitMinHash(DocumentSigner):
 class WeightedMinHash(ValueSigner, WeightedSigner):
     """One feature drawn for each of `permutations`, the heavier the likelier (Ioffe's ICWS).
 
-    Two documents draw the same with probability J, their weighted Jaccard similarity: the sum of
-    the lesser weights of all features over that of the greater ones (`la.weighted_jaccard`). So the
-    share of equal values estimates J without bias, with the standard error
-    sqrt(J·(1 - J) / permutations). A value is a hash of what was drawn: it differs where the draws
-    do, but for once in 2**32. Unlike those of `MinHash`, rows cannot be united. `weights` are as
-    those of `SimHash`. A document without features has 2**32 - 1 everywhere. Costs some 40 ns for
-    each feature and permutation, many times that of `MinHash`.
+    A value is a hash of the drawn feature. Two documents draw the same feature with probability J,
+    their weighted Jaccard similarity (`la.weighted_jaccard`), so the share of equal values
+    estimates J without bias, with the standard error sqrt(J·(1 - J) / permutations). Rows cannot be
+    united. `weights` are those of `SimHash`. A document without features has 2**32 - 1 everywhere.
+    Costs about 40 ns for each feature and permutation, many times more than `MinHash`.
     """
 
     measure = "weighted_jaccard"
 
     def __init__(
         self,
-        permutations: SupportsIndex = 128,
+        permutations: SupportsIndex = _PERMUTATIONS,
         features: FeatureKind | None = None,
         weights: str | Weights = "count",
         seed: SupportsIndex = 0,
     ) -> None:
         super().__init__(Words() if features is None else features, weights, seed)
-        self.permutations = whole_number("permutations", permutations, at_least=1, at_most=2**20)
+        self.permutations = whole_number(
+            "permutations", permutations, at_least=1, at_most=_MOST_PERMUTATIONS
+        )
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
         """Return the values, `uint32[n, permutations]`, marked as those of `MinHash` are."""

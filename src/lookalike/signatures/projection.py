@@ -15,16 +15,16 @@ from lookalike.signatures.random import random_normals
 from lookalike.signatures.simhash import signature_bits
 
 _MOST_NORMALS = 1 << 28
-"""Random numbers of a signer, one for each bit and dimension: a gigabyte of them."""
+"""Random numbers of a signer, one for each bit and dimension: 1 GiB."""
 
 
 class Projection(BitWeightSigner):
-    """Bit j is 1 where the vector has a product of 0 or more with the j-th random Gaussian vector.
+    """Bit j is 1 where the product of the vector and the j-th random Gaussian vector is at least 0.
 
     Two vectors at angle θ differ in each bit with probability θ/π, so the Hamming distance d of
-    `bits` bits estimates the angle as π·d/bits. Products are summed in single precision, and where
-    that leaves the sign in doubt once more in double precision in a fixed order: the same vector
-    has the same bits on every machine.
+    `bits` bits estimates the angle as π·d/bits. Products are summed in single precision, and again
+    in double precision in a fixed order where the sign is in doubt: the same vector has the same
+    bits on every machine.
     """
 
     medium = "vector"
@@ -47,22 +47,20 @@ class Projection(BitWeightSigner):
 
         Other real numbers are converted to float32 first. The zero vector has all bits set.
         """
-        rows = self._rows(vectors)
-        signatures = np.empty((len(rows), self.bits // 8), np.uint8)
+        rows, signatures = self._rows(vectors)
         _native.project(rows, self._matrix, thread_count(threads), signatures)
         return signatures
 
     def _sign_with_weights(
         self, documents: ArrayLike, threads: SupportsIndex | None
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        rows = self._rows(documents)
-        signatures = np.empty((len(rows), self.bits // 8), np.uint8)
+        rows, signatures = self._rows(documents)
         weights = np.empty((len(rows), self.bits), np.float32)
         _native.project_with_sums(rows, self._matrix, thread_count(threads), signatures, weights)
         return signatures, weights
 
-    def _rows(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """Return vectors that were checked."""
+    def _rows(self, vectors: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Return checked vectors, and an array for their signatures."""
         array = as_array("vectors", vectors)
         if array.ndim != 2 or array.shape[1] != self.dimensions:
             raise DocumentError(
@@ -77,4 +75,4 @@ class Projection(BitWeightSigner):
                 f"vector {int(bad.argmax())} has a value that is infinite or not a number; "
                 "leave it out or replace it"
             )
-        return rows
+        return rows, np.empty((len(rows), self.bits // 8), np.uint8)

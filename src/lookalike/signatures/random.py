@@ -18,8 +18,7 @@ def random_words(seed: int, count: int) -> NDArray[np.uint64]:
 def random_normals(seed: int, count: int) -> NDArray[np.float32]:
     """Return `count` standard normal numbers (Box and Muller).
 
-    Rounded to float32, because logarithm and cosine may differ in the last digit from machine to
-    machine.
+    Rounding to float32 hides the last digit of logarithm and cosine, in which machines differ.
     """
     uniform = ((random_words(seed, 2 * count) >> np.uint64(11)) + 0.5) * 2.0**-53
     radius = np.sqrt(-2 * np.log(uniform[:count]))

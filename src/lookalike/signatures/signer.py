@@ -1,8 +1,4 @@
-"""What all signers have in common, and the registry that knows them by name.
-
-A signer says what others need to know about it: which similarity its signatures estimate, its
-usual number of bits, whether `dedup` can use it. CONTRIBUTING.md shows how to add one.
-"""
+"""Base classes of signers, and their registry. CONTRIBUTING.md shows how to add a signer."""
 
 from __future__ import annotations
 
@@ -26,12 +22,7 @@ from lookalike.features import (
     feature_kind_from_dict,
 )
 from lookalike.features.base import made_with
-from lookalike.features.weights import (
-    MOST_FEATURES,
-    VOCABULARY_ARRAYS,
-    decode_array,
-    encode_array,
-)
+from lookalike.features.weights import MOST_FEATURES, VOCABULARY_ARRAYS, decode_array, encode_array
 from lookalike.registry import Registry
 from lookalike.shown import brief
 
@@ -40,14 +31,13 @@ if TYPE_CHECKING:
 
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
-
 _PREFIX = "signer."
-"""Of the names of arrays that a signer has learnt."""
+"""Prefix of the names of arrays that a signer has learnt."""
 
 
 @dataclass(frozen=True)
 class DedupDefaults:
-    """How `dedup`, `compare` and `sign` use a signer, which they know by its name in `SIGNERS`."""
+    """How `dedup`, `compare` and `sign` use a signer."""
 
     ngram: int
     """Words in a feature."""
@@ -56,41 +46,42 @@ class DedupDefaults:
     99% of them if distances are normally distributed.
     """
     by_bands: bool = False
-    """Whether signatures are MinHash values: pairs are proposed by bands of equal values, and a
-    distance is the number of values that differ.
+    """Whether signatures are MinHash values: bands of equal values propose pairs, and a distance is
+    the number of values that differ.
     """
     fitted_weights: str = "tfidf"
-    """The weights that `sign --fit` learns."""
+    """Weights that `sign --fit` learns."""
 
 
 class Signer(ABC):
-    """Turns items into signatures: an item gets the same bits on every machine, with any number of
-    threads, for ever (or the signer's version changes).
+    """Turns items into signatures. The same item has the same bits on every machine, with any
+    number of threads and in every release, unless `SIGNER_VERSION` changes.
     """
 
     bits: int
     """Bits of a signature."""
     name: ClassVar[str]
-    """Its name in saved files (default: the name of the class); in lower case, its name in
-    `SIGNERS` and on the command line.
+    """Name in saved files (default: the name of the class); in lower case, the name in `SIGNERS`
+    and on the command line.
     """
     measure: ClassVar[str] = "cosine"
-    """The similarity that its signatures estimate: "cosine" or "jaccard"."""
+    """Similarity that its signatures estimate: "cosine" or "jaccard"."""
     usual_bits: ClassVar[int] = 0
-    """Bits of a signature by default, where it is chosen by name; 0: its signatures are not bits.
-    """
+    """Bits of a signature by default, where it is chosen by name; 0: signatures are not bits."""
     medium: ClassVar[str] = "text"
-    """What one of the items is called that it signs: "text", "vector", "image" or "recording"."""
+    """What it signs: "text", "vector", "image" or "recording"."""
     reads_files: ClassVar[bool] = False
     """Whether a string is the path of an item, and not the item."""
     masks: ClassVar[Literal["no", "on request", "short texts"]] = "no"
-    """Whether `sign(texts, mask=True)` returns the bits that the words of each text decide, too;
-    "short texts": queries of a few words are masked by default.
+    """Whether `sign(texts, mask=True)` returns masks, too; "short texts": queries of a few words
+    are masked by default.
     """
     dedup_defaults: ClassVar[DedupDefaults | None] = None
     """How `dedup` uses it; None: not at all."""
     _seeded: ClassVar[bool] = True
-    """Whether random numbers are behind its bits."""
+    """Whether its bits depend on random numbers."""
+    _added_later: ClassVar[dict[str, Any]] = {}
+    """Parameters and their defaults that `settings` leaves out, as it did before they existed."""
 
     def __init_subclass__(cls) -> None:
         if "name" not in vars(cls):
@@ -106,31 +97,30 @@ class Signer(ABC):
     def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
         """Return the similarity that Hamming distances of signatures of `bits` bits suggest.
 
-        By default the cosine of vectors whose bits are signs of random projections: at an angle of
-        θ, a share of θ/π of the bits differs.
+        By default the cosine for signs of random projections: at an angle of θ, a share of θ/π of
+        the bits differs.
         """
         similarity: NDArray[np.float64] = np.cos(math.pi * distances / bits)
         return similarity
 
     def _expected_distance(self, similarity: float, bits: int) -> tuple[float, float]:
-        """Return mean and variance of the Hamming distance at a similarity: the inverse of
-        `_estimate`.
-        """
+        """Return mean and variance of the Hamming distance at a similarity."""
         chance = math.acos(similarity) / math.pi
         return bits * chance, bits * chance * (1 - chance)
 
     def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with but for the seed, in plain values."""
-        return {name: value for name, value in made_with(self).items() if name != "seed"}
+        """Return the arguments of the constructor but for the seed, in plain values."""
+        made, added = made_with(self).items(), self._added_later.items()
+        return {name: one for name, one in made if name != "seed" and (name, one) not in added}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all there is to the signer in plain values; `from_dict` is its inverse."""
+        """Return a description in plain values; `from_dict` is its inverse."""
         described = {"signer": self.name, "version": SIGNER_VERSION, **self.settings()}
         return {**described, "seed": self.seed} if self._seeded else described
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
-        """Return the signer that `to_dict` described; refuse one of another version or class."""
+        """Return the signer that `to_dict` described; raise if its version or class is another."""
         signer = signer_from_dict(description)
         if not isinstance(signer, cls):
             raise ArgumentError(
@@ -145,14 +135,14 @@ class Signer(ABC):
         write_container(file_path("path", path), *signer_contents(self))
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes; `from_bytes` is its inverse, and what unpickling calls."""
+        """Return what `save` writes; `from_bytes` is its inverse."""
         from lookalike.storage import container_bytes
 
         return container_bytes(*signer_contents(self))
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the signer that `to_bytes` wrote; damaged bytes are refused as a file is."""
+        """Return the signer that `to_bytes` wrote; raise if the bytes are damaged."""
         from lookalike.storage import container_in
 
         signer = signer_in(container_in(data))
@@ -164,7 +154,7 @@ class Signer(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         features = getattr(self, "features", None)
         if isinstance(features, FeatureFunction | Combined):
-            # A function comes along, to be known there by its name.
+            # Unpickling the function makes its name known.
             return _unpickled, (type(self), features, self.to_bytes())
         return type(self).from_bytes, (self.to_bytes(),)
 
@@ -178,7 +168,7 @@ class Signer(ABC):
         return  # they do, unless a function of the caller's finds features
 
     def said(self) -> Said:
-        """Return what the signer is called in a message; commands know it by `--method`."""
+        """Return the signer as messages of the library and of commands (`--method`) name it."""
         described = self.to_dict()
         features = described.pop("features", {})
         plain = {name: value for name, value in described.items() if isinstance(value, int | str)}
@@ -202,10 +192,10 @@ def _unpickled(kind: type[Signer], features: FeatureKind, data: bytes) -> Signer
 
 
 class DocumentSigner(Signer):
-    """A signer of documents, by their features.
+    """A signer of documents by their features.
 
-    `documents` are a list of `str`, an Arrow string column (pyarrow, pandas, polars; read where it
-    is) or any iterable of `str`, of which a batch is held at a time.
+    `documents` are a list of `str`, an Arrow string column (pyarrow, pandas, polars; not copied) or
+    any iterable of `str`, of which one batch is held at a time.
     """
 
     def __init__(self, features: FeatureKind, seed: SupportsIndex) -> None:
@@ -226,10 +216,7 @@ class DocumentSigner(Signer):
     def feature_counts(
         self, documents: Any, *, threads: SupportsIndex | None = None
     ) -> NDArray[np.int64]:
-        """Return how many features each document has.
-
-        Those with 0 are empty: their signature says nothing, and equal ones mean nothing.
-        """
+        """Return how many features each document has. A signature of 0 features means nothing."""
         return self.features.counts(documents, threads=threads)
 
     def with_features(
@@ -240,16 +227,16 @@ class DocumentSigner(Signer):
         least: int = 1,
         threads: SupportsIndex | None = None,
     ) -> NDArray[np.bool_]:
-        """Return which documents, of which these are the signatures, have `least` features.
+        """Return which documents, whose signatures these are, have at least `least` features.
 
-        One without any has the signature of the empty text; only those are looked at, unless more
-        than one feature is asked for. `documents` has to have `take`, as Arrow columns do.
+        For `least=1` only documents with the signature of the empty text are read. `documents`
+        need the method `take`, as Arrow columns have it.
         """
         enough = np.ones(len(signatures), bool)
         doubtful = np.arange(len(signatures))
         if least == 1:
             empty = self.sign([""])
-            doubtful = np.flatnonzero(signatures[:, 0] == empty[:, 0])  # of 256, one by chance
+            doubtful = np.flatnonzero(signatures[:, 0] == empty[:, 0])  # quicker than all columns
             doubtful = doubtful[(signatures[doubtful] == empty).all(axis=1)]
         if len(doubtful):
             counts = self.feature_counts(documents.take(doubtful), threads=threads)
@@ -280,9 +267,9 @@ class WeightedSigner(DocumentSigner):
     ) -> Self:
         """Learn how common features are, from any iterable of documents, a batch at a time.
 
-        Replaces what was learnt before, once all documents have been read. Keeps `most_features`
-        at most (see `la.Vocabulary`). What several machines have learnt can be put together with
-        `la.Vocabulary.merge` and given as `la.Weights(kind, vocabulary)`.
+        Replaces what was learnt before, once all documents have been read. Keeps at most
+        `most_features` (see `la.Vocabulary`). To learn on several machines, merge with
+        `la.Vocabulary.merge` and pass `la.Weights(kind, vocabulary)`.
         """
         self.weights.fit(documents, self.features, most_features=most_features, threads=threads)
         return self
@@ -328,22 +315,18 @@ def load_signer(path: str | os.PathLike[str]) -> Signer:
 
 
 def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what a container needs to hold a signer, alone or beside other things.
-
-    What it has learnt becomes arrays.
-    """
+    """Return the metadata and the arrays by which a container holds a signer."""
     description = instance("signer", signer, Signer, "one such as la.SimHash()").to_dict()
     signer.check_lasting()
     learnt = _learnt(description)
     names = VOCABULARY_ARRAYS if learnt else ()
-    arrays: dict[str, NDArray[Any]] = {
+    return {"signer": description}, {
         f"{_PREFIX}{name}": decode_array(learnt.pop(name)) for name in names
     }
-    return {"signer": description}, arrays
 
 
 def signer_in(container: Container) -> Signer | None:
-    """Return the signer that `signer_contents` put into a container, or None; all of it checked."""
+    """Return the signer in a container, verified, or None if it has none."""
     description = container.meta.get("signer")
     if description is None:
         return None
@@ -357,7 +340,7 @@ def signer_in(container: Container) -> Signer | None:
 
 
 def _learnt(description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of the vocabulary within that of a signer; empty if it has none."""
+    """Return the description of the vocabulary in that of a signer; {} if it has none."""
     weights = description.get("weights")
     learnt = weights.get("vocabulary") if isinstance(weights, dict) else None
     return learnt if isinstance(learnt, dict) else {}
@@ -378,4 +361,4 @@ SIGNERS: Registry[type[Signer]] = Registry(
         "passagehash": "lookalike.excerpts.signing:PassageHash",
     },
 )
-"""Signers by name, also those of other packages: subclasses of `Signer`."""
+"""Signers by name, also those of other packages."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, SupportsIndex, overload
+from typing import Any, ClassVar, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,26 +20,27 @@ from lookalike.signatures.signer import DedupDefaults, WeightedSigner
 _VECTORS = ("signs", "gaussian")
 
 LEAST_WEIGHT = 0.5
-"""Of bits that count in a mask: by titles that look for their abstracts, the best of 0.5 to 2."""
+"""Weight of bits in a mask: titles find their abstracts best with it, of 0.5 to 2."""
 
 
 class SimHash(WeightedSigner, BitWeightSigner):
     """Algorithm 1 of Sood and Loguinov, for any number of bits that is a multiple of 8.
 
-    Each feature has a hash of `bits` bits; it adds its weight to every counter where its hash has a
+    Each feature has a hash of `bits` bits. It adds its weight to every counter where its hash has a
     1, and subtracts it elsewhere. The signs of the counters are the signature; 0 counts as
-    positive. `weights` are "uniform", "count", "log-count", "tfidf" or "log-likelihood"; the last
-    two are learnt by `fit`. The first 64 bits of a feature's hash are the feature itself if the
-    seed is 0. A document without features has all bits set.
+    positive, so a document without features has all bits set. `weights` are "uniform", "count",
+    "log-count", "tfidf" or "log-likelihood"; `fit` learns the last two. With seed 0, the first 64
+    bits of a feature's hash are the feature itself.
 
-    With `vectors="gaussian"` a feature has a normal random number for each bit in place of +1 or -1
-    (eq. 4): a document of few features then has sums that hardly ever tie, and the share of bits
-    that differ follows the angle for these, too. Signing takes several times as long.
+    With `vectors="gaussian"` a feature has a normal random number for each bit instead of +1 or -1
+    (eq. 4): the sums of few features rarely tie, and the share of bits that differ follows the
+    angle for short documents, too. Signing takes several times as long.
     """
 
     usual_bits = 128
     dedup_defaults = DedupDefaults(ngram=3, deviations=2.2)
     masks = "on request"
+    _added_later: ClassVar[dict[str, Any]] = {"vectors": "signs"}
 
     def __init__(
         self,
@@ -81,9 +82,9 @@ class SimHash(WeightedSigner, BitWeightSigner):
     ) -> NDArray[np.uint8] | tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return the signatures, `uint8[n, bits // 8]`; with `mask=True` their masks, too.
 
-        A mask has the bits whose weight, as `sign_with_weights` gives it, is above `least_weight`
-        or below its negative: those that the document's words are clear about. It is for queries
-        (`index.search(signatures, k, masks=masks)`); weights take 4 bytes a bit meanwhile.
+        A mask has the bits that the words of a document decide clearly: the magnitude of their
+        weight (see `sign_with_weights`) is above `least_weight`. Masks are for queries:
+        `index.search(signatures, k, masks=masks)`.
         """
         masked = flag("mask", mask)
         least = real_array("least_weight", least_weight, at_least=0)
@@ -93,15 +94,6 @@ class SimHash(WeightedSigner, BitWeightSigner):
         if not masked:
             return signatures
         return signatures, np.packbits(np.abs(weights) > least, axis=1, bitorder="little")
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with but for the seed; vectors that are signs go without
-        saying, as they did when there were no others.
-        """
-        made = super().settings()
-        if self.vectors == "signs":
-            del made["vectors"]
-        return made
 
     def _sign_with_weights(
         self, documents: Any, threads: SupportsIndex | None

@@ -19,16 +19,16 @@ from lookalike.signatures.simhash import signature_bits
 class TopSig(WeightedSigner, BitWeightSigner):
     """Each term has a random ternary vector; a document is the sign of their weighted sum.
 
-    Of every `density` neighbouring values of a term's vector one is not 0; half of these are +1,
-    half -1. Weights are log-likelihood once `fit` has learnt how common terms are, counts before.
-    A sum above 0 is the bit 1, so a document without features has no bit set.
+    Of every `density` adjacent values of a term's vector one is not 0: half of these are +1, half
+    -1. Weights are counts until `fit` has learnt how common terms are, then log-likelihood. A sum
+    above 0 is the bit 1, so a document without features has no bit set.
     """
 
     usual_bits = 1024
     # Pairs lie nearer than the mean distance.
     dedup_defaults = DedupDefaults(ngram=2, deviations=1.2, fitted_weights="log-likelihood")
-    # A word touches one bit in `density`. With SimHash it touches all of them: masks would find few
-    # more titles, and distances would change their meaning.
+    # A word decides one bit in `density`; in SimHash it counts for all of them, and masks find few
+    # more titles.
     masks = "short texts"
 
     def __init__(
@@ -47,7 +47,6 @@ class TopSig(WeightedSigner, BitWeightSigner):
     def _for_dedup(
         cls, features: FeatureKind, *, bits: int, permutations: int, seed: SupportsIndex
     ) -> DocumentSigner:
-        """Return the signer that `dedup` uses; its weights need no fitting."""
         return cls(bits, features=features, seed=seed, weights="count")
 
     @property
@@ -58,11 +57,7 @@ class TopSig(WeightedSigner, BitWeightSigner):
 
     @overload
     def sign(
-        self,
-        documents: Any,
-        *,
-        mask: Literal[False] = False,
-        threads: SupportsIndex | None = None,
+        self, documents: Any, *, mask: Literal[False] = False, threads: SupportsIndex | None = None
     ) -> NDArray[np.uint8]: ...
     @overload
     def sign(
@@ -73,9 +68,9 @@ class TopSig(WeightedSigner, BitWeightSigner):
     ) -> NDArray[np.uint8] | tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Return the signatures, `uint8[n, bits // 8]`; with `mask=True` their masks, too.
 
-        A mask has the bits that the document's words decide: those where the sum is not 0. A query
-        of a few words touches a few bits only, and says nothing about the others: searched for
-        with its mask (`index.search(signatures, k, masks=masks)`), it finds what has these words.
+        A mask has the bits that the words of a document decide: those where the sum is not 0. A
+        query of a few words, searched with its mask (`index.search(signatures, k, masks=masks)`),
+        finds documents that have these words.
         """
         masked = flag("mask", mask)
         signatures, _, masks = self._sign(documents, 0, threads, masked)
@@ -84,10 +79,9 @@ class TopSig(WeightedSigner, BitWeightSigner):
     def sign_parts(
         self, documents: Any, terms: SupportsIndex, *, threads: SupportsIndex | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return signatures of parts of documents, and which document each part is of.
+        """Return signatures of parts of documents, and the position of the document of each part.
 
-        A document of more than `terms` features is cut into parts of about equal length, each of at
-        most `terms`; shorter ones are one part.
+        A document is cut into parts of about equal length, each of at most `terms` features.
         """
         most = whole_number("terms", terms, at_least=1)
         signatures, parts, _ = self._sign(documents, most, threads, False)
@@ -109,24 +103,18 @@ class TopSig(WeightedSigner, BitWeightSigner):
         sums: GrowingArray | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint8]]:
         kind, vocabulary = self.weights_in_use.native()
+        width = self.bits // 8
         parts = GrowingArray((), np.int64, documents)
-        signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
-        masks = GrowingArray((self.bits // 8,), np.uint8, documents if masked else ())
+        signatures = GrowingArray((width,), np.uint8, documents)
+        masks = GrowingArray((width,), np.uint8, documents if masked else ())
         for source in self.features.sources(documents):
+            totals = None if sums is None else sums.block(len(source))
+            settings = (kind, vocabulary, width, self.density, self.seed, terms)
             counts, rows, touched = _native.topsig(
-                source,
-                kind,
-                vocabulary,
-                self.bits // 8,
-                self.density,
-                self.seed,
-                terms,
-                thread_count(threads),
-                masked,
-                None if sums is None else sums.block(len(source)),
+                source, *settings, thread_count(threads), masked, totals
             )
             parts.block(len(counts))[:] = counts
-            signatures.block(int(counts.sum()))[:] = rows.reshape(-1, self.bits // 8)
+            signatures.block(int(counts.sum()))[:] = rows.reshape(-1, width)
             if masked:
-                masks.block(int(counts.sum()))[:] = touched.reshape(-1, self.bits // 8)
+                masks.block(int(counts.sum()))[:] = touched.reshape(-1, width)
         return signatures.take(), parts.take(), masks.take()
