@@ -1,4 +1,4 @@
-"""What every kind of features is: a way from documents to sources that the core can read.
+"""The base of all kinds of features: from documents to sources that the core reads.
 
 Documents are a list of `str`, an Arrow string column, or any iterable of `str`.
 """
@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from inspect import signature
+from itertools import islice
 from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
@@ -20,20 +21,19 @@ from lookalike.checks import flag, instance, one_of, optional_module, thread_cou
 from lookalike.errors import ArgumentError, DocumentError
 
 BATCH = 8192
-"""Documents that are read at a time; what is learnt may depend on it, so it never changes."""
-
-
+"""Documents of a batch. Vocabularies may depend on it, so it never changes."""
 _LATER = {"Links": "lookalike.features.links"}
-"""Kinds that are imported when one is asked for."""
+"""Kinds that are imported when they are used."""
+_SPARE_BYTES = 4 << 20
 
 
 class FeatureKind(ABC):
-    """A way to read features from documents. Equal kinds read equal features, on every machine."""
+    """Reads features from documents. Equal kinds read equal features on every machine."""
 
     _kinds: ClassVar[dict[str, type[FeatureKind]]] = {}
 
     reads_links: ClassVar[bool] = False
-    """Whether it wants texts in which links are marked, where a corpus has them."""
+    """Whether it reads the marks of links, which a corpus of pages can keep in its texts."""
 
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
         if not abstract:
@@ -43,15 +43,15 @@ class FeatureKind(ABC):
     def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
         """Yield the documents in batches of `size` (None: all at once), as the core reads them.
 
-        Raises `DocumentError`, naming the position, at the first document that is none.
+        Raises `DocumentError` with the position of the first value that is not a document.
         """
 
     @abstractmethod
     def is_document(self, value: Any) -> bool:
-        """Return whether this is one document, and not several."""
+        """Return whether a value is one document, and not several."""
 
     def settings(self) -> dict[str, Any]:
-        """Return what this kind was made with, in plain values."""
+        """Return the arguments of the constructor, in plain values."""
         return made_with(self)
 
     def source(self, documents: Any) -> _native.Source:
@@ -59,9 +59,7 @@ class FeatureKind(ABC):
         return next(self.sources(documents, None))
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
-        """Return texts as the core reads them, of a kind that takes texts; messages count them from
-        `position` on, where it knows how.
-        """
+        """Return texts as the core reads them; `position` is that of the first, for messages."""
         return self.source(batch)
 
     def check_lasting(self) -> None:
@@ -71,10 +69,7 @@ class FeatureKind(ABC):
     def counts(
         self, documents: Any, *, distinct: bool = False, threads: SupportsIndex | None = None
     ) -> NDArray[np.int64]:
-        """Return how many features each document has, repetitions included unless `distinct`.
-
-        With them it is the plain reading pass, the least that any signer can cost.
-        """
+        """Return how many features each document has; with `distinct`, each counts once."""
         count = _native.count_distinct if flag("distinct", distinct) else _native.count_features
         counts = GrowingArray((), np.int64, documents)
         for source in self.sources(documents):
@@ -90,8 +85,12 @@ class FeatureKind(ABC):
         """Return the kind that has these `settings`."""
         return cls(**settings)
 
+    def _key(self) -> object:
+        """Return a value that is equal for equal kinds."""
+        return self.to_dict()
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FeatureKind) and self.to_dict() == other.to_dict()
+        return isinstance(other, FeatureKind) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(repr(self))
@@ -106,9 +105,7 @@ class FeatureKind(ABC):
 
 
 def made_with(thing: object) -> dict[str, Any]:
-    """Return the arguments that something was made with, which it has as attributes of the same
-    names, in plain values.
-    """
+    """Return the constructor's arguments, kept as attributes of the same names, as plain values."""
     values = {name: getattr(thing, name) for name in signature(type(thing)).parameters}
     return {name: _plain(value) for name, value in values.items()}
 
@@ -120,10 +117,7 @@ def _plain(value: Any) -> Any:
 
 
 def as_features(features: object) -> FeatureKind:
-    """Return features if they are some, or raise an error that says what came instead.
-
-    A function is taken for one that finds them in a text.
-    """
+    """Return a kind of features, or raise; a function becomes a `FeatureFunction`."""
     if callable(features) and not isinstance(features, FeatureKind | type):
         from lookalike.features.ready import FeatureFunction  # derives from what is here
 
@@ -133,7 +127,7 @@ def as_features(features: object) -> FeatureKind:
 
 
 def reads_links(kind: FeatureKind) -> bool:
-    """Return whether features are links, or have some among them."""
+    """Return whether features are links, or have links among them."""
     values = [one if isinstance(one, list | tuple) else [one] for one in vars(kind).values()]
     parts = [part for several in values for part in several if isinstance(part, FeatureKind)]
     return kind.reads_links or any(map(reads_links, parts))
@@ -155,7 +149,7 @@ class TextKind(FeatureKind, abstract=True):
     """A kind whose documents are texts."""
 
     def is_document(self, value: Any) -> bool:
-        """Return whether this is one text."""
+        """Return whether a value is one text."""
         return isinstance(value, str)
 
     def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
@@ -167,14 +161,14 @@ class TextKind(FeatureKind, abstract=True):
 
     @abstractmethod
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
-        """Return texts as the core reads them; messages count them from `position` on."""
+        """Return texts as the core reads them; `position` is that of the first, for messages."""
 
 
 def text_batches(documents: Any, size: int | None) -> Iterator[_native.Documents]:
-    """Yield the documents in batches of `size`; None: all in one, even if there are none.
+    """Yield the documents in batches of `size`; None: one batch, even if there are none.
 
-    Columns of pyarrow, pandas, polars and whatever else speaks the Arrow C interface are read where
-    they are. Of an iterable, no more than a batch is held.
+    Columns with the Arrow C interface (pyarrow, pandas, polars) are not copied. Of an iterable, one
+    batch is held.
     """
     column = documents if isinstance(documents, _native.Documents) else _arrow_column(documents)
     if column is not None:
@@ -190,29 +184,25 @@ def text_batches(documents: Any, size: int | None) -> Iterator[_native.Documents
 
 
 def list_batches(documents: Any, size: int | None) -> Iterator[tuple[int, list[Any]]]:
-    """Yield lists of `size` documents with the position of the first; None: all in one."""
-    batch: list[Any] = []
+    """Yield lists of `size` documents with the position of the first; None: one list."""
     position = 0
     iterator = iterate(documents)
     while True:
+        batch: list[Any] = []
         try:
-            document = next(iterator)
-        except StopIteration:
-            break
+            batch.extend(islice(iterator, size))
         except Exception as error:
             error.add_note(f"raised where document {position + len(batch)} was to come")
             raise
-        batch.append(document)
-        if len(batch) == size:
+        if batch or size is None:
             yield position, batch
-            position += size
-            batch = []
-    if batch or size is None:
-        yield position, batch
+        if size is None or len(batch) < size:
+            return
+        position += size
 
 
 def iterate(documents: Any) -> Iterator[Any]:
-    """Return an iterator over documents, or say what came instead of them."""
+    """Return an iterator over documents, or raise."""
     if isinstance(documents, str | bytes | bytearray):
         raise DocumentError(
             f"documents are one {type(documents).__name__}; expected a list or column of str: "
@@ -228,11 +218,11 @@ def iterate(documents: Any) -> Iterator[Any]:
 
 
 def _arrow_column(documents: Any) -> _native.Documents | None:
-    """Return an Arrow column, or None if `documents` is no such thing."""
+    """Return an Arrow column, or None if `documents` are not one."""
     if not hasattr(documents, "__arrow_c_stream__"):
         if not hasattr(documents, "__arrow_c_array__"):
             return None
-        # A single array, as pyarrow's own are; made a stream of one.
+        # pyarrow's arrays are not streams.
         pyarrow = optional_module("pyarrow", "an Arrow array without a stream", extra="")
         documents = pyarrow.chunked_array([pyarrow.array(documents)])
     try:
@@ -242,7 +232,7 @@ def _arrow_column(documents: Any) -> _native.Documents | None:
 
 
 def none_below_zero(sources: Iterable[_native.Source]) -> Iterator[_native.Source]:
-    """Yield batches of documents, the first of which is number 0, for who compares sets."""
+    """Yield batches of documents that are compared as sets; raise at a weight below 0."""
     position = 0
     for source in sources:
         refuse_below_zero(source, position)
@@ -251,7 +241,7 @@ def none_below_zero(sources: Iterable[_native.Source]) -> Iterator[_native.Sourc
 
 
 def refuse_below_zero(source: _native.Source, first_position: int = 0) -> None:
-    """Raise if a document has a feature that weighs less than 0, of which a set has no sort."""
+    """Raise if a document has a feature of a weight below 0, which sets cannot have."""
     found = source.first_below_zero
     if found >= 0:
         raise DocumentError(
@@ -261,28 +251,24 @@ def refuse_below_zero(source: _native.Source, first_position: int = 0) -> None:
         )
 
 
-_SPARE_BYTES = 4 << 20
-
-
 class GrowingArray:
-    """Rows appended one block after the other, in one piece of memory.
+    """Rows appended block by block, in one piece of memory.
 
-    As long as `source` from the beginning, where that has a length. Otherwise growing moves pages
-    instead of copying them where the system can, and leaves no second copy at the end, as joining a
-    list of blocks would.
+    It is allocated for the length of `source`, if that has one. Otherwise it grows by moving pages
+    where the system can, without the second copy that joining a list of blocks would make.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: type[np.generic], source: Any = ()) -> None:
         try:
             length = len(source)
-        except TypeError:  # arrays of no dimension have a method for it, and no length
+        except TypeError:
             length = 0
         self._array: NDArray[Any] = np.empty((length, *shape), dtype)
         self._count = 0
         self._row = math.prod(shape)
 
     def block(self, rows: int) -> NDArray[Any]:
-        """Return a view of that many new rows, to be filled before the next block is asked for."""
+        """Return a view of new rows, to be filled before the next call."""
         total = self._count + rows
         if total > len(self._array):
             spare = max(1, _SPARE_BYTES // max(1, self._array.itemsize * self._row))

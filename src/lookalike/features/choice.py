@@ -1,10 +1,9 @@
-"""What documents are compared by, as people say it: words, characters or both, or their own
-features.
-"""
+"""Several kinds of features combined, and features chosen by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,17 +27,15 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e6
 
 
 class Combined(TextKind):
-    """What several kinds of features find in a text: words beside characters, say, or beside what a
-    function finds.
+    """The features of several kinds together, such as words and characters.
 
-    `weights`, 1 each unless told, say how much each kind counts: whatever a signer's or a measure's
-    weights make of a feature (its count, its tf-idf) is multiplied by that of its kind. Sets have
-    no weights: to Jaccard similarity, containment and MinHash all features are the same.
+    `weights` (default: 1 each) multiply the weight of each feature of a kind, such as its count or
+    tf-idf. Sets have no weights: to Jaccard similarity, containment and MinHash all features are
+    equal.
 
-    Features of different kinds are different features, be they spelt the same: those of the first
-    kind are hashed as if it were alone, those of kind i as fmix64(feature ^ fmix64(D + i)), with i
-    counted from 0 and D = 0x6c62272e07bb0142. So the order of kinds matters to signatures. Kinds
-    that are `Combined` themselves are taken apart.
+    Features of different kinds never equal each other: those of kind i, counted from 0, are hashed
+    as fmix64(feature ^ fmix64(D + i)), with D = 0x6c62272e07bb0142; those of kind 0 as they are. So
+    signatures depend on the order of kinds. Kinds that are `Combined` are taken apart.
     """
 
     def __init__(
@@ -74,19 +71,19 @@ class Combined(TextKind):
                 )
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
-        """Return texts as the core reads them, by every kind; marks of links are for those alone
-        that read links.
-        """
-        linked = [reads_links(kind) for kind in self.kinds]
-        plain = _without_marks(batch, position) if any(linked) else batch
+        """Return the features of all kinds; only those that read links get marks of links."""
+        plain = batch
+        if any(map(reads_links, self.kinds)):
+            texts = list(map(without_marks, batch.to_list()))
+            plain = _native.Documents.from_list(texts, position)
         parts = [
-            kind.batch_source(batch if links else plain, position)
-            for kind, links in zip(self.kinds, linked, strict=True)
+            kind.batch_source(batch if reads_links(kind) else plain, position)
+            for kind in self.kinds
         ]
         return _native.Source.of_kinds(parts, list(self.weights))
 
     def check_lasting(self) -> None:
-        """Raise unless all kinds last."""
+        """Raise unless the descriptions of all kinds are lasting."""
         for kind in self.kinds:
             kind.check_lasting()
 
@@ -96,7 +93,7 @@ class Combined(TextKind):
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Combined:
-        """Return what `settings` described."""
+        """Return the kind that has these `settings`."""
         described = instance("kinds", settings.pop("kinds", None), list, "a list of descriptions")
         for one in described:
             if isinstance(one, dict) and one.get("kind") == cls.__name__:
@@ -104,33 +101,18 @@ class Combined(TextKind):
         return cls(*map(feature_kind_from_dict, described), **settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _combined, (self.kinds, self.weights)  # functions are pickled as themselves
+        return partial(Combined, weights=self.weights), self.kinds  # functions, too, are pickled
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Combined)
-            and self.kinds == other.kinds
-            and self.weights == other.weights
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.kinds, self.weights))
+    def _key(self) -> object:
+        return self.kinds, self.weights
 
     def __repr__(self) -> str:
         return f"Combined({', '.join(map(repr, self.kinds))}, weights={self.weights!r})"
 
 
 def kinds_of(features: FeatureKind) -> tuple[FeatureKind, ...]:
-    """Return the kinds that features consist of: themselves, unless they are combined."""
+    """Return the kinds of combined features; of others, themselves."""
     return features.kinds if isinstance(features, Combined) else (features,)
-
-
-def _without_marks(batch: _native.Documents, position: int) -> _native.Documents:
-    return _native.Documents.from_list(list(map(without_marks, batch.to_list())), position)
-
-
-def _combined(kinds: tuple[FeatureKind, ...], weights: tuple[float, ...]) -> Combined:
-    return Combined(*kinds, weights=weights)
 
 
 def _weights(weights: Iterable[float] | None, count: int) -> tuple[float, ...]:
@@ -157,12 +139,9 @@ def _weights(weights: Iterable[float] | None, count: int) -> tuple[float, ...]:
 FEATURES = ("words", "chars", "links")
 
 CHARS_NGRAM = Chars().ngram
-"""Whatever the method; beside words, too."""
 
 FeatureChoice = str | FeatureKind | Callable[[str], Iterable[Any]]
-"""Some of the words above with commas between them, an object such as `la.Words(...)`, or a
-function from a text on.
-"""
+"""Some of `FEATURES` with commas, an object such as `la.Words(...)`, or a function of a text."""
 
 
 def chosen_features(
@@ -173,10 +152,10 @@ def chosen_features(
     stop_words: str | Iterable[str] | None,
     stem: str | None,
 ) -> FeatureKind:
-    """Return the features; what would not change them is refused.
+    """Return the chosen features; raise at options that would not change them.
 
-    `ngram` is `words_ngram` of words unless told, 5 of characters; where there are both, it is that
-    of words. Features that are an object or a function say all of it themselves.
+    `ngram` is that of words, or of characters if there are no words. By default it is `words_ngram`
+    for words and 5 for characters.
     """
     given: dict[str, object] = {"ngram": ngram, "stop_words": stop_words, "stem": stem}
     if not isinstance(features, str):
@@ -197,26 +176,20 @@ def chosen_features(
     elif "words" not in names:
         del given["ngram"]
         _refuse(given, "characters, only with words")
-    makers: dict[str, Callable[[], FeatureKind]] = {
-        "words": lambda: Words(lengths["words"], stopwords=stop_words, stem=stem),
-        "chars": lambda: Chars(lengths["chars"]),
-        "links": _links,
-    }
-    kinds = [makers[name]() for name in FEATURES if name in names]
+    kinds: list[FeatureKind] = []
+    if "words" in names:
+        kinds.append(Words(lengths["words"], stopwords=stop_words, stem=stem))
+    if "chars" in names:
+        kinds.append(Chars(lengths["chars"]))
+    if "links" in names:
+        from lookalike.features.links import Links  # takes some time to import
+
+        kinds.append(Links())
     return kinds[0] if len(kinds) == 1 else Combined(*kinds)
 
 
-def _links() -> FeatureKind:
-    from lookalike.features.links import Links  # takes some time to import
-
-    return Links()
-
-
 def chosen_names(features: str) -> list[str]:
-    """Return the words that were chosen, or raise an error that names them.
-
-    Which comes first does not matter.
-    """
+    """Return the chosen names, or raise."""
     names = features.split(",")
     for name in names:
         if name not in FEATURES:
@@ -231,12 +204,12 @@ def chosen_names(features: str) -> list[str]:
 
 
 def chosen_words(features: FeatureKind) -> Words | None:
-    """Return the words among features; None if there are none."""
+    """Return the `Words` among features, or None."""
     return next((kind for kind in kinds_of(features) if isinstance(kind, Words)), None)
 
 
 def typed_lengths(text: str) -> Lengths:
-    """Return the lengths of n-grams that "5" or "1,2" stands for; raise `ValueError`."""
+    """Return the lengths of n-grams in a text such as "5" or "1,2", or raise `ValueError`."""
     lengths = tuple(int(part) for part in text.split(","))
     return lengths[0] if len(lengths) == 1 else lengths
 
@@ -248,7 +221,7 @@ def _refuse(given: dict[str, object], what: str) -> None:
 
 
 def unit_text(features: FeatureKind) -> str:
-    """Return in a few words what documents are compared by."""
+    """Return the features that documents are compared by, in a few words."""
     if isinstance(features, Combined):
         return " and ".join(map(unit_text, features.kinds))
     if isinstance(features, Chars):

@@ -1,15 +1,14 @@
-"""Features of links: where a page leads, in which words, and what is said around them."""
+"""Features of links: their addresses, their words and the words around them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 from lookalike import _native
 from lookalike.checks import flag, whole_number
 from lookalike.errors import ArgumentError, DocumentError
-from lookalike.features.base import BATCH, FeatureKind, text_batches
+from lookalike.features.base import TextKind
 from lookalike.features.ready import ready_source
 from lookalike.pages import RawPage, Refused
 from lookalike.pages.marks import has_marks, split_marks
@@ -18,14 +17,18 @@ from lookalike.pages.workers import read_pages
 _WORD = re.compile(r"[^\W_]+")
 
 
-class Links(FeatureKind):
-    """The links in a page's main text: `urls`, where they lead, without what follows a #;
-    `anchors`, the words of links; `around`, so many words before and after each.
+class Links(TextKind):
+    """Links in the main text of a page.
 
-    The three are told apart: a word of a link is another feature than the same word beside one. A
-    feature weighs as often as it occurs. A document is a page, as HTML or as a corpus of pages
-    gives it (`la.dedup("crawl.warc.gz", features=la.Links())`); a text without links has no
-    features. Reading HTML needs the extra `html`.
+    A document is a page: HTML, which needs the extra `html`, or a document of a corpus of pages
+    (`la.dedup("crawl.warc.gz", features=la.Links())`). A text without links has no features. A
+    feature counts as often as it occurs; a word in a link is another feature than the word beside
+    it.
+
+    Args:
+        urls: Whether the addresses of links are features, without what follows a #.
+        anchors: Whether the words of links are features.
+        around: Number of words before and after each link that are features.
     """
 
     reads_links = True
@@ -40,24 +43,16 @@ class Links(FeatureKind):
                 "one of them"
             )
 
-    def is_document(self, value: Any) -> bool:
-        """Return whether this is one page."""
-        return isinstance(value, str)
-
-    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
-        """Yield batches of documents; see `FeatureKind.sources`."""
-        position = 0
-        for batch in text_batches(documents, size):
-            texts = marked_texts(batch.to_list(), position)
-            yield ready_source(map(self._features, texts), position, hashed=False)
-            position += len(texts)
+    def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
+        """Return the links of pages."""
+        texts = marked_texts(batch.to_list(), position)
+        return ready_source(map(self._features, texts), position, hashed=False)
 
     def _features(self, text: str) -> list[str]:
-        parts = split_marks(text)
         found: list[str] = []
-        words: list[str] = []  # of all the text
-        places: list[tuple[int, int]] = []  # where links begin and end among them
-        for kind, part in enumerate(parts):
+        words: list[str] = []  # of the whole text
+        places: list[tuple[int, int]] = []  # where links begin and end in `words`
+        for kind, part in enumerate(split_marks(text)):
             if kind % 3 == 1:
                 if self.urls:
                     found.append(f"url {part.partition('#')[0]}")
@@ -76,7 +71,7 @@ class Links(FeatureKind):
 
 
 def marked_texts(texts: list[str], first_position: int) -> list[str]:
-    """Return texts with their links marked; those that are HTML are parsed."""
+    """Return texts with their links marked; HTML is parsed."""
     pages = [at for at, text in enumerate(texts) if "<" in text and not has_marks(text)]
     if not pages:
         return texts

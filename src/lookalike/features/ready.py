@@ -22,17 +22,16 @@ class Features(FeatureKind):
     A document is a mapping `{feature: weight}`, a list of `(feature, weight)` pairs, or a list of
     features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its bytes (UTF-8),
     or a whole number from 0 to 2**64 - 1, hashed as eight bytes, lowest first. With `hashed=True`
-    whole numbers are hashes already, and used as they are: all 64 bits have to be random. A weight
-    is a number from -1e15 to 1e15; those of a repeated feature are added. Where a signer's weights
-    speak of counts, these weights take their place. One below 0 counts as its magnitude would, and
-    is subtracted: by `SimHash`, `TopSig` and `cosine`. Whatever compares sets refuses it.
+    whole numbers are hashes, used as they are: all 64 bits have to be random. A weight is a number
+    from -1e15 to 1e15 and replaces the count of a feature; weights of a repeated feature are added.
+    `SimHash`, `TopSig` and `cosine` subtract a negative weight; sets cannot have one.
     """
 
     def __init__(self, hashed: bool = False) -> None:
         self.hashed = flag("hashed", hashed)
 
     def is_document(self, value: Any) -> bool:
-        """Return whether this is one document: a mapping, or a list that holds features."""
+        """Return whether a value is one document: a mapping, or a list of features."""
         if isinstance(value, Mapping):
             return True
         if not isinstance(value, list | tuple) or not value:
@@ -46,7 +45,7 @@ class Features(FeatureKind):
 
 
 def ready_source(batch: Iterable[Any], first_position: int, hashed: bool) -> _native.Source:
-    """Return documents that are features, the first of which has that position."""
+    """Return documents that are features; the first has this position."""
     offsets = [0]
     features: list[Any] = []
     weights: list[Any] = []
@@ -107,14 +106,12 @@ def _check_weights(weights: list[Any]) -> None:
 
 
 class FeatureFunction(TextKind):
-    """What `function(text)` yields: features as `la.Features` takes them, `str`, `bytes` or whole
-    numbers, each alone or in a tuple with its weight.
+    """The features that `function(text)` returns, as `la.Features` takes them.
 
-    It is called once for each reading of a document, by one thread, and has to give equal features
-    for equal texts. Its `name` stands for it in files: what is to be found again later (signatures
-    in a file, an index, a work folder) needs one, and the program that reads such a file has to
-    make the same features before, under the same name. Choose another name when the function
-    changes.
+    The function is called by one thread, each time that a document is read, and has to return equal
+    features for equal texts. Its `name` identifies it in files (signatures, an index, a work
+    folder): a program that reads such a file has to make a `FeatureFunction` of this name first.
+    Choose another name when the function changes.
     """
 
     _named: ClassVar[dict[str, Callable[[str], Any]]] = {}
@@ -124,7 +121,12 @@ class FeatureFunction(TextKind):
     ) -> None:
         self.name = name if name is None else instance("name", name, str, "a str or None")
         if function is None:
-            function = _known(name)
+            function = FeatureFunction._named.get(name or "")
+            if function is None:
+                raise ArgumentError(
+                    f"nothing is known of features with the name {brief(name)}; make them first, "
+                    "with the function that finds them: la.FeatureFunction(function, name='...')"
+                )
         elif not callable(function):
             raise ArgumentError(
                 f"function is {brief(function)}; expected one that takes a text and returns its "
@@ -135,14 +137,14 @@ class FeatureFunction(TextKind):
             FeatureFunction._named[name] = function
 
     def settings(self) -> dict[str, Any]:
-        """Return the name, by which `FeatureFunction(name=...)` knows the function."""
+        """Return the name of the function."""
         return {"name": self.name}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FeatureFunction, (self.function, self.name)  # pickled by where it can be imported
 
     def check_lasting(self) -> None:
-        """Refuse a function that nothing but itself stands for."""
+        """Raise if the function has no name."""
         if self.name is None:
             raise ArgumentError(
                 "features are found by a function without a name, which nobody could tell from "
@@ -150,7 +152,7 @@ class FeatureFunction(TextKind):
             )
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
-        """Return what the function finds in texts."""
+        """Return the features that the function finds in texts."""
         return ready_source(self._features(batch.to_list(), position), position, hashed=False)
 
     def _features(self, texts: list[str], first_position: int) -> Iterator[Any]:
@@ -161,22 +163,5 @@ class FeatureFunction(TextKind):
                 error.add_note(f"raised by the function that finds features, of text {position}")
                 raise
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FeatureFunction)
-            and self.name == other.name
-            and (self.name is not None or self.function == other.function)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.name, None if self.name is not None else self.function))
-
-
-def _known(name: str | None) -> Callable[[str], Any]:
-    try:
-        return FeatureFunction._named[name or ""]
-    except KeyError:
-        raise ArgumentError(
-            f"nothing is known of features with the name {brief(name)}; make them first, with the "
-            "function that finds them: la.FeatureFunction(function, name='...')"
-        ) from None
+    def _key(self) -> object:
+        return FeatureFunction, self.function if self.name is None else self.name

@@ -1,6 +1,6 @@
-"""Exact similarities of documents, on the same features that signatures estimate them from.
+"""Exact similarities of documents, of the same features that signers use.
 
-A document without features is similar to nothing, not even to another one without: 0.
+The similarity of a document without features is 0, also to another one without.
 """
 
 from __future__ import annotations
@@ -20,23 +20,34 @@ from lookalike.features.base import FeatureKind, as_features, refuse_below_zero
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
-MEASURES = ("jaccard", "cosine", "containment")
-"""Of sets, of counts, of sets."""
-
 _ROUNDING = 1e-12
-"""A similarity that is the threshold exactly, or 1, may come out this much beside it."""
+"""Rounding error of a similarity that is exactly 1 or the threshold."""
 
 Compare = Callable[..., None]
-"""Takes two sources, two arrays of positions in them, threads and where similarities go."""
+"""Takes two sources, two arrays of positions in them, threads and an array for similarities."""
+
+
+def _weighted(compare: Compare, weights: str | Weights) -> Compare:
+    chosen = weights if isinstance(weights, Weights) else Weights(weights)
+    kind, vocabulary = chosen.native()
+    return partial(compare, kind=kind, vocabulary=vocabulary)
+
+
+_COMPARE: dict[str, Compare] = {
+    "jaccard": _native.jaccard,
+    "cosine": _weighted(_native.cosine, "count"),
+    "containment": _native.containment,
+}
+MEASURES = tuple(_COMPARE)
 
 
 def jaccard(
     a: Any, b: Any, features: FeatureKind | None = None, *, threads: SupportsIndex | None = None
 ) -> Any:
-    """Return the Jaccard similarity of two documents, or of each of `a` with each of `b` in turn.
+    """Return the Jaccard similarity of two documents: |A ∩ B| / |A ∪ B| of their features.
 
-    |A ∩ B| / |A ∪ B| over their sets of features; `features` are `Words()` unless told. Two
-    documents give a float, two sequences of equal length an array.
+    For two sequences of documents of equal length, return an array of the similarities of `a[i]`
+    and `b[i]`. `features` are `Words()` by default.
     """
     return _paired(a, b, features, threads, _native.jaccard)
 
@@ -44,10 +55,7 @@ def jaccard(
 def containment(
     a: Any, b: Any, features: FeatureKind | None = None, *, threads: SupportsIndex | None = None
 ) -> Any:
-    """Return how much of the smaller document is in the larger one, as `jaccard` does.
-
-    |A ∩ B| / min(|A|, |B|) over their sets of features.
-    """
+    """Return the containment of documents, |A ∩ B| / min(|A|, |B|), as `jaccard` does."""
     return _paired(a, b, features, threads, _native.containment)
 
 
@@ -59,8 +67,8 @@ def similarity(
     *,
     threads: SupportsIndex | None = None,
 ) -> Any:
-    """Return what a measure says of documents, as `jaccard` does; "cosine" is that of counts."""
-    return _paired(a, b, features, threads, _by_measure(measure))
+    """Return one of `MEASURES` of documents, as `jaccard` does; "cosine" is that of counts."""
+    return _paired(a, b, features, threads, _COMPARE[one_of("measure", measure, MEASURES)])
 
 
 def cosine(
@@ -85,8 +93,7 @@ def weighted_jaccard(
 ) -> Any:
     """Return the weighted Jaccard similarity of documents, as `jaccard` does.
 
-    The sum of the lesser weights of all features over that of the greater ones: what
-    `la.WeightedMinHash` estimates. With weights that are all 1 it is `jaccard`.
+    It is the sum of the lesser weights of all features, divided by the sum of the greater ones.
     """
     return _paired(a, b, features, threads, _weighted(_native.weighted_jaccard, weights))
 
@@ -99,9 +106,9 @@ def jaccard_pairs(
     *,
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
-    """Return the Jaccard similarity of documents `left[i]` and `right[i]`, for many pairs.
+    """Return the Jaccard similarity of `documents[left[i]]` and `documents[right[i]]`.
 
-    Positions refer to `documents`; each one that occurs is read once, and its features are held.
+    Each document is read once, and its features are held in memory.
     """
     return _by_position(documents, left, right, features, threads, _native.jaccard)
 
@@ -114,7 +121,7 @@ def containment_pairs(
     *,
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
-    """Return the containment of documents `left[i]` and `right[i]`, as `jaccard_pairs` does."""
+    """Return the containment of pairs of documents, as `jaccard_pairs` does."""
     return _by_position(documents, left, right, features, threads, _native.containment)
 
 
@@ -127,8 +134,9 @@ def similarity_pairs(
     *,
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
-    """Return what a measure says of documents `left[i]` and `right[i]`, as `similarity` does."""
-    return _by_position(documents, left, right, features, threads, _by_measure(measure))
+    """Return one of `MEASURES` of pairs of documents, as `jaccard_pairs` does."""
+    compare = _COMPARE[one_of("measure", measure, MEASURES)]
+    return _by_position(documents, left, right, features, threads, compare)
 
 
 def cosine_pairs(
@@ -140,7 +148,7 @@ def cosine_pairs(
     *,
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
-    """Return the cosine of documents `left[i]` and `right[i]`, as `jaccard_pairs` does."""
+    """Return the cosine of pairs of documents, as `jaccard_pairs` does."""
     compare = _weighted(_native.cosine, weights)
     return _by_position(documents, left, right, features, threads, compare)
 
@@ -154,24 +162,9 @@ def weighted_jaccard_pairs(
     *,
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
-    """Return the weighted Jaccard similarity of `left[i]` and `right[i]`, as `jaccard_pairs`."""
+    """Return the weighted Jaccard similarity of pairs of documents, as `jaccard_pairs` does."""
     compare = _weighted(_native.weighted_jaccard, weights)
     return _by_position(documents, left, right, features, threads, compare)
-
-
-def _by_measure(measure: str) -> Compare:
-    compare: dict[str, Callable[[], Compare]] = {
-        "jaccard": lambda: _native.jaccard,
-        "cosine": lambda: _weighted(_native.cosine, "count"),
-        "containment": lambda: _native.containment,
-    }
-    return compare[one_of("measure", measure, MEASURES)]()
-
-
-def _weighted(compare: Callable[..., None], weights: str | Weights) -> Compare:
-    chosen = weights if isinstance(weights, Weights) else Weights(weights)
-    kind, vocabulary = chosen.native()
-    return partial(compare, kind=kind, vocabulary=vocabulary)
 
 
 def _paired(
@@ -222,7 +215,7 @@ def _by_position(
 
 
 def _check_weights(compare: Compare, source: _native.Source, first_position: int) -> None:
-    """Refuse weights below 0, but where cosines are asked for."""
+    """Raise at a weight below 0, which only cosines allow."""
     if not isinstance(compare, partial) or compare.func is not _native.cosine:
         refuse_below_zero(source, first_position)
 
@@ -241,7 +234,7 @@ def _positions(name: str, values: ArrayLike, count: int) -> NDArray[np.int64]:
 
 
 def unrounded(values: NDArray[np.float64], threshold: float | None) -> NDArray[np.float64]:
-    """Return similarities that are 1 or the threshold, but for rounding, as that."""
+    """Return similarities, with 1 and the threshold where only rounding makes a difference."""
     for exact in (1.0, threshold):
         if exact is not None:
             values = np.where(np.abs(values - exact) <= _ROUNDING, float(exact), values)

@@ -2,11 +2,10 @@
 
 A feature is a 64-bit hash: XXH64 of a word's or n-gram's UTF-8 bytes; for several words,
 `fmix64(w1 * P**(n-1) + ... + wn)` modulo 2**64 over the hashes of the words, where fmix64 is the
-finaliser of MurmurHash3 and P is 0x9fb21c651e98df25.
+finalizer of MurmurHash3 and P is 0x9fb21c651e98df25.
 
-A text of fewer than n words (or characters) has one feature, all of them together, so that short
-texts are compared too; a text without any has none. Of several n, only a text of fewer than the
-least of them has that feature.
+A text of fewer than n words (or characters) has one feature, all of them together; a text without
+any has none. Of several n, the least one decides.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ ENGLISH = frozenset(
     d ll m re s t ve
     """.split()
 )
-"""Articles, pronouns, auxiliaries, prepositions, conjunctions and the commonest adverbs, with the
-pieces that are left when a contraction is cut at its apostrophe.
+"""Articles, pronouns, auxiliaries, prepositions, conjunctions, common adverbs, and the pieces of
+contractions that are cut at the apostrophe.
 """
 
 STOP_LISTS = {"english": ENGLISH}
 """Stop words by language."""
 
 Lengths = int | tuple[int, ...]
-"""Of n-grams: one, or several, ascending."""
+"""One length of n-grams, or several in ascending order."""
 
 _MOST_STEMS = 1 << 20
 _LONGEST_LANGUAGE = 100
@@ -59,16 +58,18 @@ _LONGEST_NGRAM = 1024
 
 
 class Words(TextKind):
-    """Words, or shingles of `ngram` consecutive words (5 is the classic).
-
-    `ngram` may be several lengths: (1, 2) has words, and phrases of two words beside them.
+    """Words, or shingles of `ngram` consecutive words.
 
     A word is a run of letters and digits of any script (`str.isalnum`), with the combining marks
     that follow them. In Han, Kana, Thai, Lao, Khmer and Myanmar, which are written without spaces,
-    each character is a word, whatever `min_length` says. Lower-casing is `str.lower` character by
-    character. Stop words are "english" or a list; they are compared as they are written, lower-case
-    where `lowercase` is on, and left out before n-grams are made. `stem` is a language of Snowball
-    ("english", "german", ...; needs the extra `stem`); each distinct word is stemmed once.
+    each character is a word.
+
+    Args:
+        ngram: Number of words, or several: (1, 2) means words and phrases of two words.
+        lowercase: Whether to apply `str.lower` to each character.
+        stopwords: "english" or a list of words that are left out before n-grams are made.
+        stem: Language of Snowball, such as "english"; needs the extra `stem`.
+        min_length: Least number of characters of a word, where words have spaces.
     """
 
     def __init__(
@@ -85,23 +86,19 @@ class Words(TextKind):
         self.min_length = whole_number("min_length", min_length, at_least=1)
         self.stopwords = stopwords if isinstance(stopwords, str) else _word_list(stopwords)
         self._stemmer = _stemmer(stem)
+        lengths, lowered, stops = _several(self.ngram), self.lowercase, self._stop_list()
         self._reader = _native.TextFeatures(
-            False,
-            _several(self.ngram),
-            self.lowercase,
-            self.min_length,
-            self._stop_list(),
-            stem is not None,
+            False, lengths, lowered, self.min_length, stops, stem is not None
         )
         self._learning = threading.Lock()
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
-        """Return texts as the core reads words in them."""
+        """Return the words of texts."""
         self._learn_stems(batch)
         return _native.Source.of_texts(batch, self._reader)
 
     def _learn_stems(self, batch: _native.Documents) -> None:
-        """Stem the words that were not met before; forget all when there are too many."""
+        """Stem new words; forget all stems if there are too many."""
         if self._stemmer is None:
             return
         with self._learning:
@@ -128,10 +125,9 @@ class Words(TextKind):
 
 
 class Chars(TextKind):
-    """n-grams of `ngram` consecutive characters (code points), spaces and all; `ngram` may be
-    several lengths.
+    """N-grams of `ngram` consecutive characters (code points) with spaces; `ngram` may be several.
 
-    Of the text as it is; with `lowercase`, after `str.lower` character by character.
+    With `lowercase`, `str.lower` is applied to each character.
     """
 
     def __init__(
@@ -143,12 +139,12 @@ class Chars(TextKind):
         self._reader = _native.TextFeatures(True, lengths, self.lowercase, 1, [], False)
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
-        """Return texts as the core reads characters in them."""
+        """Return the n-grams of texts."""
         return _native.Source.of_texts(batch, self._reader)
 
 
 def ngram_lengths(name: str, ngram: SupportsIndex | Iterable[SupportsIndex]) -> Lengths:
-    """Return a length, or several in a tuple, ascending; raise an error that names them."""
+    """Return one length, or several in a tuple in ascending order; or raise."""
     if not isinstance(ngram, Iterable) or isinstance(ngram, str | bytes):
         return whole_number(name, ngram, at_least=1, at_most=_LONGEST_NGRAM)  # type: ignore[arg-type]
     lengths = whole_numbers(name, ngram, at_least=1, at_most=_LONGEST_NGRAM)

@@ -1,4 +1,4 @@
-"""How much each feature counts, and what has to be learnt for that.
+"""Weights of features, and vocabularies, which some weights learn.
 
 With c the number of times a feature occurs in the document (or its ready-made weight):
 
@@ -9,7 +9,7 @@ With c the number of times a feature occurs in the document (or its ready-made w
     log-likelihood   (c - 0.5) * log((c / C) / (t / T)) where that is positive, else 0: the
                      feature's share in the document over its share in the collection
 
-A ready-made weight below 0 counts as -c would, and is then subtracted; shares are of magnitudes.
+A negative ready-made weight has the negative of the weight of its magnitude.
 """
 
 from __future__ import annotations
@@ -34,21 +34,18 @@ _KINDS = {
     "log-likelihood": _native.WeightKind.log_likelihood,
 }
 LEARNT = ("tfidf", "log-likelihood")
-
 WEIGHT_KINDS = tuple(_KINDS)
-
 VOCABULARY_ARRAYS = ("features", "documents", "occurrences")
-
 MOST_FEATURES = 1 << 22
-"""Features that a vocabulary keeps unless told otherwise: up to some 200 MB."""
+"""Features that a vocabulary keeps by default: up to about 200 MB."""
 
 
 class Vocabulary:
-    """In how many documents of a collection each feature occurs, and how often in all.
+    """The number of documents in which each feature occurs, and of its occurrences.
 
-    Bounded: when it knows more than `most` features, those in the fewest documents are forgotten
-    until at most half of `most` are left. A feature that is not known counts as often as the most
-    frequent one that was forgotten, and at least once.
+    Beyond `most` features, those in the fewest documents are dropped until at most half of `most`
+    are left. An unknown feature counts as often as the most frequent one that was dropped, and at
+    least once.
     """
 
     def __init__(self, most: SupportsIndex = MOST_FEATURES) -> None:
@@ -63,15 +60,12 @@ class Vocabulary:
 
     @property
     def documents(self) -> int:
-        """How many documents were counted."""
+        """Number of documents that were counted."""
         return self._native.totals[0]
 
     @classmethod
     def merge(cls, vocabularies: Iterable[Vocabulary]) -> Vocabulary:
-        """Return the vocabulary of all collections together.
-
-        The same as counting them at once, as long as nothing was forgotten.
-        """
+        """Return the vocabulary of all collections together; exact if no feature was dropped."""
         parts = instances("vocabularies", vocabularies, Vocabulary, "a la.Vocabulary")
         if not parts:
             raise ArgumentError("there are no vocabularies to merge; expected at least one")
@@ -114,7 +108,9 @@ class Vocabulary:
 
 
 class Weights:
-    """One of the weightings above, with what it has learnt."""
+    """A kind of weights ("uniform", "count", "log-count", "tfidf" or "log-likelihood") and the
+    vocabulary that the last two learn.
+    """
 
     def __init__(self, kind: str = "count", vocabulary: Vocabulary | None = None) -> None:
         self.kind = one_of("the kind of weights", kind, _KINDS)
@@ -141,8 +137,7 @@ class Weights:
     ) -> Self:
         """Learn the vocabulary of any iterable of documents, a batch at a time.
 
-        What was learnt before is replaced, and only when all documents have been read. The result
-        is the same for any number of threads.
+        Replaces what was learnt before, once all documents have been read.
         """
         vocabulary = Vocabulary(most_features)
         count = thread_count(threads)
@@ -152,7 +147,7 @@ class Weights:
         return self
 
     def native(self) -> tuple[_native.WeightKind, _native.Vocabulary | None]:
-        """Return what the core needs, or raise `NotFittedError` if it was not learnt yet."""
+        """Return the weights for the core, or raise `NotFittedError`."""
         if not self.learns:
             return _KINDS[self.kind], None
         if self.vocabulary is None:
