@@ -25,7 +25,7 @@ from lookalike.images.workers import HASH, NEEDS_MEMORY, image_answers
 from lookalike.processes import MemoryBudget
 
 MIB = 1 << 20
-HOW = (64, "dct", 1)
+WANTED = (HASH, 64, "dct", 1)
 
 
 def saved(image: Image.Image, format: str, **settings: Any) -> bytes:
@@ -35,7 +35,7 @@ def saved(image: Image.Image, format: str, **settings: Any) -> bytes:
 
 
 def answer(data: bytes, memory: int) -> Any:
-    (found,) = image_answers([data], HASH, HOW, memory)
+    (found,) = image_answers([data], WANTED, memory)
     return found
 
 
@@ -106,7 +106,7 @@ def test_what_is_counted_is_enough(picture: Image.Image, name: str) -> None:
     assert told == NEEDS_MEMORY
     assert described == f"2,600 × 2,600 pixels, {format}"
     processes._end_all()  # a worker that has decoded others holds on to some of their memory
-    (found,) = image_answers([data], HASH, HOW, needed, spare=0)
+    (found,) = image_answers([data], WANTED, needed, spare=0)
     assert found[0] == la.ImageHash().sign(Image.open(io.BytesIO(data))).tobytes()
     assert answer(data, needed - 1)[:2] == (NEEDS_MEMORY, needed)
 

@@ -1,7 +1,4 @@
-"""From a file, bytes or a Pillow image to few grey pixels: all that a hash needs of it.
-
-Which files are images, how much memory one takes to decode (known from its header), and decoding.
-"""
+"""Decode images into few gray pixels: which files are images, and the memory they need."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -27,8 +24,8 @@ FORMATS = (
     *("JPEG", "MPO", "PNG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "AVIF", "HEIF"),
     *("JPEG2000", "ICO", "ICNS", "PPM", "QOI", "PSD"),
 )
-"""What Pillow may open. It knows more: some of them run other programs, some have no beginning by
-which a file could be told from anything else.
+"""Formats that Pillow may open. Of the others, some run other programs, and some have no beginning
+by which a file is recognized.
 """
 
 SUFFIXES = frozenset(
@@ -37,32 +34,18 @@ SUFFIXES = frozenset(
 )
 
 _BEGINNINGS = (
-    b"\xff\xd8\xff",  # JPEG
-    b"\x89PNG\r\n\x1a\n",
-    b"GIF87a",
-    b"GIF89a",
-    b"II*\0",  # TIFF
-    b"MM\0*",
-    b"II+\0",
-    b"MM\0+",
-    b"\0\0\0\x0cjP  \r\n\x87\n",  # JPEG 2000
-    b"\xff\x4f\xff\x51",
-    b"icns",
-    b"qoif",
-    b"8BPS\0\x01",
+    *(b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"icns", b"qoif", b"8BPS\0\x01"),
+    *(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),  # TIFF
+    *(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),  # JPEG 2000
 )
-
 _BRANDS = (b"avif", b"avis", b"mif1", b"msf1", b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")
-
+"""Brands of AVIF and HEIF files."""
 _BITMAP_HEADERS = (12, 40, 52, 56, 64, 108, 124)
-"""Sizes of the header that follows "BM", which alone may begin a text."""
+"""Sizes of the header after "BM"; a text, too, may begin with these letters."""
 
 
 def is_image(head: bytes) -> bool:
-    """Return whether a file that begins so, in at least 26 bytes of it, is an image.
-
-    Nothing that is text is one: a beginning that words can have is not enough.
-    """
+    """Return whether a file with this beginning, of at least 26 bytes, is an image. No text is."""
     if head.startswith(_BEGINNINGS):
         return True
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
@@ -71,13 +54,13 @@ def is_image(head: bytes) -> bool:
         return any(head[at : at + 4] in _BRANDS for at in (8, *range(16, len(head) - 3, 4)))
     if head[:2] == b"BM":
         return int.from_bytes(head[14:18], "little") in _BITMAP_HEADERS
-    if head[:4] == b"\0\0\1\0":  # icons: how many there are, then the first one's planes
+    if head[:4] == b"\0\0\1\0":  # the number of icons, and a zero in the entry of the first
         return 0 < int.from_bytes(head[4:6], "little") < 256 and head[9:10] == b"\0"
     return head[:1] == b"P" and head[1:2] in b"456" and _is_portable(head[2:])
 
 
 def _is_portable(rest: bytes) -> bool:
-    """Return whether two sizes follow "P5", as in portable bitmaps, but for comments."""
+    """Return whether sizes or a comment follow "P5", as in portable bitmaps."""
     words = rest.split()[:2]
     if not rest[:1].isspace() or not words:
         return False
@@ -85,13 +68,11 @@ def _is_portable(rest: bytes) -> bool:
 
 
 HEADER_BYTES = 30
-"""Bytes at the beginning of a file that `check_header` looks at."""
-
+"""Bytes that `check_header` looks at."""
 _ALWAYS = 16 << 20
-"""Bytes for metadata and for the buffers of a decoder."""
-
+"""Bytes for metadata and buffers of a decoder."""
 _OWN = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
-"""Bytes of a pixel as Pillow holds it: 4 for every other mode."""
+"""Bytes of a pixel in Pillow; 4 in every other mode."""
 
 _BESIDE = {
     **dict.fromkeys(("PNG", "GIF", "BMP", "DIB", "PPM"), 0),
@@ -99,8 +80,7 @@ _BESIDE = {
     **dict.fromkeys(("AVIF", "HEIF"), 12),
     "WEBP": 15,
 }
-"""Bytes for each pixel that a decoder holds beside the image it makes, measured with Pillow 13."""
-
+"""Bytes for each pixel that a decoder holds beside the image, measured with Pillow 13."""
 _UNKNOWN = 16
 
 
@@ -115,9 +95,9 @@ class MemoryNeededError(Exception):
 
 
 def check_header(head: bytes, memory: int) -> None:
-    """Raise `MemoryNeededError` for an image that would take too much when it is opened.
+    """Raise `MemoryNeededError` for a WebP file that needs too much memory to be opened.
 
-    Pillow allocates all pixels of a WebP file, several times, before it tells how many there are.
+    Opening it, Pillow allocates all pixels several times.
     """
     size = _webp_size(head) if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else None
     if size is not None:
@@ -125,7 +105,7 @@ def check_header(head: bytes, memory: int) -> None:
 
 
 def _webp_size(head: bytes) -> tuple[int, int] | None:
-    """Return the width and height that a WebP file begins with."""
+    """Return the width and height in the header of a WebP file."""
     kind = head[12:16]
     if kind == b"VP8X":
         sizes = int.from_bytes(head[24:27], "little"), int.from_bytes(head[27:30], "little")
@@ -140,17 +120,17 @@ def _webp_size(head: bytes) -> tuple[int, int] | None:
 
 
 def check_memory(image: Image, size: tuple[int, int], memory: int | None) -> None:
-    """Raise `MemoryNeededError` if decoding an image and making it small can take more bytes.
+    """Raise `MemoryNeededError` if decoding and reducing an image can take more than `memory`.
 
-    `image` is opened and not yet decoded; `size` is the size in its header, which is larger than
-    that of a JPEG in draft mode. Files that lie are stopped by the limit of the worker process.
+    `image` is opened and not yet decoded; `size` is the size in its header, which draft mode
+    reduces. If the header is wrong, the memory limit of the worker process applies.
     """
     if memory is None:
         return
     pixels, decoded = size[0] * size[1], image.width * image.height
     needed = _ALWAYS + decoded * (_OWN.get(image.mode, 4) + _work(image))
     if image.format in ("JPEG", "MPO"):
-        # Progressive files, and those of several scans, are held as coefficients of two bytes.
+        # Progressive files and those of several scans are held as coefficients of two bytes.
         needed += 2 * pixels * int(getattr(image, "layers", 4))
     elif image.format == "JPEG2000":
         needed += 6 * pixels * len(image.getbands())
@@ -165,7 +145,7 @@ def _check(size: tuple[int, int], format: str, needed: int, memory: int) -> None
 
 
 def _work(image: Image) -> int:
-    """Return the bytes for each pixel of the copies made on the way to a small image."""
+    """Return the bytes for each pixel of the copies that are made to reduce an image."""
     if image.mode in ("I", "F"):
         return 26
     if image.mode.startswith("I;16"):
@@ -176,12 +156,13 @@ def _work(image: Image) -> int:
 
 
 ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Image"
-"""An image: the path of a file, what is in one, or one of Pillow."""
+"""An image: the path of a file, its bytes, or an image of Pillow."""
+_FILE = (str, os.PathLike, bytes, bytearray, memoryview)
 
 pillow = LazyModule("PIL.Image", "reading images", extra="images")
 
 _ORIENTATION = 0x0112
-"""The number by which EXIF says how the camera was held."""
+"""EXIF tag of the orientation."""
 
 TURNS = {
     1: (False, False, False),
@@ -193,75 +174,64 @@ TURNS = {
     7: (True, True, True),
     8: (True, True, False),
 }
-"""What makes an image upright, by that number: rows and columns change places, then rows are
-reversed, then columns.
+"""What makes an image upright, by orientation: whether to swap rows and columns, then whether to
+reverse rows, then columns.
 """
-
 _LONGEST_REASON = 200
 
 
 class Axis(NamedTuple):
-    """How pixels lie in blocks, in one direction."""
+    """Blocks of pixels in one direction."""
 
     pixels: int
     block: int
-    """Pixels of a block; the one at the end may have fewer."""
+    """Pixels of a block; the last one may have fewer."""
     turned: bool = False
-    """The one at the beginning, then."""
+    """Whether it is the first block that may have fewer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """An image made small: grey from 0 to 255, upright, with white behind what is transparent."""
+    """A reduced image: gray from 0 to 255, upright, on white where it is transparent."""
 
-    grey: NDArray[np.uint8]
+    gray: NDArray[np.uint8]
     """Averages of blocks of pixels."""
     rows: Axis
     columns: Axis
     width: int
     height: int
-    """Of the image itself."""
+    """Pixels of the whole image."""
     format: str = ""
-    """Such as JPEG; empty for an image that is in no file."""
+    """Such as JPEG; empty for an image of Pillow that is not from a file."""
 
     def turned(self, turn: int) -> Decoded:
-        """Return it turned and mirrored as `TURNS` has it."""
+        """Return the image turned and mirrored by an entry of `TURNS`."""
         swap, upside_down, mirrored = TURNS[turn]
-        made = self
+        gray, rows, columns, size = self.gray, self.rows, self.columns, (self.width, self.height)
         if swap:
-            made = Decoded(
-                self.grey.T, self.columns, self.rows, self.height, self.width, self.format
-            )
+            gray, rows, columns, size = gray.T, columns, rows, size[::-1]
         if upside_down:
-            made = replace(made, grey=made.grey[::-1], rows=_reversed(made.rows))
+            gray, rows = gray[::-1], rows._replace(turned=not rows.turned)
         if mirrored:
-            made = replace(made, grey=made.grey[:, ::-1], columns=_reversed(made.columns))
-        return made
-
-
-def _reversed(axis: Axis) -> Axis:
-    return axis._replace(turned=not axis.turned)
+            gray, columns = gray[:, ::-1], columns._replace(turned=not columns.turned)
+        return Decoded(gray, rows, columns, *size, self.format)
 
 
 def is_one_image(value: object) -> bool:
     """Return whether this is one image, and not several."""
-    if isinstance(value, str | os.PathLike | bytes | bytearray | memoryview):
-        return True
-    return hasattr(value, "getexif") and hasattr(value, "reduce")
+    return isinstance(value, _FILE) or (hasattr(value, "getexif") and hasattr(value, "reduce"))
 
 
 def is_in_memory(value: object) -> bool:
     """Return whether this is an image of Pillow, which needs no decoding of untrusted bytes."""
-    return not isinstance(value, str | os.PathLike | bytes | bytearray | memoryview)
+    return not isinstance(value, _FILE)
 
 
 def decoded(source: ImageSource, least: int, memory: int | None = None) -> Decoded:
-    """Return an image in grey, of at least `least` blocks each way where it has as many pixels, and
-    fewer than twice as many, but for images that are hardly larger.
+    """Return an image in gray, reduced to at least `least` blocks each way where it is larger.
 
-    JPEG, also that of telephones with more pictures behind the first, is decoded at an eighth, a
-    quarter or half of its size where that is enough, and without colors. Of several frames, the
-    first is used.
+    A JPEG is decoded without colors, at an eighth, a quarter or half of its size where that is
+    enough. Of several frames, the first is used.
 
     Raises:
         DocumentError: The image cannot be decoded, or exceeds Pillow's limit on pixels.
@@ -276,17 +246,17 @@ def decoded(source: ImageSource, least: int, memory: int | None = None) -> Decod
         check_memory(image, (width, height), memory)
         turn = orientation(image)
         columns, rows = (Axis(size, max(1, size // least)) for size in image.size)
-        grey = _grey(image, (columns.block, rows.block))
-        pixels = np.frombuffer(grey.tobytes(), np.uint8).reshape(grey.height, grey.width)
+        gray = _gray(image, (columns.block, rows.block))
+        pixels = np.frombuffer(gray.tobytes(), np.uint8).reshape(gray.height, gray.width)
         found = Decoded(pixels, rows, columns, width, height, image.format or "")
     return found.turned(turn)
 
 
 @contextmanager
 def opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
-    """Yield an image of Pillow, not yet decoded; what goes wrong with it is a `DocumentError`.
+    """Yield an image of Pillow, not yet decoded.
 
-    `MemoryNeededError` or `MemoryError` if it takes more than `memory` bytes, or than there are.
+    Errors in the context become `DocumentError`, but for `MemoryNeededError` and `MemoryError`.
     """
     try:
         if isinstance(source, str | os.PathLike):
@@ -304,14 +274,14 @@ def opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
             )
     except (LookalikeError, MemoryNeededError, MemoryError):
         raise
-    except Exception as error:  # a hostile file may make a decoder raise whatever it likes
-        if "out of memory" in str(error).lower():  # how Pillow reports a codec that ran out of it
+    except Exception as error:  # a hostile file may make a decoder raise anything
+        if "out of memory" in str(error).lower():  # Pillow's message for codecs
             raise MemoryError from error
         raise DocumentError(_reason(error)) from error
 
 
 def _open(file: Any, memory: int | None) -> Any:
-    pillow.init()  # or some formats are not known yet
+    pillow.init()  # registers all formats
     if memory is not None:
         check_header(file.read(HEADER_BYTES), memory)
         file.seek(0)
@@ -333,49 +303,50 @@ def _reason(error: Exception) -> str:
 
 
 def orientation(image: Image) -> int:
-    """Decode an image and return the number of EXIF's orientation: 1 unless it has another that is
-    one.
-    """
-    image.load()  # some formats, as TIFF, Pillow makes upright with this, and takes the number away
+    """Decode an image and return its EXIF orientation; 1 if it has no valid one."""
+    image.load()  # makes some formats, such as TIFF, upright and removes their orientation
     try:
         turn = image.getexif().get(_ORIENTATION, 1)
-    except Exception:  # what is said about an image may be broken where the image is not
+    except Exception:  # the metadata may be broken
         return 1
     return turn if isinstance(turn, int) and turn in TURNS else 1
 
 
-def _grey(image: Image, factors: tuple[int, int]) -> Image:
-    """Return averages of blocks of pixels, in grey."""
+def _gray(image: Image, factors: tuple[int, int]) -> Image:
+    """Return averages of blocks of pixels, in gray."""
     if image.mode.startswith(("I", "F")):
         return _from_numbers(image).reduce(factors)
     if image.mode in ("1", "L") and "transparency" not in image.info:
-        grey = image if image.mode == "L" else image.convert("L")
-        return grey if factors == (1, 1) else grey.reduce(factors)
+        gray = image if image.mode == "L" else image.convert("L")
+        return gray if factors == (1, 1) else gray.reduce(factors)
     if image.mode == "LAB":
         return image.getchannel("L").reduce(factors)
     if image.has_transparency_data:
-        # Reducing weighs colours by how opaque they are.
+        # Reducing weights colors by their opacity.
         small = (image if image.mode == "RGBA" else image.convert("RGBA")).reduce(factors)
-        white = pillow.new("RGBA", small.size, "white")
-        white.alpha_composite(small)
-        return cast("Image", white.convert("L"))
+        return on_white(small).convert("L")
     if image.mode != "RGB":
         image = image.convert("RGB")
     return image.reduce(factors).convert("L")
 
 
+def on_white(image: Image) -> Image:
+    """Return an RGBA image on a white background."""
+    white = pillow.new("RGBA", image.size, "white")
+    white.alpha_composite(image)
+    return cast("Image", white)
+
+
 def _from_numbers(image: Image) -> Image:
-    """Return an image of numbers as one of bytes: of 16 bits the upper 8, of others what lies
-    between the least and the largest, spread evenly.
-    """
+    """Return an image of numbers as one of bytes: the upper 8 of 16 bits, or scaled to 0 to 255."""
     values = np.asarray(image)
     if image.mode.startswith("I;16"):
-        return cast("Image", pillow.fromarray((values >> 8).astype(np.uint8)))
-    numbers = np.nan_to_num(values.astype(np.float64), posinf=0, neginf=0)
-    if image.mode == "I" and numbers.min() >= 0 and 255 < numbers.max() <= 65535:
-        return cast("Image", pillow.fromarray((values >> 8).astype(np.uint8)))
-    low, high = float(numbers.min()), float(numbers.max())
-    if image.mode == "I" and low >= 0 and high <= 255:
-        return cast("Image", pillow.fromarray(values.astype(np.uint8)))
-    spread = (numbers - low) * (255 / (high - low) if high > low else 0)
-    return cast("Image", pillow.fromarray(spread.astype(np.uint8)))
+        gray = values >> 8
+    else:
+        numbers = np.nan_to_num(values.astype(np.float64), posinf=0, neginf=0)
+        low, high = float(numbers.min()), float(numbers.max())
+        if image.mode == "I" and low >= 0 and high <= 65535:
+            gray = values >> 8 if high > 255 else values
+        else:
+            gray = (numbers - low) * (255 / (high - low) if high > low else 0)
+    return cast("Image", pillow.fromarray(gray.astype(np.uint8)))

@@ -1,8 +1,7 @@
 """ImageHash: bits that stay when an image is scaled, recompressed or made brighter.
 
-An image becomes a grid of averages, in units of 1/256 of a grey level. What follows are sums of
-products of whole numbers below 2**53, which are exact in doubles: neither the machine nor the order
-of additions can show in a bit. The core computes them without the GIL.
+An image becomes a grid of averages, in units of 1/256 of a gray level. Bits are made of sums of
+products of whole numbers below 2**53, which are exact in doubles and the same on every machine.
 """
 
 from __future__ import annotations
@@ -25,60 +24,60 @@ from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
 KINDS = ("dct", "gradient")
-
+BITS = (64, 256)
 GRIDS = {
     ("dct", 64): (32, 32),
     ("dct", 256): (64, 64),
     ("gradient", 64): (8, 9),
     ("gradient", 256): (16, 17),
 }
-"""Rows and columns of the grid that bits are made from: equal parts of an image. A pixel on the
-border of two parts counts for each by the share of it that lies there.
+"""Rows and columns of the grid: equal parts of an image. A pixel on the border of two parts counts
+for each by its share.
 """
-
+RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
+"""Bits in which copies differ at most, chosen on other scenes than those of docs/images.md."""
+LEAST_QUALITY = 16
+"""Clear bits that a hash needs; one of fewer is of an image of (nearly) one color or a gradient."""
 _LEVEL = 256
-"""Units of a grey level."""
-
+"""Units of a gray level."""
 _ONE = 4096
-"""That stands for 1 in the cosines: with 64 × 64 averages of 16 bits, sums stay below 2**53."""
+"""Factor of cosines: with 64 × 64 averages of 16 bits, sums stay below 2**53."""
 
 
 def write_bits(kind: str, bits: int, image: Decoded, signature: NDArray[np.uint8]) -> int:
     """Write the bits of an image, and return how many of them are clear.
 
-    A bit is 1 where the wave or the step behind it is higher than 1/8 of a grey level, or than one:
-    more than nothing, or noise would decide all bits of even areas. It is clear where that is at
-    least twice as high, or as deep: little noise does not turn it, and it says more than that there
-    is nothing.
+    A bit is 1 where its wave is higher than 1/8 of a gray level, or its step than one, so noise
+    cannot decide it. It is clear where that is at least twice as high or deep.
     """
-    grey = np.ascontiguousarray(image.grey)
-    return _loops(kind, bits).sign(grey, image.rows, image.columns, signature)
+    gray = np.ascontiguousarray(image.gray)
+    return _loops(kind, bits).sign(gray, image.rows, image.columns, signature)
 
 
 @cache
 def _loops(kind: str, bits: int) -> _native.ImageBits:
-    """Return the loops of the core for the lowest frequencies of the cosine transform but for the
-    mean; or for how much brighter each part is than its neighbour on the left, row by row.
+    """Return the loops of the core: for the lowest frequencies of the cosine transform but for the
+    mean, or for the steps from each part to its right neighbor, row by row.
     """
     rows, columns = GRIDS[kind, bits]
     if kind == "gradient":
         return _native.ImageBits.of_steps(rows, columns, _LEVEL)
     down, across = _frequencies(bits)
-    # A wave that is one grey level high adds up to a quarter of all parts.
+    # A wave that is one gray level high adds up to a quarter of all parts.
     least = _LEVEL * rows * columns // 4 * _ONE * _ONE // 8
     return _native.ImageBits.of_waves(_cosines(rows, int(down.max()) + 1), down, across, least)
 
 
 def _cosines(size: int, count: int) -> NDArray[np.float64]:
-    """Return waves of 0, 1, ... halves over a length, rounded to whole numbers."""
+    """Return waves of 0, 1, ... halves, rounded to whole numbers."""
     angles = np.pi * np.arange(count)[:, None] * (2 * np.arange(size) + 1) / (2 * size)
     cosines: NDArray[np.float64] = np.rint(_ONE * np.cos(angles))
     return cosines
 
 
 def _frequencies(bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (v, u), of halves of waves downwards and across, for each bit: those of the least
-    v + u, of these the ones of the least larger one, then of the least u; without (0, 0).
+    """Return the halves of waves (v, u), down and across, of each bit: in the order of v + u, then
+    of the larger one, then of u, without (0, 0).
     """
     most = 2 * int(bits**0.5) + 1
     down, across = (half.ravel() for half in np.mgrid[:most, :most])
@@ -86,42 +85,28 @@ def _frequencies(bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return down[order], across[order]
 
 
-BITS = (64, 256)
-
-LEAST_QUALITY = 16
-"""Clear bits below which a hash says nothing of an image: it is (nearly) of one colour, or one
-shade that passes into another.
-"""
-
-RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
-"""Most bits in which copies differ: chosen on drawn scenes other than those of docs/images.md."""
-
-
 @dataclass(frozen=True, eq=False)
 class HashedImage:
-    """What was found out about one image."""
+    """The hash of an image, with what is known of the image."""
 
     signatures: NDArray[np.uint8]
     """One, or one for each of the eight orientations."""
     quality: int
-    """How many bits are clear."""
+    """Number of clear bits."""
     width: int
     height: int
     format: str
-    """Such as JPEG; empty for an image that was in no file."""
+    """Such as JPEG; empty for an image of Pillow that is not from a file."""
 
 
 class ImageHash(Signer):
     """A perceptual hash of images: 64 or 256 bits, most of which stay when an image is scaled,
-    recompressed, made brighter, or cut a little at its edges.
+    recompressed, made brighter, or cut a little at its edges. Needs the extra `images`.
 
-    `kind="dct"`: the lowest frequencies of the cosine transform of the image's luminance but for
-    the mean; a bit is 1 where the wave is higher than 1/8 of a grey level. `kind="gradient"`: 1
-    where a part of the image is brighter than its neighbour on the left, by more than a level.
-    docs/images.md has the definition to the last bit, which is the same on every machine for the
-    same pixels; how a JPEG is decoded is up to the library that does it.
-    Colours do not count. `radius` is in how many bits copies differ at most, as a rule.
-    Needs the extra `images`.
+    `kind="dct"`: the lowest frequencies of the cosine transform of the luminance but for the mean;
+    a bit is 1 where the wave is higher than 1/8 of a gray level. `kind="gradient"`: 1 where a part
+    of the image is brighter than its left neighbor by more than a level. docs/images.md defines
+    every bit; the same pixels have the same bits on every machine.
     """
 
     medium = "image"
@@ -137,7 +122,7 @@ class ImageHash(Signer):
 
     @property
     def radius(self) -> int:
-        """In how many bits copies of an image differ at most, as a rule."""
+        """Bits in which copies of an image usually differ at most."""
         return RADIUS[self.kind, self.bits]
 
     def sign(
@@ -150,10 +135,9 @@ class ImageHash(Signer):
     ) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`, of one image or many.
 
-        An image is the path of a file, its bytes, or an image of Pillow, upright as EXIF says. With
-        `orientations=8`, `uint8[n, 8, bits // 8]`: as it is, and turned and mirrored in all ways,
-        from one decoding. That is for queries: the index has each image once, and a turned copy is
-        within the radius of one of the eight.
+        An image is the path of a file, its bytes, or an image of Pillow; EXIF makes it upright.
+        With `orientations=8`, return `uint8[n, 8, bits // 8]`: of the image as it is, turned and
+        mirrored in all ways. Search with these to find turned copies of images in an index.
 
         Paths and bytes are decoded in `threads` isolated processes, which take at most
         `memory_limit` bytes together (default: 1 GiB, or 176 MiB for each processor core if that is
@@ -163,7 +147,9 @@ class ImageHash(Signer):
             DocumentError: An image cannot be read within these limits and that of Pillow on
                 pixels. The error names the first such image.
         """
-        turns = _orientations(orientations)
+        turns = whole_number("orientations", orientations, at_least=1)
+        if turns not in (1, len(TURNS)):
+            raise ArgumentError(Said("orientations"), f" is {turns}; expected 1 or 8")
         found = [one.signatures for one in self._hashed(images, turns, threads, memory_limit)]
         rows = np.array(found, np.uint8).reshape(len(found), turns, self.bits // 8)
         return rows[:, 0] if turns == 1 else rows
@@ -175,10 +161,10 @@ class ImageHash(Signer):
         threads: SupportsIndex | None = None,
         memory_limit: SupportsIndex | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the signatures, and of each how many of its bits are clear.
+        """Return the signatures, and the number of clear bits of each.
 
-        Below 16 a hash says nothing: the image is of one colour, or nearly. All such images have
-        much the same bits, whatever they are. The other parameters are those of `sign`.
+        Below 16, the image is of one color, or nearly, and its hash means nothing. The parameters
+        are those of `sign`.
         """
         found = list(self._hashed(images, 1, threads, memory_limit))
         rows = np.array([one.signatures[0] for one in found], np.uint8)
@@ -193,12 +179,9 @@ class ImageHash(Signer):
         threads: int = 1,
         memory: int | None = None,
     ) -> Iterator[HashedImage | DocumentError]:
-        """Yield what was found out about each image, or why it could not be read, in their order.
-
-        Paths and bytes are decoded in `threads` isolated processes, which take at most `memory`
-        bytes together; images of Pillow are hashed in this process.
-        """
-        how = self.bits, self.kind, orientations
+        """Yield the hash of each image, or why it could not be read, in order; see `sign`."""
+        wanted = HASH, self.bits, self.kind, orientations
+        budget = decoding_budget(memory)
 
         def here(image: ImageSource) -> HashedImage | DocumentError:
             try:
@@ -206,8 +189,7 @@ class ImageHash(Signer):
             except DocumentError as error:
                 return error
 
-        answers = ask_each(images, HASH, how, here, threads=threads, budget=decoding_budget(memory))
-        for answer in answers:
+        for answer in ask_each(images, wanted, here, threads=threads, budget=budget):
             if isinstance(answer, HashedImage | DocumentError):
                 yield answer
             else:
@@ -238,8 +220,7 @@ def hashed_image(
 ) -> HashedImage:
     """Decode and hash an image in this process; `MemoryNeededError` beyond `memory` bytes."""
     rows, columns = GRIDS[signer.kind, signer.bits]
-    # Blocks that an image is reduced to at least: enough for parts of a grid to differ.
-    least = 2 * columns if signer.kind == "dct" else 8 * rows
+    least = 2 * columns if signer.kind == "dct" else 8 * rows  # enough for parts to differ
     image = decoded(source, least, memory)
     signatures = np.empty((orientations, signer.bits // 8), np.uint8)
     clear = [
@@ -249,15 +230,8 @@ def hashed_image(
     return HashedImage(signatures, clear[0], image.width, image.height, image.format)
 
 
-def _orientations(count: SupportsIndex) -> int:
-    turns = whole_number("orientations", count, at_least=1)
-    if turns not in (1, len(TURNS)):
-        raise ArgumentError(Said("orientations"), f" is {turns}; expected 1 or 8")
-    return turns
-
-
 def _sources(images: Any) -> Iterable[ImageSource]:
-    """Return several images; columns of Arrow as what is in them."""
+    """Return several images; the values of an Arrow column."""
     if is_one_image(images):
         return [images]
     if hasattr(images, "to_pylist"):

@@ -1,4 +1,4 @@
-"""The medium "images": similar are those whose perceptual hashes are near each other."""
+"""The medium "images": those with near perceptual hashes are similar."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class HashedImages:
     signatures: NDArray[np.uint8]
     """`[images, orientations, bytes]`, upright first."""
     clear: NDArray[np.bool_]
-    """Whether a hash says anything."""
+    """Whether each hash has enough clear bits."""
 
 
 class ImageMedium(Medium[HashedImages]):
     """Images whose hashes differ in at most `radius` bits; of these the one of most pixels is kept.
 
-    With `rotated`, copies that were turned by quarters or mirrored are found, too. The hash of an
-    image that is (nearly) of one color says nothing: such an image is similar to equal files only.
+    With `rotated`, copies that were turned by quarters or mirrored are found, too. An image of
+    (nearly) one color is similar to equal files only.
     """
 
     name: ClassVar[str] = "images"

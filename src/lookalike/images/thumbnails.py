@@ -1,4 +1,4 @@
-"""Small pictures of images, for pages that need nothing else."""
+"""Thumbnails of images as data URIs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lookalike.images.decode import (
     ImageSource,
     check_memory,
     is_in_memory,
+    on_white,
     opened,
     orientation,
     pillow,
@@ -35,14 +36,14 @@ _OPERATIONS = {
     7: "TRANSVERSE",
     8: "ROTATE_90",
 }
-"""What Pillow calls the turns that make an image upright, by EXIF's number."""
+"""Pillow's names of what makes an image upright, by EXIF orientation."""
 
 
 def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
-    """Return a small picture of an image, upright, at most `size` pixels each way, as a data URI.
+    """Return a thumbnail of an image, upright, at most `size` pixels each way, as a data URI.
 
-    It is self-contained (`data:image/jpeg;base64,...`): in the metadata of a document, the page of
-    `lookalike serve` shows it. A path or bytes are decoded in an isolated process.
+    The page of `lookalike serve` shows such a URI (`data:image/jpeg;base64,...`) in the metadata of
+    a document. A path or bytes are decoded in an isolated process.
 
     Raises:
         DocumentError: The image cannot be decoded, or not within the limits of docs/images.md.
@@ -59,7 +60,7 @@ def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
 def shown_image(
     source: ImageSource, size: int, most: int, *, memory: int | None = None
 ) -> str | None:
-    """Return an <img> with its picture as a data URI, of at most `size` pixels each way.
+    """Return an <img> of at most `size` pixels each way, with a data URI.
 
     None if the image cannot be read in `memory` bytes, or would take more than `most` characters.
     """
@@ -77,17 +78,16 @@ def _small(
 ) -> tuple[bytes, int, int]:
     if is_in_memory(source):
         return small_jpeg(source, size, most)
-    data, width, height = ask_one(source, THUMBNAIL, (size, most), memory)
+    data, width, height = ask_one(source, (THUMBNAIL, size, most), memory)
     return data, width, height
 
 
 def small_jpeg(
     source: ImageSource, size: int, most: int | None, memory: int | None = None
 ) -> tuple[bytes, int, int]:
-    """Decode an image here; return it as a JPEG of at most `size` pixels each way, its width and
-    its height.
+    """Return an image as a JPEG of at most `size` pixels each way, its width and its height.
 
-    With `most`, the quality is lowered until it has at most that many bytes.
+    With `most`, the quality is lowered until it has at most that many bytes; empty if it cannot.
     """
     small = _reduced(source, size, memory)
     for quality in _QUALITIES:
@@ -99,7 +99,7 @@ def small_jpeg(
 
 
 def _reduced(source: ImageSource, size: int, memory: int | None) -> Image:
-    """Return it small, upright, and on white where it is transparent."""
+    """Return an image reduced, upright, and on white where it is transparent."""
     with opened(source, memory) as image:
         full = image.size
         if image is not source:
@@ -114,9 +114,7 @@ def _reduced(source: ImageSource, size: int, memory: int | None) -> Image:
         target = max(1, round(image.width * shrink)), max(1, round(image.height * shrink))
         small = whole.resize(target, pillow.Resampling.BICUBIC, reducing_gap=2.0)
         if small.mode == "RGBA":
-            white = pillow.new("RGBA", small.size, "white")
-            white.alpha_composite(small)
-            small = white.convert("RGB")
+            small = on_white(small).convert("RGB")
         if turn in _OPERATIONS:
             small = small.transpose(getattr(pillow.Transpose, _OPERATIONS[turn]))
         return small

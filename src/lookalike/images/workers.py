@@ -1,7 +1,10 @@
 """Decode images in isolated worker processes, in order.
 
-Every image that is a path or bytes is decoded in an isolated process, with a hard limit on its
-memory and time. An image that needs more memory than most do waits until there is room for it.
+Each image has a hard limit on memory and time. One that needs more memory than most do waits until
+it is free.
+
+What is wanted of an image is a tuple: `(HASH, bits, kind, orientations)` or
+`(THUMBNAIL, size, most)`.
 """
 
 from __future__ import annotations
@@ -21,21 +24,22 @@ from lookalike.processes import Failure, MemoryBudget, Stop, Task, run, run_in_o
 HASH, THUMBNAIL = "hash", "thumbnail"
 NEEDS_MEMORY = "needs memory"
 _SECONDS = 60
-"""Of processor time for one image."""
+"""Processor time for one image."""
 _SPARE = 32 << 20
-"""Bytes that a decoder may take beyond what was counted for its image before it is stopped."""
+"""Bytes that a decoder may take beyond those counted for its image."""
 _PROCESS = 48 << 20
 """Bytes of a worker without an image."""
 _USUAL = 96 << 20
-"""Bytes that an image may take at once. One that needs more waits until there is room for it."""
+"""Bytes that an image may take without waiting."""
 LEAST_MEMORY = _USUAL + _SPARE + _PROCESS
 """Bytes of one worker."""
 DEFAULT_MEMORY = max(1 << 30, LEAST_MEMORY * (os.cpu_count() or 1))
-"""Bytes for all decoders of this process together, where no other limit is given."""
+"""Bytes for all decoders of this process together by default."""
+_SHARED = MemoryBudget(DEFAULT_MEMORY)
 _BATCH = 8
 _BATCH_BYTES = 4 << 20
 
-_SHARED = MemoryBudget(DEFAULT_MEMORY)
+Wanted = tuple[Any, ...]
 
 
 def decoding_budget(memory: int | None) -> MemoryBudget:
@@ -43,9 +47,9 @@ def decoding_budget(memory: int | None) -> MemoryBudget:
     return _SHARED if memory is None else MemoryBudget(max(memory, LEAST_MEMORY))
 
 
-def ask_one(source: ImageSource, wanted: str, how: Any, memory: int | None = None) -> Any:
+def ask_one(source: ImageSource, wanted: Wanted, memory: int | None = None) -> Any:
     """Return the answer for a path or bytes; raise `DocumentError` if there is none."""
-    (answer,) = _ask([source], wanted, how, decoding_budget(memory), Stop())
+    (answer,) = _ask([source], wanted, decoding_budget(memory), Stop())
     if isinstance(answer, DocumentError):
         raise answer
     return answer
@@ -53,8 +57,7 @@ def ask_one(source: ImageSource, wanted: str, how: Any, memory: int | None = Non
 
 def ask_each(
     sources: Iterable[ImageSource],
-    wanted: str,
-    how: Any,
+    wanted: Wanted,
     here: Callable[[ImageSource], Any],
     *,
     threads: int,
@@ -62,12 +65,12 @@ def ask_each(
 ) -> Iterator[Any]:
     """Yield the answer for each image, or a `DocumentError`, in order.
 
-    `here` answers for an image of Pillow, in this process. Few images are held.
+    `here` answers for an image of Pillow, in this process.
     """
 
     def answers(batch: list[ImageSource], stop: Stop) -> Iterator[Any]:
         outside = [one for one in batch if not is_in_memory(one)]
-        found = iter(_ask(outside, wanted, how, budget, stop))
+        found = iter(_ask(outside, wanted, budget, stop))
         for one in batch:
             yield here(one) if is_in_memory(one) else next(found)
 
@@ -75,7 +78,7 @@ def ask_each(
 
 
 def _batches(sources: Iterable[ImageSource]) -> Iterator[list[ImageSource]]:
-    """Yield batches. The first ones are small, so that few images keep all workers busy."""
+    """Yield batches; the first ones are small, so that few images keep all workers busy."""
     batch: list[ImageSource] = []
     size = made = 0
     for source in sources:
@@ -90,34 +93,27 @@ def _batches(sources: Iterable[ImageSource]) -> Iterator[list[ImageSource]]:
 
 
 def _ask(
-    sources: Sequence[ImageSource], wanted: str, how: Any, budget: MemoryBudget, stop: Stop
+    sources: Sequence[ImageSource], wanted: Wanted, budget: MemoryBudget, stop: Stop
 ) -> list[Any]:
-    """Return the answers of a worker. Those that need more memory are asked again, one by one."""
+    """Return the answers of a worker; images that need more memory are decoded one by one."""
     if not sources:
         return []
     most = budget.total - _SPARE - _PROCESS
     with budget.taken(LEAST_MEMORY):
-        found = list(image_answers(sources, wanted, how, min(_USUAL, most), stop=stop))
+        found = list(image_answers(sources, wanted, min(_USUAL, most), stop=stop))
     found += [DocumentError("was not read")] * (len(sources) - len(found))  # stopped
     return [
-        _ask_for_more(source, wanted, how, answer, most, budget, stop)
-        if _needs_memory(answer)
-        else answer
+        _ask_again(source, wanted, budget, stop, answer) if _needs_memory(answer) else answer
         for source, answer in zip(sources, found, strict=True)
     ]
 
 
-def _ask_for_more(
-    source: ImageSource,
-    wanted: str,
-    how: Any,
-    answer: Any,
-    most: int,
-    budget: MemoryBudget,
-    stop: Stop,
+def _ask_again(
+    source: ImageSource, wanted: Wanted, budget: MemoryBudget, stop: Stop, answer: Any
 ) -> Any:
     """Return the answer for an image that gets as much memory as it needs, if there is as much."""
     _, needed, described = answer
+    most = budget.total - _SPARE - _PROCESS
     if needed is not None and needed > most:
         return DocumentError(
             f"needs up to {_mebibytes(needed)} of memory to be decoded ({described}), and may "
@@ -125,7 +121,7 @@ def _ask_for_more(
         )
     memory = most if needed is None else needed
     with budget.taken(memory + _SPARE + _PROCESS):
-        found = list(image_answers([source], wanted, how, memory, stop=stop))
+        found = list(image_answers([source], wanted, memory, stop=stop))
     if not found:
         return DocumentError("was not read")  # stopped
     if _needs_memory(found[0]):
@@ -142,21 +138,20 @@ def _needs_memory(answer: Any) -> bool:
 
 def image_answers(
     sources: Sequence[ImageSource],
-    wanted: str,
-    how: Any,
+    wanted: Wanted,
     memory: int,
     *,
     spare: int = _SPARE,
     stop: Stop | None = None,
 ) -> Iterator[Any]:
-    """Yield what workers answer; a `DocumentError` in place of a reason or of a crash."""
+    """Yield the answers of a worker, or a `DocumentError` for a reason or a crash."""
     pillow.init()  # an error if Pillow is not installed
     image = import_module("PIL.Image")
     settings = image.MAX_IMAGE_PIXELS, "HEIF" in image.OPEN
     packed = [_packed(source) for source in sources]
     received = sum(len(one) for one in packed if isinstance(one, bytes))
     task = Task(
-        "lookalike.images.workers:_decoder", (wanted, how, memory, *settings), seconds=_SECONDS,
+        "lookalike.images.workers:_decoder", (wanted, memory, *settings), seconds=_SECONDS,
         memory=memory + spare + received,
     )  # fmt: skip
     for answer in run(task, packed, stop):
@@ -168,7 +163,6 @@ def image_answers(
 
 
 def _packed(source: Any) -> str | bytes:
-    """Return the absolute path of an image, or its bytes."""
     if isinstance(source, str | os.PathLike):
         return str(Path(os.fsdecode(os.fspath(source))).absolute())
     return bytes(source)
@@ -179,42 +173,41 @@ def _mebibytes(count: int) -> str:
 
 
 def _decoder() -> Callable[..., Any]:
-    """Prepare a worker; return what it does with an image.
+    """Prepare a worker; return the function that decodes an image.
 
-    It answers with what is wanted, with a reason why there is nothing (a text), or with the bytes
-    of memory that the image needs beyond `memory`, and what it is.
+    It returns what is wanted, a reason why that is not possible (a text), or
+    `(NEEDS_MEMORY, bytes, description)`.
     """
-    # Here, since these modules import this one.
+    # These modules import this one.
     from lookalike.images.image_hash import ImageHash, hashed_image
     from lookalike.images.thumbnails import small_jpeg
 
     image: Any = import_module("PIL.Image")
     image.init()
     warnings.simplefilter("ignore")
-    # One thread for each image: other images are decoded by other processes.
+    # One thread for each image, since images are decoded by several processes.
     with contextlib.suppress(ImportError):
         from PIL import AvifImagePlugin
 
         AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 
     def decode(
-        source: str | bytes, wanted: str, how: Any, memory: int, most_pixels: int, heif: bool
+        source: str | bytes, wanted: Wanted, memory: int, most_pixels: int, heif: bool
     ) -> Any:
         image.MAX_IMAGE_PIXELS = most_pixels
         if heif and "HEIF" not in image.OPEN:  # as in the process that started this one
             with contextlib.suppress(ImportError):
                 import_module("pillow_heif").register_heif_opener()
         try:
-            if wanted == THUMBNAIL:
-                size, most = how
+            if wanted[0] == THUMBNAIL:
+                _, size, most = wanted
                 return small_jpeg(source, size, most, memory)
-            bits, kind, orientations = how
+            _, bits, kind, orientations = wanted
             found = hashed_image(ImageHash(bits, kind), source, orientations, memory)
         except MemoryNeededError as error:
             return NEEDS_MEMORY, error.needed, error.described
         except DocumentError as error:
             return str(error)
-        size = found.width, found.height
-        return found.signatures.tobytes(), found.quality, *size, found.format
+        return found.signatures.tobytes(), found.quality, found.width, found.height, found.format
 
     return decode
