@@ -12,12 +12,12 @@ from lookalike.cli.options import add_threads, check_folder, check_not_read
 from lookalike.cli.parser import Parser, Subparsers, add_json, add_number, add_switch, command
 from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora.opening import expand_paths
-from lookalike.errors import FileError
+from lookalike.errors import DocumentError, FileError
 from lookalike.media import Problem, find_files
 from lookalike.recordings import AudioHash, RecordingIndex, RecordingMatch
 from lookalike.recordings.audio_hash import KINDS, LEAST_SCORE
 from lookalike.recordings.medium import RecordingMedium
-from lookalike.recordings.workers import Unreadable, read_recordings
+from lookalike.recordings.workers import read_recordings
 from lookalike.shown import counted, escape_terminal
 from lookalike.storage import check_replaceable, is_there
 from lookalike.suggestions import did_you_mean_file
@@ -185,10 +185,10 @@ def _search(options: argparse.Namespace) -> None:
     unread = 0
     found = read_recordings(options.files, index.hash, threads=threads)
     for file, one in zip(options.files, found, strict=True):
-        if isinstance(one, Unreadable) and len(options.files) == 1:
-            raise FileError(f"{file} {one.reason}")
-        if isinstance(one, Unreadable):
-            warn(f"{file} {one.reason}", kind="")
+        if isinstance(one, DocumentError) and len(options.files) == 1:
+            raise FileError(f"{file} {one}")
+        if isinstance(one, DocumentError):
+            warn(f"{file} {one}", kind="")
             unread += 1
             continue
         if len(one.words) == 0:

@@ -1,4 +1,4 @@
-"""AudioHash: the words of a recording, of which a snippet has some at the same distances."""
+"""AudioHash: the words of a recording, some of which a snippet has at the same distances."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ from lookalike.shown import brief
 
 KINDS = ("bands", "chromaprint")
 LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
-"""Of the words of a snippet, at one place of a recording: fewer are chance."""
-_RADIUS = {"bands": 2, "chromaprint": 2}
-"""Bits in which a word may differ and still be taken for the same."""
+"""Least share of the words of a snippet at one place of a recording; fewer are chance."""
+_RADIUS = 2
+"""Bits in which equal words may differ."""
 _LEAST_VOTES = 8
-"""Words of a snippet: a short one has to have more than a few."""
+"""Least number of words of a snippet at one place."""
+_TOGETHER = 1 << 18
+"""Samples, of all channels, that are processed at a time."""
 
 Recording = str | os.PathLike[str] | bytes | tuple[ArrayLike, SupportsIndex]
 
@@ -44,9 +46,9 @@ class Fingerprint:
 
     words: NDArray[np.uint32]
     offsets: NDArray[np.int64]
-    """Milliseconds from the beginning to where each word begins, ascending."""
+    """Millisecond at which each word begins, ascending."""
     sound: Sound
-    """What is known of the recording."""
+    """Facts about the recording."""
 
     @property
     def signatures(self) -> NDArray[np.uint8]:
@@ -57,15 +59,14 @@ class Fingerprint:
 class AudioHash(PartSigner):
     """Words of 32 bits of a recording, with their places in it: signatures of its parts.
 
-    `kind` is "bands", whose words tell how the energies of 33 bands between 300 and 2000 Hz change
-    (one each 50 ms), or "chromaprint", those of AcoustID's program fpcalc (one each 124 ms), which
-    has to be installed. Silence has no words, nor what is shorter than one.
+    `kind` is "bands", whose words say how the energies of 33 bands between 300 and 2000 Hz change
+    (one every 50 ms), or "chromaprint", the words of AcoustID's program fpcalc (one every 124 ms),
+    which has to be installed. Silence has no words, nor has a recording shorter than a word.
 
     A recording is a path or the bytes of a file (WAV, FLAC, Ogg, MP3, AIFF, ...: what libsndfile
     reads), or samples and their rate: `(float32[n] or float32[n, channels], 44100)`, full scale at
-    1, or whole numbers of 16 or 32 bits. Memory does not grow with the length of a file. Sums are
-    made in floating point: on another processor a bit whose two sides are equal but for rounding
-    may differ.
+    1, or whole numbers of 16 or 32 bits. Memory does not grow with the length of a file. Words are
+    floating-point sums: single bits may differ on another processor.
     """
 
     bits = 32
@@ -85,22 +86,22 @@ class AudioHash(PartSigner):
 
     @property
     def votes(self) -> VoteSettings:
-        """What suits words: those within one hop of each other count together."""
-        least = LEAST_SCORE[self.kind]
-        return VoteSettings(_RADIUS[self.kind], math.ceil(self.hop), _LEAST_VOTES, least)
+        """Settings for searching words: those within one hop of each other count together."""
+        return VoteSettings(_RADIUS, math.ceil(self.hop), _LEAST_VOTES, LEAST_SCORE[self.kind])
 
     def sign(
         self, recording: Recording, *, threads: SupportsIndex | None = None
     ) -> NDArray[np.uint8]:
-        """Return the words of one recording as signatures, `uint8[n, 4]`. One thread reads it."""
+        """Return the words of one recording as signatures, `uint8[n, 4]`, with one thread."""
         thread_count(threads)
         return self.fingerprint(recording).signatures
 
     def sign_parts(
         self, recording: Recording, *, threads: SupportsIndex | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the words of one recording as signatures, and the millisecond each begins at: what
-        `PartIndex.add` and `search` take.
+        """Return the words of one recording as signatures, and the millisecond where each begins.
+
+        Both are arguments of `PartIndex.add` and `search`.
         """
         thread_count(threads)
         found = self.fingerprint(recording)
@@ -109,68 +110,67 @@ class AudioHash(PartSigner):
     def sign_each(
         self, things: Sequence[str], *, threads: SupportsIndex | None = None
     ) -> Iterator[SignedParts | DocumentError]:
-        """Yield the words of files, or why there are none, decoded by so many processes."""
-        from lookalike.recordings.workers import Unreadable, read_recordings  # which import this
+        """Yield the words of files, or why there are none, decoded by `threads` processes."""
+        from lookalike.recordings.workers import read_recordings  # which imports this module
 
-        paths = [Path(thing) for thing in things]
-        for found in read_recordings(paths, self, threads=thread_count(threads)):
-            if isinstance(found, Unreadable):
-                yield DocumentError(found.reason)
-            else:
-                yield SignedParts(found.signatures, found.offsets)
+        for one in read_recordings(map(Path, things), self, threads=thread_count(threads)):
+            yield (
+                one if isinstance(one, DocumentError) else SignedParts(one.signatures, one.offsets)
+            )
 
     def sign_query(
         self, thing: Recording | Fingerprint, *, threads: SupportsIndex | None = None
     ) -> SignedParts:
-        """Return the words of a recording, read here, or those that were made of it."""
+        """Return the words of a recording, decoded in this process, or of a fingerprint."""
         thread_count(threads)
         found = thing if isinstance(thing, Fingerprint) else self.fingerprint(thing)
         return SignedParts(found.signatures, found.offsets)
 
     def fingerprint(self, recording: Recording) -> Fingerprint:
-        """Return the words of one recording with what is known of it.
+        """Return the words of one recording with facts about it.
 
-        A file that cannot be read is a `FileError`, samples that are none a `DocumentError`.
+        Raises:
+            FileError: The file cannot be read.
+            DocumentError: The samples are not valid.
         """
         if isinstance(recording, tuple):
             return self._of_samples(recording)
         if isinstance(recording, bytes | bytearray | memoryview):
-            return self._decoded(bytes(recording), "the recording")
-        path = file_path("recording", recording)
-        return self._decoded(path, str(path))
+            source: Path | bytes = bytes(recording)
+        else:
+            source = file_path("recording", recording)
+        name = "the recording" if isinstance(source, bytes) else source
+        self.check_installed()
+        try:
+            return self.read(source)
+        except DocumentError as error:
+            raise FileError(f"{name} {error}") from error
+        except OSError as error:
+            raise FileError(f"{name} cannot be read: {error.strerror or error}") from error
 
     def check_installed(self) -> None:
-        """Raise `MissingDependencyError` where files cannot be read, before there is work."""
+        """Raise `MissingDependencyError` if files cannot be read."""
         check_installed()
         if self.kind == "chromaprint":
             chromaprint.find_program()
 
-    def _maker(self, rate: int) -> bands.BandWords | chromaprint.ChromaprintWords:
-        """Return what takes in samples of that rate and gives words."""
+    def _words(self, rate: int) -> bands.BandWords | chromaprint.ChromaprintWords:
+        """Return the words of samples of this rate, which are still to come."""
         if self.kind == "bands":
             return bands.BandWords(rate)
         return chromaprint.ChromaprintWords(rate)
 
     def read(self, recording: os.PathLike[str] | str | bytes) -> Fingerprint:
-        """Return the same of a file; `DocumentError` says what is wrong with it, without a name."""
-        makers: list[bands.BandWords | chromaprint.ChromaprintWords] = []
+        """Return the words of a file; raise `DocumentError`, without its name, or `OSError`."""
+        words: list[bands.BandWords | chromaprint.ChromaprintWords] = []
         with ExitStack() as stack:
 
             def begin(rate: int) -> Callable[[Any], None]:
-                makers.append(stack.enter_context(closing(self._maker(rate))))
-                return makers[0].feed
+                words.append(stack.enter_context(closing(self._words(rate))))
+                return words[0].feed
 
             sound = decode(recording, begin)
-            return Fingerprint(*makers[0].finish(), sound)
-
-    def _decoded(self, recording: os.PathLike[str] | bytes, name: str) -> Fingerprint:
-        self.check_installed()
-        try:
-            return self.read(recording)
-        except DocumentError as error:
-            raise FileError(f"{name} {error}") from error
-        except OSError as error:
-            raise FileError(f"{name} cannot be read: {error.strerror or error}") from error
+            return Fingerprint(*words[0].finish(), sound)
 
     def _of_samples(self, recording: tuple[Any, ...]) -> Fingerprint:
         if len(recording) != 2:
@@ -188,7 +188,7 @@ class AudioHash(PartSigner):
         columns = samples[:, None] if samples.ndim == 1 else samples
         at_once = max(1, _TOGETHER // columns.shape[1])
         bandwidth = Bandwidth(rate)
-        with closing(self._maker(rate)) as words:
+        with closing(self._words(rate)) as words:
             for start in range(0, len(columns), at_once):
                 piece = columns[start : start + at_once] / np.float32(full)
                 try:
@@ -201,7 +201,3 @@ class AudioHash(PartSigner):
             seconds, end = len(columns) / rate, bandwidth.finish()
             sound = Sound(seconds, rate, channels, "samples", lossless=True, bandwidth=end)
             return Fingerprint(*words.finish(), sound)
-
-
-_TOGETHER = 1 << 18
-"""Samples, of all channels, that are looked at at a time."""

@@ -1,18 +1,14 @@
-"""Words of 32 bits for each twentieth of a second of sound, by the energies of bands.
+"""Words of 32 bits for every 50 ms of sound, from the energies of bands.
 
 After Haitsma and Kalker (A Highly Robust Audio Fingerprinting System, 2002), with frames farther
 apart. A frame is 0.4 s under a Hann window; its energies are those of 33 bands between 300 and
-2000 Hz, each as wide as the last times the same factor. A frame begins every 50 ms. Bit m of the
-word at frame n is set where
+2000 Hz, each wider than the last by the same factor. Bit m of the word at frame n is set where
 
     E(n + 8, m) - E(n + 8, m + 1) > E(n, m) - E(n, m + 1)
 
-so that a word spans two frames that follow each other, 0.8 s. Where a recording is louder or
-softer all of it scales alike; a frame that begins up to 25 ms later has much the same energies,
-which is how a snippet that begins anywhere finds its place.
-
-Bins of the spectrum are 2.5 Hz wide at any rate, as frames have the same time and not the same
-number of samples: there is no need to resample.
+so a word spans two adjacent frames, 0.8 s. Bits do not depend on the volume, and hardly on where a
+frame begins within 25 ms: a snippet may begin anywhere. Frames have the same duration at any rate,
+so bins are 2.5 Hz wide and nothing is resampled.
 """
 
 from __future__ import annotations
@@ -27,26 +23,20 @@ _FRAME = 400
 _APART = _FRAME // HOP
 """Frames from the first of a word to the second."""
 SPAN = 2 * _FRAME
-"""Milliseconds that a word says something of."""
-
+"""Milliseconds of a word."""
 _BANDS = 33
 _LOWEST, _HIGHEST = 300.0, 2000.0
 LEAST_RATE = 2 * int(_HIGHEST)
-
 _SILENCE = 10.0 ** (-70 / 10)
-"""Power within the bands, of a full scale of 1, below which a frame has nothing to say."""
+"""Power of all bands below which a frame is silent; full scale is 1."""
 _STEADY = 1e-6
-"""Of both frames' energy: differences up to this are rounding, and their bits 0."""
-
+"""Share of the energy of both frames up to which differences are rounding, and bits 0."""
 _TOGETHER = 32
 """Frames that are transformed at a time."""
 
 
 class BandWords:
-    """Takes in the samples of one recording, piece by piece, and gives its words.
-
-    Holds some 2 s of samples, however long the recording is.
-    """
+    """The words of a recording whose samples come piece by piece; about 2 s of them are held."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
@@ -62,21 +52,21 @@ class BandWords:
         self._end = 0
         self._frame = 0
         self._last = np.zeros((_APART, _BANDS))
-        """Energies of the frames before, in which the first of the next words begin."""
+        """Energies of the frames in which the next words begin."""
         self._words: list[NDArray[np.uint32]] = []
         self._offsets: list[NDArray[np.int64]] = []
 
     def feed(self, samples: NDArray[np.float32]) -> None:
-        """Take in the next samples, of one channel."""
+        """Add the next samples of one channel."""
         self._pieces.append(samples)
         self._end += len(samples)
         if self._end >= self._start(self._frame + _TOGETHER) + self._length:
             self._transform()
 
     def finish(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the words, and at which millisecond each begins, ascending.
+        """Return the words and the millisecond at which each begins, in ascending order.
 
-        There is none where either of its frames is silent, or both are the same.
+        There is no word where one of its frames is silent, or both are the same.
         """
         self._transform()
         words = np.concatenate([np.empty(0, np.uint32), *self._words])
@@ -86,7 +76,7 @@ class BandWords:
         return round(frame * HOP * self._rate / 1000)
 
     def _transform(self) -> None:
-        """Make words of all frames that are there."""
+        """Make the words of all complete frames."""
         held = np.concatenate([np.empty(0, np.float32), *self._pieces])
         while self._start(self._frame) + self._length <= self._end:
             starts = [self._start(self._frame + number) for number in range(_TOGETHER)]
@@ -97,9 +87,9 @@ class BandWords:
         self._first = begin
 
     def _energies(self, held: NDArray[np.float32], starts: list[int]) -> NDArray[np.float64]:
-        """Return the power of each band in the frames that begin there."""
+        """Return the power of each band in the frames that begin at these samples."""
         loudest = float(np.abs(held[starts[0] : starts[-1] + self._length]).max())
-        if 2 * loudest**2 < _SILENCE:  # no band can have more: hours of nothing take no time
+        if 2 * loudest**2 < _SILENCE:  # no band can have more
             return np.zeros((len(starts), _BANDS))
         frames = sliding_window_view(held, self._length)[starts] * self._window
         spectrum = np.fft.rfft(frames)[:, : self._edges[-1]]
@@ -122,5 +112,5 @@ class BandWords:
         self._frame += len(energies)
 
     def close(self) -> None:
-        """Let go of all samples."""
+        """Drop all samples."""
         self._pieces = []

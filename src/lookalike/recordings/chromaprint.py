@@ -1,7 +1,7 @@
-"""Chromaprint's words, made by its own program, fpcalc.
+"""Words of Chromaprint, made by its program fpcalc.
 
-One of 32 bits for each 0.124 s, from the energies of the twelve notes of the scale in 2.6 s of
-sound. The program gets samples through a pipe: it never opens a file from elsewhere.
+There is a word of 32 bits every 0.124 s, from the energies of the twelve notes of the scale in
+2.6 s of sound. The program reads samples from a pipe, and no untrusted file.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError, MissingDependencyError
 
-_STEP, _RATE = 1365, 11025
-"""Samples from one word to the next, of so many a second that Chromaprint resamples to."""
-HOP = 1000 * _STEP / _RATE
-"""Milliseconds from one word to the next."""
+HOP = 1000 * 1365 / 11025
+"""Milliseconds from one word to the next: 1365 samples at the rate of Chromaprint."""
 _SILENT = 627964279
 """The word of silence."""
 
 
 def find_program() -> str:
-    """Return where fpcalc is; raise `MissingDependencyError` where it is not."""
+    """Return the path of fpcalc, or raise `MissingDependencyError`."""
     program = shutil.which("fpcalc")
     if program is None:
         raise MissingDependencyError(
@@ -37,7 +35,7 @@ def find_program() -> str:
 
 
 class ChromaprintWords:
-    """Takes in the samples of one recording, piece by piece, and gives its words."""
+    """The words of a recording whose samples come piece by piece."""
 
     def __init__(self, rate: int) -> None:
         raw = ["-format", "s16le", "-rate", str(rate), "-channels", "1"]
@@ -49,7 +47,7 @@ class ChromaprintWords:
         )
 
     def feed(self, samples: NDArray[np.float32]) -> None:
-        """Take in the next samples, of one channel."""
+        """Add the next samples of one channel."""
         whole = np.clip(np.rint(samples * 32767), -32768, 32767).astype("<i2")
         try:
             cast(BinaryIO, self._process.stdin).write(whole.tobytes())
@@ -57,7 +55,7 @@ class ChromaprintWords:
             raise DocumentError("cannot be read by fpcalc") from None
 
     def finish(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the words, and at which millisecond each begins; silence has none."""
+        """Return the words and the millisecond at which each begins; silence has none."""
         output = self._process.communicate()[0]
         try:
             values = json.loads(output)["fingerprint"] if output else []
@@ -69,7 +67,7 @@ class ChromaprintWords:
         return words[told], offsets[told]
 
     def close(self) -> None:
-        """End the program, unless it has."""
+        """End the program, if it still runs."""
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 cast(BinaryIO, stream).close()

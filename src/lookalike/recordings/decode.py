@@ -1,7 +1,6 @@
-"""Sound files, decoded by libsndfile piece by piece: samples of one channel, and what is known.
+"""Decode sound files with libsndfile, piece by piece, into samples of one channel.
 
-A file is anybody's: nothing is allocated by what its header claims, and what it may cost is bounded
-by how long a recording may be.
+Files are untrusted: nothing is allocated by what a header claims, and `LONGEST` bounds the cost.
 """
 
 from __future__ import annotations
@@ -28,13 +27,10 @@ from lookalike.shown import escape_terminal
 from lookalike.storage.files import open_plain
 
 _PAGE = 27
-"""Bytes of a page's header before its table of segments."""
-
+"""Bytes of the header of an Ogg page before its table of segments."""
 _FRAMES = (480, 960, 1920, 2880) * 3 + (480, 960) * 2 + (120, 240, 480, 960) * 4
 """Samples, at 48 kHz, of a frame of each configuration of Opus."""
-
 _HEADERS = 2
-
 _REVERSED = bytes(int(f"{value:08b}"[::-1], 2) for value in range(256))
 
 
@@ -43,7 +39,7 @@ class _Page:
     begin: int
     end: int
     position: int
-    """Samples up to its end, as it says; -1 if no packet ends on it."""
+    """Samples up to its end, as its header says; -1 if no packet ends on it."""
     samples: int
     """Samples of the packets that end on it."""
     headers: int
@@ -53,21 +49,18 @@ class _Page:
 def with_counted_positions(data: bytes) -> bytes | None:
     """Return an Ogg Opus file with the granule position of each page counted from its packets.
 
-    Programs that cut and join files leave positions that jump. Players accept such files, and
-    libsndfile refuses a page whose position is less than the samples up to it. Returns None if
-    nothing has to change, or if it is something else: several streams, or damaged pages.
+    Programs that cut and join files leave positions that jump, which libsndfile does not accept.
+    Returns None if all is well, if there are several streams, or if pages are damaged.
     """
     pages = [page for page in _pages(data) if not page.headers and page.position != -1]
-    if not pages:
-        return None
     made, position, before, jumps = bytearray(data), 0, 0, False
     for page in pages:
         counted, before = page.position - before, page.position
-        if counted < page.samples and page is not pages[-1]:
-            jumps = True
-        # On the last page, what is not counted is padding.
-        is_padded = page is pages[-1] and 0 < counted < page.samples
-        position += counted if is_padded else page.samples
+        if page is not pages[-1]:
+            jumps |= counted < page.samples
+            counted = page.samples
+        # What the last page does not count is padding.
+        position += counted if 0 < counted < page.samples else page.samples
         made[page.begin + 6 : page.begin + 14] = position.to_bytes(8, "little")
         made[page.begin + 22 : page.begin + 26] = bytes(4)
         made[page.begin + 22 : page.begin + 26] = page_checksum(made[page.begin : page.end])
@@ -75,7 +68,7 @@ def with_counted_positions(data: bytes) -> bytes | None:
 
 
 def page_checksum(page: bytes | bytearray) -> bytes:
-    """Return the checksum of a page: that of zlib from the other end of each byte."""
+    """Return the checksum of a page: that of zlib, of bytes with reversed bits."""
     value = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{value:032b}"[::-1], 2).to_bytes(4, "little")
 
@@ -107,7 +100,7 @@ def _pages(data: bytes) -> list[_Page]:
 
 
 def _samples(packet: bytes) -> int:
-    """Return the samples of a packet that begins with these bytes."""
+    """Return the number of samples of a packet that begins with these bytes."""
     if not packet:
         return 0
     code = packet[0] & 3
@@ -116,28 +109,22 @@ def _samples(packet: bytes) -> int:
 
 
 _BIN = 21.5
-"""Width of a bin of the spectrum in Hz, about: frames have a power of two samples."""
-
+"""Approximate width of a bin of the spectrum in Hz; frames have a power of two samples."""
 _EVERY = 4
 """One frame out of this many is transformed."""
-
 _QUIET = 1e-5
-"""Of full scale: frames below have nothing to tell."""
-
+"""Amplitude, of full scale, of frames that are skipped."""
 _BELOW_PEAK, _FLOOR = 1e-8, 10.0**-11.5
 """Power of a bin that counts: 80 dB below the loudest one, and above the noise of 16 bits."""
-
 _DROP = 100.0
 """A bin that is 20 dB below the mean of the octave under it lies on the slope of a filter."""
-
 _SMOOTHED = 5
 
 
 class Bandwidth:
     """Averages the power spectrum of samples that come piece by piece, to find where it ends.
 
-    Encoders leave out what is above some frequency, and a copy made from such a file has nothing
-    above it either, whatever its own format, rate and size.
+    Encoders leave out high frequencies, which a copy in another format does not bring back.
     """
 
     def __init__(self, rate: int) -> None:
@@ -151,7 +138,7 @@ class Bandwidth:
         self._rest = np.empty(0, np.float32)
 
     def feed(self, samples: NDArray[np.float32]) -> None:
-        """Take in the next samples, of one channel."""
+        """Add the next samples of one channel."""
         held = np.concatenate([self._rest, samples])
         step = _EVERY * self._length
         count = len(held) // step
@@ -188,54 +175,42 @@ class Bandwidth:
 
 
 _PURPOSE = "reading recordings"
-
 _soundfile = LazyModule("soundfile", _PURPOSE, extra="audio")
 
 LONGEST = 24 * 3600
-"""Seconds; what is longer is refused."""
-
+"""Seconds that a recording may have."""
 FASTEST = 768_000
-"""Samples a second."""
-
+"""Samples per second that a recording may have."""
 _LOUDEST = 1e6
-"""Of a full scale of 1; what is beyond is no sound, and its squares would be lost."""
-
+"""Samples beyond this, of a full scale of 1, are not valid."""
 _PIECE = 1 << 18
 """Samples, of all channels, that are decoded at a time."""
-
 _REASON = 120
-
 _MISSING = 0.25
-"""Seconds that may be missing at the end: a decoder needs a block or two before it can begin."""
-
+"""Seconds that may be missing at the end, since decoders drop a block or two."""
 _HEAD = 1 << 18
-
 _LARGEST_FRAME = 4096
-
 _LARGEST_OPUS = 64 << 20
-"""Bytes of a file whose beginning, and whose time stamps, are looked at."""
-
+"""Bytes of an Opus file of which the positions of pages are checked."""
 SUFFIXES = frozenset(
     ".wav .wave .flac .ogg .oga .opus .mp3 .mp2 .aif .aiff .aifc .au .snd .caf .w64 .rf64".split()
 )
-
 _BEGINNINGS = (b"fLaC", b"ID3", b"caff", b".snd", b"riff\x2e\x91\xcf\x11")
-
 _LOSSY = ("MPEG", "VORBIS", "OPUS", "ADPCM", "ULAW", "ALAW", "GSM", "G72", "DWVW", "VOX")
 
 
 @dataclass(frozen=True)
 class Sound:
-    """What is known of a sound file."""
+    """Facts about a sound file."""
 
     seconds: float
     rate: int
-    """Samples a second of each channel."""
+    """Samples per second of each channel."""
     channels: int
     format: str
     """Such as "FLAC"."""
     lossless: bool
-    """Whether the format is lossless; a lossless copy of a lossy file is, too."""
+    """Whether the format is lossless, also if the file was made from a lossy one."""
     codec: str = ""
     """Such as "VORBIS" or "PCM_16"."""
     bandwidth: int = 0
@@ -243,12 +218,12 @@ class Sound:
 
 
 def check_installed() -> None:
-    """Raise `MissingDependencyError` where sound files cannot be read, before there is work."""
+    """Raise `MissingDependencyError` if sound files cannot be read."""
     optional_module("soundfile", _PURPOSE, extra="audio")
 
 
 def is_sound(head: bytes) -> bool:
-    """Return whether a file that begins with these bytes, 64 of them, is one of sound."""
+    """Return whether a file that begins with these 64 bytes is a sound file."""
     if head.startswith(_BEGINNINGS):
         return True
     if head[:4] in (b"RIFF", b"RIFX", b"RF64"):
@@ -261,7 +236,7 @@ def is_sound(head: bytes) -> bool:
 
 
 def _is_mpeg_frame(head: bytes) -> bool:
-    """Return whether bytes are the header of a frame of MPEG audio, layer II or III."""
+    """Return whether bytes begin with a frame of MPEG audio, layer II or III."""
     version, layer = head[1] >> 3 & 3, head[1] >> 1 & 3
     bit_rate, rate = head[2] >> 4, head[2] >> 2 & 3
     sync = head[0] == 0xFF and head[1] >> 5 == 7
@@ -271,10 +246,10 @@ def _is_mpeg_frame(head: bytes) -> bool:
 def decode(
     recording: str | os.PathLike[str] | bytes, begin: Callable[[int], Callable[[Any], None]]
 ) -> Sound:
-    """Decode a file, or the bytes of one: `begin` hears the rate, and returns what hears samples.
+    """Decode a file or its bytes; raise `DocumentError` or `OSError`.
 
-    These are float32, full scale at 1, channels averaged. Raises `DocumentError` with what is wrong
-    with the file, or `OSError`.
+    `begin` is called with the rate. It returns a function that is called with samples: float32,
+    full scale at 1, channels averaged.
     """
     with opened_sound(recording) as (file, declares_length):
         return _decoded(file, begin, declares_length)
@@ -282,10 +257,9 @@ def decode(
 
 @contextmanager
 def opened_sound(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[Any, bool]]:
-    """Yield a `soundfile.SoundFile` to be read from the beginning to the end, and whether the
-    number of its frames is known and not estimated.
+    """Yield a `soundfile.SoundFile`, and whether the number of its frames is not an estimate.
 
-    What goes wrong with it is a `DocumentError` or an `OSError`.
+    Errors in the context become `DocumentError` or `OSError`.
     """
     opened = io.BytesIO(recording) if isinstance(recording, bytes) else open_plain(recording)
     with opened:
@@ -298,7 +272,7 @@ def opened_sound(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[An
             opened.seek(0)
             repaired = with_counted_positions(opened.read(_LARGEST_OPUS))
             source = source if repaired is None else io.BytesIO(repaired)
-        opened.seek(0)  # and so does its descriptor
+        opened.seek(0)  # also of its descriptor
         try:
             with closing(_stream(source)) as file:
                 yield file, _declares_length(head)
@@ -314,8 +288,7 @@ def opened_sound(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[An
 def _stream(source: Any) -> Any:
     """Return a file that is read without seeking.
 
-    soundfile seeks after each read of a file that can seek, which fails in streams whose header
-    does not say how long they are.
+    soundfile seeks after each read, which fails if the header does not declare the length.
     """
 
     class Stream(_soundfile.SoundFile):  # type: ignore[misc,name-defined]
@@ -328,8 +301,8 @@ def _stream(source: Any) -> Any:
 def _declares_length(head: bytes) -> bool:
     """Return whether the number of samples that libsndfile reports is that of the file.
 
-    For MP3 without a Xing, Info or VBRI header it is an estimate. FLAC may keep the number of a
-    longer file that it was cut from; that a stream breaks off is noticed while it is decoded.
+    It is an estimate for MP3 without a Xing, Info or VBRI header. FLAC may keep the number of a
+    longer file that it was cut from; decoding it notices a stream that breaks off.
     """
     if head.startswith(b"fLaC"):
         return False
@@ -352,14 +325,14 @@ def _decoded(
         raise DocumentError(
             f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {FASTEST:,}"
         )
-    hear, count, at_a_time = begin(rate), 0, max(1, _PIECE // max(1, channels))
+    feed, count, at_a_time = begin(rate), 0, max(1, _PIECE // max(1, channels))
     bandwidth = Bandwidth(rate)
     while len(samples := file.read(at_a_time, dtype="float32", always_2d=True)):
         count += len(samples)
         if count > LONGEST * rate:
             raise DocumentError(f"is longer than {LONGEST // 3600} hours")
         mixed = one_channel(samples)
-        hear(mixed)
+        feed(mixed)
         bandwidth.feed(mixed)
     known = declares_length and file.frames <= LONGEST * rate
     if known and count < file.frames - rate * _MISSING:
@@ -375,26 +348,23 @@ def _decoded(
 
 
 def one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean of all channels, or raise `DocumentError`: it is no sound."""
+    """Return the mean of all channels, or raise `DocumentError` for samples that are not valid."""
     mixed = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1)
-    # A comparison with what is no number is false.
-    if not bool((np.abs(mixed) <= _LOUDEST).all()):
+    if not bool((np.abs(mixed) <= _LOUDEST).all()):  # false for NaN
         raise DocumentError("has samples that are no numbers, or beyond any sound")
     return mixed
 
 
 _SECONDS = 8
-
 _RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
-"""Those that MP3 has."""
-
-_SMALLEST = 0.95
-"""How much MP3 leaves out, from 0 to 1."""
+"""Rates of MP3."""
+_COMPRESSION = 0.95
+"""Compression level of MP3, from 0 to 1."""
 
 
 def excerpt(file: Path, most: int) -> bytes | None:
-    """Return some seconds from the middle of a file, or all of a short one, as MP3 of one channel
-    and at most so many bytes; None where that cannot be done.
+    """Return up to 8 s from the middle of a file as an MP3 of one channel and at most `most` bytes;
+    None if that is not possible.
     """
     for from_middle in (True, False):  # the header may say more than there is
         try:
@@ -418,7 +388,7 @@ def _excerpt(sound: Any, most: int, from_middle: bool) -> bytes | None:
     samples = one_channel(sound.read(wanted, dtype="float32", always_2d=True))
     while len(samples):
         target = io.BytesIO()
-        _soundfile.write(target, samples, rate, format="MP3", compression_level=_SMALLEST)
+        _soundfile.write(target, samples, rate, format="MP3", compression_level=_COMPRESSION)
         if len(target.getvalue()) <= most:
             return target.getvalue()
         samples = samples[: len(samples) // 2 if len(samples) > rate else 0]

@@ -1,4 +1,4 @@
-"""RecordingIndex: recordings that are found by a snippet, with the place that it is from."""
+"""RecordingIndex: recordings that are found by a snippet, with its place in the recording."""
 
 from __future__ import annotations
 
@@ -12,61 +12,59 @@ from typing import Any, Self, SupportsFloat, SupportsIndex
 from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, instance, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, FormatError
+from lookalike.errors import ArgumentError, DocumentError, FormatError
 from lookalike.indexes.base import StoredIndex
 from lookalike.parts import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
-from lookalike.recordings.workers import Unreadable, read_recordings
+from lookalike.recordings.workers import read_recordings
 from lookalike.shown import brief
 from lookalike.storage import Container
 
 
 @dataclass(frozen=True)
 class RecordingMatch:
-    """A recording that has what was looked for, and where."""
+    """A recording that has the snippet, and where."""
 
     recording: str | int
-    """What it was added as."""
+    """Name under which it was added."""
     offset: float
-    """The second of the recording at which what was looked for begins; below 0 if it begins before
-    the recording does.
-    """
+    """Second of the recording at which the snippet begins; negative if it begins earlier."""
     score: float
-    """The share of its words that the recording has there, from 0 to 1."""
+    """Share of the words of the snippet that the recording has there, from 0 to 1."""
     votes: int
-    """How many these are."""
+    """Number of these words."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """What became of a file: how many words it has, or why it has none."""
+    """The outcome of adding a file."""
 
     file: Path
     words: int
-    """0 where it is silent, too short, or could not be read."""
+    """Number of words; 0 if it is silent, too short, or could not be read."""
     reason: str | None = None
-    """What was wrong with it: then it is not in the index."""
+    """Why the file is not in the index, if so."""
 
 
 class RecordingIndex(StoredIndex):
-    """Recordings, each known by a name, that are found by a snippet of a few seconds.
+    """Recordings, each with a name, that are found by a snippet of a few seconds.
 
-    A `PartIndex` of the words that an `AudioHash` makes, with the settings that suit them. It holds
-    some 31 bytes for each word: with bands, 2 MB for an hour of sound.
+    It is a `PartIndex` of the words of an `AudioHash`, of about 31 bytes for each word: with bands,
+    2 MB for an hour of sound.
     """
 
     kind = "parts"  # of its files
     signer: AudioHash
-    """What makes the words."""
 
     def __init__(self, hash: AudioHash | None = None) -> None:
-        self.signer = AudioHash() if hash is None else _checked(hash)
+        given = AudioHash() if hash is None else hash
+        self.signer = instance("hash", given, AudioHash, "la.AudioHash()")
         self.parts = PartIndex(AudioHash.bits)
         self.parts.signer = self.signer
 
     @property
     def hash(self) -> AudioHash:
-        """What makes the words; the same as `signer`."""
+        """The signer of the words; the same as `signer`."""
         return self.signer
 
     def __len__(self) -> int:
@@ -76,7 +74,7 @@ class RecordingIndex(StoredIndex):
         return f"RecordingIndex({len(self)} recordings, {self.parts.part_count} words)"
 
     def add(self, name: str | int, recording: Recording | Fingerprint) -> None:
-        """Add a recording, read here, or the words that this hash has made of it."""
+        """Add a recording, decoded in this process, or its words."""
         self.parts.add(name, *self.hash.sign_query(recording))
 
     def remove(self, name: str | int) -> None:
@@ -91,11 +89,13 @@ class RecordingIndex(StoredIndex):
         threads: SupportsIndex | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> list[Added]:
-        """Add files by their paths (in a folder, if one is named); say what became of each.
+        """Add files under their paths, and return what became of each.
 
-        Decoding is done by so many processes; whatever is in a file, it can do no harm but to one
-        of them, and is named as not read. Nothing is added before all is read. A file whose name
-        is that of another one, as text, is named and left out.
+        Files are decoded in `threads` isolated processes, and added once all are read. A file that
+        cannot be read, or whose name is taken, is left out and has a `reason`.
+
+        Args:
+            folder: Folder to which paths are relative in the names of recordings.
         """
         paths = [file_path("files", file) for file in _several(files)]
         root = None if folder is None else file_path("folder", folder)
@@ -105,8 +105,8 @@ class RecordingIndex(StoredIndex):
         found = read_recordings(paths, self.hash, threads=thread_count(threads))
         for done, (path, one) in enumerate(zip(paths, found, strict=True), 1):
             name = _name(path, root)
-            if isinstance(one, Unreadable):
-                added.append(Added(path, 0, one.reason))
+            if isinstance(one, DocumentError):
+                added.append(Added(path, 0, str(one)))
             elif name in names:  # hostile, or given twice
                 added.append(Added(path, 0, f"is called {brief(name)}, as one before it is"))
             else:
@@ -128,17 +128,15 @@ class RecordingIndex(StoredIndex):
         min_score: SupportsFloat | None = None,
         threads: SupportsIndex | None = None,
     ) -> list[RecordingMatch]:
-        """Return the k recordings that have most of the words of a snippet at one place, best
-        first.
+        """Return the k recordings that have most words of a snippet at one place, best first.
 
         Words may differ in `radius` bits. Recordings with less than `min_score` of the words are
-        left out; that chance reaches more is what docs/recordings.md measures. A snippet without
-        words (silence; less than 0.8 s) finds nothing.
+        left out. A snippet without words (silence, or less than 0.8 s) finds nothing.
         """
         words, offsets = self.hash.sign_query(recording)
         votes = self.hash.votes
-        least = share("min_score", _default(min_score, votes.least_score))
-        bits = whole_number("radius", _default(radius, votes.radius), at_least=0)
+        least = share("min_score", votes.least_score if min_score is None else min_score)
+        bits = whole_number("radius", votes.radius if radius is None else radius, at_least=0)
         most = whole_number("k", k, at_least=1)
         if len(words) == 0:
             return []
@@ -180,14 +178,6 @@ class RecordingIndex(StoredIndex):
         self.signer = self.parts.signer
 
 
-def _checked(hash: object) -> AudioHash:
-    return instance("hash", hash, AudioHash, "la.AudioHash()")
-
-
-def _default(value: Any, default: Any) -> Any:
-    return default if value is None else value
-
-
 def _several(files: Any) -> Iterator[Any]:
     if isinstance(files, str | bytes | os.PathLike):
         raise ArgumentError("files are a single path; expected a list of them")
@@ -198,6 +188,6 @@ def _several(files: Any) -> Iterator[Any]:
 
 
 def _name(path: Path, root: Path | None) -> str:
-    """Return what a file is called in the index: text, whatever bytes its name has."""
+    """Return the name of a file in the index: text, whatever bytes its path has."""
     inside = path.relative_to(root) if root is not None and path.is_relative_to(root) else path
     return os.fsencode(inside).decode("utf-8", "backslashreplace")

@@ -1,11 +1,11 @@
-"""The medium "recordings": similar are those that sound the same over most of their length."""
+"""The medium "recordings": those that sound the same over most of their length are similar."""
 
 from __future__ import annotations
 
 import base64
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,33 +16,37 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance, share
+from lookalike.errors import DocumentError
 from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
 from lookalike.parts import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
-from lookalike.recordings.workers import LEAST_MEMORY, Unreadable, excerpt_of, read_recordings
+from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings
 
 _THRESHOLD = 0.8
-
-_SAME_SECONDS = 1.0
-
-_SAME_BANDWIDTH = 1.05
-
-_SAME_BIT_RATE = 1.1
-"""Lengths, bandwidths and bit rates that differ by less count as equal: encoders add padding, and
-filters are not steep.
+_SAME_SECONDS, _SAME_BANDWIDTH, _SAME_BIT_RATE = 1.0, 1.05, 1.1
+"""Lengths (in seconds), bandwidths and bit rates (as factors) that differ by less count as equal:
+encoders add padding, and filters are not steep.
 """
-
 _LEAST_BANDWIDTH = 0.9
-"""A lossless file with a smaller share of the bandwidth of another copy was made from less than a
-lossless one, and counts as lossy.
+"""A lossless file with a smaller share of the bandwidth of another copy was made from a lossy one.
 """
-
+_ASKED = 1024
+"""Words of a recording, from all over it, that propose others."""
+_RADIUS = 1
+"""Enough words of a whole recording survive within one bit; more bits would take longer."""
+_LEAST_VOTES = 0.02
+_TOGETHER = 64
+"""Recordings that are searched at a time."""
+_STRETCH = 1000
+"""Milliseconds that are compared as a whole."""
+_SAME_BITS = 0.3
+"""Share of the bits of equal stretches that may differ; of different recordings, half do."""
 _PLAYER = '<audio controls preload="none" src="data:audio/mpeg;base64,{}"></audio>'
 
 
 class RecordingMedium(Medium[list[Fingerprint]]):
-    """Files of sound, of which the best copy of each is kept: `best_first`."""
+    """Recordings, of which the best copy is kept; see `best_first`."""
 
     name: ClassVar[str] = "recordings"
     noun: ClassVar[str] = "recording"
@@ -60,30 +64,28 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     policy: ClassVar[str] = "media-src data:"
 
     def __init__(
-        self,
-        signer: AudioHash | None = None,
-        threshold: SupportsFloat | None = None,
+        self, signer: AudioHash | None = None, threshold: SupportsFloat | None = None
     ) -> None:
         self.signer = instance("signer", signer or AudioHash(), AudioHash, "la.AudioHash()")
         self.threshold = share("threshold", _THRESHOLD if threshold is None else threshold)
 
     @classmethod
     def recognizes(cls, head: bytes) -> bool:
-        """Return whether a file that begins so is one of sound."""
+        """Return whether a file begins like a sound file."""
         return is_sound(head)
 
     def settings(self) -> dict[str, Any]:
-        """Return how words are made, and how much two recordings have to share."""
+        """Return the signer and the threshold."""
         return {"signer": self.signer.to_dict(), "threshold": self.threshold}
 
     def criterion(self) -> str:
-        """Return in words when two are alike."""
+        """Return when two recordings are similar."""
         return f"the same over {self.threshold:.0%} of the longer one"
 
     def read(
         self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
     ) -> Read[list[Fingerprint]]:
-        """Decode files, by so many processes."""
+        """Decode the recordings."""
         good: list[tuple[Path, Fingerprint]] = []
         problems = []
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
@@ -91,8 +93,8 @@ class RecordingMedium(Medium[list[Fingerprint]]):
             threads = min(threads, room // LEAST_MEMORY)
         found = read_recordings(files, self.signer, threads=threads)
         for done, (file, one) in enumerate(zip(files, found, strict=True), 1):
-            if isinstance(one, Unreadable):
-                problems.append(Problem(file, one.reason))
+            if isinstance(one, DocumentError):
+                problems.append(Problem(file, str(one)))
             else:
                 good.append((file, one))
             tell(done / len(files))
@@ -108,19 +110,11 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         )
 
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
-        """Return which recordings are the same over enough of the longer one."""
-        found = list(
-            alike_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
-        )
-        return SimilarPairs(
-            np.array([one.left for one in found], np.int64),
-            np.array([one.right for one in found], np.int64),
-            np.array([one.share for one in found], np.float64),
-            np.full(len(found), -1, np.int32),
-        )
+        """Return the recordings that are the same over enough of the longer one."""
+        return similar_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
 
     def merits(self, read: Read[list[Fingerprint]], pairs: SimilarPairs) -> NDArray[np.int64]:
-        """Return how good each file is among those that pairs connect it with."""
+        """Return how good each file is among those that are similar to it."""
         merits = np.zeros(len(read.files), np.int64)
         labels = np.empty(len(read.files), np.int64)
         _native.components(pairs.left, pairs.right, labels)
@@ -132,11 +126,11 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         return merits
 
     def likeness(self, similarity: float, distance: int) -> str:
-        """Return over how much of its length a pair is the same."""
+        """Return over how much of their length two recordings are the same."""
         return f"the same over {int(100 * similarity)}% of the longer one"
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
-        """Return a player of some seconds of the file, as MP3."""
+        """Return a player of some seconds of the file."""
         room = (most - len(_PLAYER)) * 3 // 4 - 3
         sound = excerpt_of(file, room) if room > 0 else None
         return None if sound is None else _PLAYER.format(base64.b64encode(sound).decode("ascii"))
@@ -144,22 +138,22 @@ class RecordingMedium(Medium[list[Fingerprint]]):
 
 @dataclass(frozen=True)
 class Copy:
-    """What decides which of several copies of a recording is kept."""
+    """A copy of a recording, with what decides which one is kept."""
 
     sound: Sound
     size: int
     """Bytes of the file."""
     modified: int
-    """When the file was last changed."""
+    """Time of the last change, in nanoseconds."""
 
 
 def best_first(copies: Sequence[Copy]) -> list[int]:
-    """Return positions of copies of one recording, the best first.
+    """Return the positions of copies of one recording, the best first.
 
     A lossless copy is better than a lossy one, then the longer one, then the one with the wider
-    bandwidth. Where these are equal, the codec of the oldest copy is taken for that of the
-    original, and its copy with the highest bit rate is better; then the oldest. Bytes, bit rates of
-    different codecs and sampling rates are not compared: all of them grow when a copy is converted.
+    bandwidth. Where these are equal, the codec of the oldest copy is that of the original, and its
+    copy with the highest bit rate is better; then the oldest. Sizes, sampling rates and bit rates
+    of different codecs are not compared, since converting a copy can raise them.
     """
     widest = max(copy.sound.bandwidth for copy in copies)
     lossless = [
@@ -186,8 +180,9 @@ def best_first(copies: Sequence[Copy]) -> list[int]:
 
 
 def _levels(values: Sequence[float], least: Callable[[float], float]) -> list[int]:
-    """Return the level of each value, 0 for the largest: values are on one level with the next
-    larger one if they are at least what `least` makes of it.
+    """Return the level of each value, 0 for the largest.
+
+    A value is on the level of the next larger one if it is at least `least` of that.
     """
     order = sorted(range(len(values)), key=lambda place: -values[place])
     levels = [0] * len(values)
@@ -215,64 +210,37 @@ def _described(sound: Sound) -> str:
     return f"{minutes}:{seconds:02}, {sound.format}, {rate:g} kHz ({end:.1f} used), {channels}"
 
 
-_ASKED = 1024
-"""Words of a recording that look for others, from all over it."""
-
-_RADIUS = 1
-"""Of a whole recording, enough words survive within one bit; more would take longer to find."""
-
-_LEAST_VOTES = 0.02
-
-_TOGETHER = 64
-"""Recordings that are looked for at a time."""
-
-_STRETCH = 1000
-"""Milliseconds that are the same or not."""
-
-_SAME_BITS = 0.3
-"""Of the bits of a stretch, may differ; of different recordings, half do."""
-
-
-@dataclass(frozen=True)
-class Alike:
-    """Two recordings by their positions, left before right."""
-
-    left: int
-    right: int
-    share: float
-    """Of the longer one's words: what the other has at the same places."""
-
-
-def alike_pairs(
+def similar_pairs(
     recordings: Sequence[Fingerprint],
     hash: AudioHash,
     least: float,
     *,
     threads: int = 1,
-    tell: Callable[[float], None] | None = None,
-) -> Iterator[Alike]:
-    """Yield the pairs that are the same over at least this share of the longer one, by position.
+    tell: Tell | None = None,
+) -> SimilarPairs:
+    """Return the pairs that are the same over at least this share of the longer one.
 
-    Words propose: those that some recording shares, at one distance, with another. All words of
-    both, laid beside each other at that distance, decide.
+    Words that two recordings share at one distance propose pairs; all words of both, at that
+    distance, decide.
     """
     proposed = _proposed(recordings, hash, threads, tell)
-    for left, right in sorted(proposed):
-        offset = proposed[left, right]
-        share = same_share(recordings[left], recordings[right], offset, hash.hop)
-        if share >= least:
-            yield Alike(left, right, share)
+    pairs = np.array(sorted(proposed), np.int64).reshape(-1, 2)
+    shares = np.array(
+        [
+            same_share(recordings[left], recordings[right], proposed[left, right], hash.hop)
+            for left, right in pairs.tolist()
+        ],
+        np.float64,
+    )
+    similar = shares >= least
+    left, right = pairs[similar].T.copy()
+    return SimilarPairs(left, right, shares[similar], np.full(len(left), -1, np.int32))
 
 
 def _proposed(
-    recordings: Sequence[Fingerprint],
-    hash: AudioHash,
-    threads: int,
-    tell: Callable[[float], None] | None,
+    recordings: Sequence[Fingerprint], hash: AudioHash, threads: int, tell: Tell | None
 ) -> dict[tuple[int, int], int]:
-    """Return pairs that either of the two has proposed, and how much later the left one's words
-    are in the right one.
-    """
+    """Return proposed pairs, and how much later the words of the left one are in the right one."""
     index = PartIndex(AudioHash.bits)
     told = [place for place, one in enumerate(recordings) if len(one.words)]
     index.add_many(
@@ -304,8 +272,9 @@ def _proposed(
 
 
 def same_share(one: Fingerprint, other: Fingerprint, offset: int, hop: float) -> float:
-    """Return what share of the words of the longer recording the other has, where its words are
-    laid so many milliseconds later, or one hop earlier or later than that.
+    """Return the share of the words of the longer recording that the other has.
+
+    The words of the first are compared `offset` milliseconds later, give or take one hop.
     """
     places = np.rint(one.offsets / hop).astype(np.int64)
     others = np.rint(other.offsets / hop).astype(np.int64)
@@ -324,15 +293,14 @@ def _same_words(
     other_places: NDArray[np.int64],
     hop: float,
 ) -> int:
-    """Return how many words lie in stretches that are the same."""
+    """Return the number of words in stretches that are the same."""
     shared, left, right = np.intersect1d(
         places, other_places, assume_unique=True, return_indices=True
     )
     if len(shared) == 0:
         return 0
     differ = np.bitwise_count(words[left] ^ other_words[right]).astype(np.float64)
-    stretch = (shared - shared[0]) * hop // _STRETCH
-    stretch = stretch.astype(np.int64)
+    stretch = ((shared - shared[0]) * hop // _STRETCH).astype(np.int64)
     counts = np.bincount(stretch)
     bits = np.bincount(stretch, differ)
     return int(counts[bits <= _SAME_BITS * AudioHash.bits * counts].sum())

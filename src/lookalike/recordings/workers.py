@@ -1,14 +1,14 @@
 """Decode recordings in isolated worker processes, in order.
 
-Decoders of libsndfile print messages, and may crash on a hostile file: each file is decoded in an
-isolated process, with a hard limit on its memory and time.
+Decoders of libsndfile print messages and may crash on a hostile file. Each file has a hard limit on
+memory and time.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -27,40 +27,34 @@ LEAST_MEMORY = _MEMORY + (64 << 20)
 """Bytes of one worker."""
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """A file that has no words because it could not be read."""
-
-    reason: str
-    """Such as "cannot be decoded (Format not recognised.)": shown after its path."""
-
-
 def read_recordings(
     files: Iterable[Path], hash: AudioHash, *, threads: int = 1
-) -> Iterator[Fingerprint | Unreadable]:
-    """Yield the words of each file, in order, decoded by `threads` processes. No file raises."""
+) -> Iterator[Fingerprint | DocumentError]:
+    """Yield the words of each file, or why it could not be read, in order.
+
+    Files are decoded by `threads` processes.
+    """
     hash.check_installed()
     task = Task(
         "lookalike.recordings.workers:_hasher", (hash.kind,), seconds=_SECONDS, memory=_MEMORY
     )
 
-    def read(file: Path, stop: Stop) -> Iterator[Fingerprint | Unreadable]:
+    def read(file: Path, stop: Stop) -> Iterator[Fingerprint | DocumentError]:
         for found in run(task, [os.fsencode(file.absolute())], stop):
-            if isinstance(found, Failure):
-                yield Unreadable(task.reason(found))
-            elif isinstance(found, str):
-                yield Unreadable(found)
+            if isinstance(found, Failure | str):
+                yield DocumentError(found if isinstance(found, str) else task.reason(found))
             else:
-                words, offsets, sound = found
-                yield Fingerprint(
-                    np.frombuffer(words, np.uint32), np.frombuffer(offsets, np.int64), Sound(*sound)
+                words, offsets = (
+                    np.frombuffer(found[0], np.uint32),
+                    np.frombuffer(found[1], np.int64),
                 )
+                yield Fingerprint(words, offsets, Sound(*found[2]))
 
     return run_in_order(read, files, threads=threads)
 
 
 def excerpt_of(file: Path, most: int) -> bytes | None:
-    """Return a few seconds of a file as MP3 of at most `most` bytes, or None."""
+    """Return a few seconds of a file as an MP3 of at most `most` bytes, or None."""
     task = Task(
         "lookalike.recordings.workers:_cutter", (most,), seconds=_EXCERPT_SECONDS, memory=_MEMORY
     )
@@ -69,25 +63,19 @@ def excerpt_of(file: Path, most: int) -> bytes | None:
 
 
 def _hasher() -> Callable[[bytes, str], Any]:
-    """Return what a worker does with a file whose words are wanted."""
-    return _hash
+    """Return a function that returns the words, their places and the sound, or a reason."""
 
+    def hash(path: bytes, kind: str) -> Any:
+        try:
+            found = AudioHash(kind).read(Path(os.fsdecode(path)))
+        except DocumentError as error:
+            return str(error)
+        except OSError as error:
+            return f"cannot be read ({error.strerror or error})"
+        return found.words.tobytes(), found.offsets.tobytes(), astuple(found.sound)
 
-def _hash(path: bytes, kind: str) -> Any:
-    """Return words, places and what is known, or the reason why there are none."""
-    try:
-        found = AudioHash(kind).read(Path(os.fsdecode(path)))
-    except DocumentError as error:
-        return str(error)
-    except OSError as error:
-        return f"cannot be read ({error.strerror or error})"
-    return found.words.tobytes(), found.offsets.tobytes(), astuple(found.sound)
+    return hash
 
 
 def _cutter() -> Callable[[bytes, int], bytes | None]:
-    """Return what a worker does with a file of which an excerpt is wanted."""
-    return _cut
-
-
-def _cut(path: bytes, most: int) -> bytes | None:
-    return excerpt(Path(os.fsdecode(path)), most)
+    return lambda path, most: excerpt(Path(os.fsdecode(path)), most)
