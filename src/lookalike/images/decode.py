@@ -1,4 +1,4 @@
-"""Decode images into few gray pixels: which files are images, and the memory they need."""
+"""Decode images into few pixels: which files are images, and the memory that they need."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def _is_portable(rest: bytes) -> bool:
     return words[0].startswith(b"#") or all(map(bytes.isdigit, words))
 
 
-HEADER_BYTES = 30
-"""Bytes that `check_header` looks at."""
+_HEADER_BYTES = 30
+"""Bytes that `_check_header` looks at."""
 _ALWAYS = 16 << 20
 """Bytes for metadata and buffers of a decoder."""
 _OWN = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
@@ -94,7 +94,7 @@ class MemoryNeededError(Exception):
         """Such as "13,000 × 13,000 pixels, WEBP"."""
 
 
-def check_header(head: bytes, memory: int) -> None:
+def _check_header(head: bytes, memory: int) -> None:
     """Raise `MemoryNeededError` for a WebP file that needs too much memory to be opened.
 
     Opening it, Pillow allocates all pixels several times.
@@ -119,7 +119,7 @@ def _webp_size(head: bytes) -> tuple[int, int] | None:
     return None
 
 
-def check_memory(image: Image, size: tuple[int, int], memory: int | None) -> None:
+def _check_memory(image: Image, size: tuple[int, int], memory: int | None) -> None:
     """Raise `MemoryNeededError` if decoding and reducing an image can take more than `memory`.
 
     `image` is opened and not yet decoded; `size` is the size in its header, which draft mode
@@ -163,7 +163,6 @@ pillow = LazyModule("PIL.Image", "reading images", extra="images")
 
 _ORIENTATION = 0x0112
 """EXIF tag of the orientation."""
-
 TURNS = {
     1: (False, False, False),
     2: (False, False, True),
@@ -177,6 +176,9 @@ TURNS = {
 """What makes an image upright, by orientation: whether to swap rows and columns, then whether to
 reverse rows, then columns.
 """
+_OPERATIONS = ("TRANSPOSE", "FLIP_TOP_BOTTOM", "FLIP_LEFT_RIGHT")
+"""Pillow's names of these three."""
+_QUALITIES = (80, 60, 40, 20)
 _LONGEST_REASON = 200
 
 
@@ -237,14 +239,14 @@ def decoded(source: ImageSource, least: int, memory: int | None = None) -> Decod
         DocumentError: The image cannot be decoded, or exceeds Pillow's limit on pixels.
         MemoryNeededError: Decoding would take more than `memory` bytes.
     """
-    with opened(source, memory) as image:
+    with _opened(source, memory) as image:
         width, height = image.size
         if 0 in image.size:
             raise DocumentError(f"has no pixels: it is {width} wide and {height} high")
         if image.format in ("JPEG", "MPO") and image is not source:
             image.draft("L", (least, least))  # fewer pixels from here on
-        check_memory(image, (width, height), memory)
-        turn = orientation(image)
+        _check_memory(image, (width, height), memory)
+        turn = _orientation(image)
         columns, rows = (Axis(size, max(1, size // least)) for size in image.size)
         gray = _gray(image, (columns.block, rows.block))
         pixels = np.frombuffer(gray.tobytes(), np.uint8).reshape(gray.height, gray.width)
@@ -252,8 +254,47 @@ def decoded(source: ImageSource, least: int, memory: int | None = None) -> Decod
     return found.turned(turn)
 
 
+def small_jpeg(
+    source: ImageSource, size: int, most: int | None, memory: int | None = None
+) -> tuple[bytes, int, int]:
+    """Return an image as a JPEG of at most `size` pixels each way, its width and its height.
+
+    With `most`, the quality is lowered until it has at most that many bytes; empty if it cannot.
+    """
+    small = _reduced(source, size, memory)
+    for quality in _QUALITIES:
+        made = io.BytesIO()
+        small.save(made, "JPEG", quality=quality, optimize=True)
+        if most is None or len(made.getvalue()) <= most:
+            return made.getvalue(), small.width, small.height
+    return b"", small.width, small.height
+
+
+def _reduced(source: ImageSource, size: int, memory: int | None) -> Image:
+    """Return an image reduced, upright, and on white where it is transparent."""
+    with _opened(source, memory) as image:
+        full = image.size
+        if image is not source:
+            image.draft("RGB", (2 * size, 2 * size))
+        _check_memory(image, full, memory)
+        turn = _orientation(image)
+        mode = "L" if image.mode in ("1", "L") else "RGB"
+        if image.has_transparency_data:
+            mode = "RGBA"
+        whole = image if image.mode == mode else image.convert(mode)
+        shrink = min(1, size / image.width, size / image.height)
+        target = max(1, round(image.width * shrink)), max(1, round(image.height * shrink))
+        small = whole.resize(target, pillow.Resampling.BICUBIC, reducing_gap=2.0)
+        if small.mode == "RGBA":
+            small = _on_white(small).convert("RGB")
+        for wanted, operation in zip(TURNS[turn], _OPERATIONS, strict=True):
+            if wanted:
+                small = small.transpose(getattr(pillow.Transpose, operation))
+        return small
+
+
 @contextmanager
-def opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
+def _opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
     """Yield an image of Pillow, not yet decoded.
 
     Errors in the context become `DocumentError`, but for `MemoryNeededError` and `MemoryError`.
@@ -283,7 +324,7 @@ def opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
 def _open(file: Any, memory: int | None) -> Any:
     pillow.init()  # registers all formats
     if memory is not None:
-        check_header(file.read(HEADER_BYTES), memory)
+        _check_header(file.read(_HEADER_BYTES), memory)
         file.seek(0)
     return pillow.open(file, formats=[name for name in FORMATS if name in pillow.OPEN])
 
@@ -302,7 +343,7 @@ def _reason(error: Exception) -> str:
     return f"cannot be decoded ({said})"
 
 
-def orientation(image: Image) -> int:
+def _orientation(image: Image) -> int:
     """Decode an image and return its EXIF orientation; 1 if it has no valid one."""
     image.load()  # makes some formats, such as TIFF, upright and removes their orientation
     try:
@@ -324,13 +365,13 @@ def _gray(image: Image, factors: tuple[int, int]) -> Image:
     if image.has_transparency_data:
         # Reducing weights colors by their opacity.
         small = (image if image.mode == "RGBA" else image.convert("RGBA")).reduce(factors)
-        return on_white(small).convert("L")
+        return _on_white(small).convert("L")
     if image.mode != "RGB":
         image = image.convert("RGB")
     return image.reduce(factors).convert("L")
 
 
-def on_white(image: Image) -> Image:
+def _on_white(image: Image) -> Image:
     """Return an RGBA image on a white background."""
     white = pillow.new("RGBA", image.size, "white")
     white.alpha_composite(image)

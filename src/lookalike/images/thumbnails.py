@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 import base64
-import io
 import os
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
 from lookalike.checks import whole_number
 from lookalike.errors import DocumentError
-from lookalike.images.decode import (
-    ImageSource,
-    check_memory,
-    is_in_memory,
-    on_white,
-    opened,
-    orientation,
-    pillow,
-)
+from lookalike.images.decode import ImageSource, is_in_memory, small_jpeg
 from lookalike.images.workers import THUMBNAIL, ask_one
 from lookalike.shown import brief
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-_QUALITIES = (80, 60, 40, 20)
 _ADDRESS = "data:image/jpeg;base64,"
-
-_OPERATIONS = {
-    2: "FLIP_LEFT_RIGHT",
-    3: "ROTATE_180",
-    4: "FLIP_TOP_BOTTOM",
-    5: "TRANSPOSE",
-    6: "ROTATE_270",
-    7: "TRANSVERSE",
-    8: "ROTATE_90",
-}
-"""Pillow's names of what makes an image upright, by EXIF orientation."""
 
 
 def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
@@ -80,44 +56,6 @@ def _small(
         return small_jpeg(source, size, most)
     data, width, height = ask_one(source, (THUMBNAIL, size, most), memory)
     return data, width, height
-
-
-def small_jpeg(
-    source: ImageSource, size: int, most: int | None, memory: int | None = None
-) -> tuple[bytes, int, int]:
-    """Return an image as a JPEG of at most `size` pixels each way, its width and its height.
-
-    With `most`, the quality is lowered until it has at most that many bytes; empty if it cannot.
-    """
-    small = _reduced(source, size, memory)
-    for quality in _QUALITIES:
-        made = io.BytesIO()
-        small.save(made, "JPEG", quality=quality, optimize=True)
-        if most is None or len(made.getvalue()) <= most:
-            return made.getvalue(), small.width, small.height
-    return b"", small.width, small.height
-
-
-def _reduced(source: ImageSource, size: int, memory: int | None) -> Image:
-    """Return an image reduced, upright, and on white where it is transparent."""
-    with opened(source, memory) as image:
-        full = image.size
-        if image is not source:
-            image.draft("RGB", (2 * size, 2 * size))
-        check_memory(image, full, memory)
-        turn = orientation(image)
-        mode = "L" if image.mode in ("1", "L") else "RGB"
-        if image.has_transparency_data:
-            mode = "RGBA"
-        whole = image if image.mode == mode else image.convert(mode)
-        shrink = min(1, size / image.width, size / image.height)
-        target = max(1, round(image.width * shrink)), max(1, round(image.height * shrink))
-        small = whole.resize(target, pillow.Resampling.BICUBIC, reducing_gap=2.0)
-        if small.mode == "RGBA":
-            small = on_white(small).convert("RGB")
-        if turn in _OPERATIONS:
-            small = small.transpose(getattr(pillow.Transpose, _OPERATIONS[turn]))
-        return small
 
 
 def _address(data: bytes) -> str:

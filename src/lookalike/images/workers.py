@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.errors import DocumentError
-from lookalike.images.decode import ImageSource, MemoryNeededError, is_in_memory, pillow
+from lookalike.images.decode import ImageSource, MemoryNeededError, is_in_memory, pillow, small_jpeg
 from lookalike.processes import Failure, MemoryBudget, Stop, Task, run, run_in_order
 
 HASH, THUMBNAIL = "hash", "thumbnail"
@@ -178,9 +178,7 @@ def _decoder() -> Callable[..., Any]:
     It returns what is wanted, a reason why that is not possible (a text), or
     `(NEEDS_MEMORY, bytes, description)`.
     """
-    # These modules import this one.
-    from lookalike.images.image_hash import ImageHash, hashed_image
-    from lookalike.images.thumbnails import small_jpeg
+    from lookalike.images.image_hash import ImageHash, hashed_image  # which imports this module
 
     image: Any = import_module("PIL.Image")
     image.init()

@@ -93,8 +93,7 @@ class AudioHash(PartSigner):
         self, recording: Recording, *, threads: SupportsIndex | None = None
     ) -> NDArray[np.uint8]:
         """Return the words of one recording as signatures, `uint8[n, 4]`, with one thread."""
-        thread_count(threads)
-        return self.fingerprint(recording).signatures
+        return self.sign_query(recording, threads=threads).signatures
 
     def sign_parts(
         self, recording: Recording, *, threads: SupportsIndex | None = None
@@ -103,9 +102,7 @@ class AudioHash(PartSigner):
 
         Both are arguments of `PartIndex.add` and `search`.
         """
-        thread_count(threads)
-        found = self.fingerprint(recording)
-        return found.signatures, found.offsets
+        return self.sign_query(recording, threads=threads)
 
     def sign_each(
         self, things: Sequence[str], *, threads: SupportsIndex | None = None

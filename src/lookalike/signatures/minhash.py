@@ -114,16 +114,19 @@ class ValueSigner(DocumentSigner):
         A single row on either side is compared with all of the other. The similarity of a document
         without features is 0. Raises if another signer made the rows.
         """
-        left, right = self._values(a, "the first values"), self._values(b, "the second values")
-        check_paired(left, right)
-        equal = (left == right) & (left != EMPTY)
-        shares: NDArray[np.float64] = equal.mean(axis=1)
+        left, right = self._paired(a, b)
+        shares: NDArray[np.float64] = ((left == right) & (left != EMPTY)).mean(axis=1)
         return shares
 
     def standard_error(self, similarity: ArrayLike) -> NDArray[np.float64]:
         """Return the standard error of an estimate where the truth is `similarity`."""
         truth = real_array("similarity", similarity, at_least=0, at_most=1)
         return np.sqrt(truth * (1 - truth) / self.permutations)
+
+    def _paired(self, a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        left, right = self._values(a, "the first values"), self._values(b, "the second values")
+        check_paired(left, right)
+        return left, right
 
     def _values(self, array: ArrayLike, name: str) -> NDArray[np.uint32]:
         values = as_array(name, array)
@@ -337,9 +340,7 @@ class MinHash(ValueSigner):
 
         A single row on either side is united with all of the other.
         """
-        left, right = self._values(a, "the first values"), self._values(b, "the second values")
-        check_paired(left, right)
-        return marked(np.minimum(left, right), self.mark)
+        return marked(np.minimum(*self._paired(a, b)), self.mark)
 
     def update(
         self, values: ArrayLike, documents: Any, *, threads: SupportsIndex | None = None
