@@ -20,7 +20,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.cli.terminal import _Harmless
+from lookalike.cli.terminal import standard_output
 from support.cli_corpus import many
 from support.web_pages import page, response
 
@@ -246,12 +246,18 @@ def test_other_commands_read_it_too(piped: Piped) -> None:
     )
 
 
-def test_a_terminal_is_not_harmed() -> None:
+def test_a_terminal_is_not_harmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
     sink = io.BytesIO()
-    shown = _Harmless(sink)
     data = "a\x1b[2J ü \u202e\n".encode()
-    for at in range(len(data)):  # characters come in pieces
-        shown.write(memoryview(data)[at : at + 1])
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Terminal(sink))
+        with standard_output() as shown:
+            for at in range(len(data)):  # characters come in pieces
+                shown.write(memoryview(data)[at : at + 1])
     assert sink.getvalue().decode() == "a\\x1b[2J ü \\u202e\n"
 
 
