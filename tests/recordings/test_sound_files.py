@@ -203,12 +203,12 @@ def test_a_process_that_dies_is_the_files_fault_alone(
     assert isinstance(read(folder / "a.wav"), la.Fingerprint)
 
 
-def test_decoding_stops_where_the_hearer_does(folder: Path) -> None:
-    def begin(rate: int) -> object:
+def test_decoding_stops_where_words_cannot_be_made(folder: Path) -> None:
+    def words_at(rate: int) -> object:
         raise la.DocumentError(f"not at {rate}")
 
     with pytest.raises(la.DocumentError, match="not at 16000"):
-        decode(folder / "a.wav", begin)  # type: ignore[arg-type]
+        decode(folder / "a.wav", words_at)  # type: ignore[arg-type]
 
 
 def test_excerpts_are_as_small_as_asked(folder: Path, tmp_path: Path) -> None:

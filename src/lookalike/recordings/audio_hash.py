@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -13,18 +12,18 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import as_array, file_path, one_of, thread_count, whole_number
+from lookalike.checks import (
+    as_array,
+    file_path,
+    one_of,
+    optional_module,
+    thread_count,
+    whole_number,
+)
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
-from lookalike.recordings.decode import (
-    FASTEST,
-    Bandwidth,
-    Sound,
-    check_installed,
-    decode,
-    one_channel,
-)
+from lookalike.recordings.decode import FASTEST, PIECE, Sound, Words, decode, words_in
 from lookalike.shown import brief
 
 KINDS = ("bands", "chromaprint")
@@ -34,8 +33,6 @@ _RADIUS = 2
 """Bits in which equal words may differ."""
 _LEAST_VOTES = 8
 """Least number of words of a snippet at one place."""
-_TOGETHER = 1 << 18
-"""Samples, of all channels, that are processed at a time."""
 
 Recording = str | os.PathLike[str] | bytes | tuple[ArrayLike, SupportsIndex]
 
@@ -147,27 +144,19 @@ class AudioHash(PartSigner):
 
     def check_installed(self) -> None:
         """Raise `MissingDependencyError` if files cannot be read."""
-        check_installed()
+        optional_module("soundfile", "reading recordings", extra="audio")
         if self.kind == "chromaprint":
             chromaprint.find_program()
 
-    def _words(self, rate: int) -> bands.BandWords | chromaprint.ChromaprintWords:
-        """Return the words of samples of this rate, which are still to come."""
+    def read(self, recording: os.PathLike[str] | str | bytes) -> Fingerprint:
+        """Return the words of a file; raise `DocumentError`, without its name, or `OSError`."""
+        return Fingerprint(*decode(recording, self._words_at))
+
+    def _words_at(self, rate: int) -> Words:
+        """Return an object that makes the words of samples of this rate."""
         if self.kind == "bands":
             return bands.BandWords(rate)
         return chromaprint.ChromaprintWords(rate)
-
-    def read(self, recording: os.PathLike[str] | str | bytes) -> Fingerprint:
-        """Return the words of a file; raise `DocumentError`, without its name, or `OSError`."""
-        words: list[bands.BandWords | chromaprint.ChromaprintWords] = []
-        with ExitStack() as stack:
-
-            def begin(rate: int) -> Callable[[Any], None]:
-                words.append(stack.enter_context(closing(self._words(rate))))
-                return words[0].feed
-
-            sound = decode(recording, begin)
-            return Fingerprint(*words[0].finish(), sound)
 
     def _of_samples(self, recording: tuple[Any, ...]) -> Fingerprint:
         if len(recording) != 2:
@@ -183,18 +172,15 @@ class AudioHash(PartSigner):
             )
         full = 1.0 if samples.dtype.kind == "f" else float(np.iinfo(samples.dtype).max) + 1
         columns = samples[:, None] if samples.ndim == 1 else samples
-        at_once = max(1, _TOGETHER // columns.shape[1])
-        bandwidth = Bandwidth(rate)
-        with closing(self._words(rate)) as words:
-            for start in range(0, len(columns), at_once):
-                piece = columns[start : start + at_once] / np.float32(full)
-                try:
-                    mixed = one_channel(piece.astype(np.float32))
-                except DocumentError as error:
-                    raise DocumentError(f"recording {error}") from error
-                words.feed(mixed)
-                bandwidth.feed(mixed)
-            channels = columns.shape[1]
-            seconds, end = len(columns) / rate, bandwidth.finish()
-            sound = Sound(seconds, rate, channels, "samples", lossless=True, bandwidth=end)
-            return Fingerprint(*words.finish(), sound)
+        channels = columns.shape[1]
+        at_once = max(1, PIECE // channels)
+        pieces = (
+            (columns[start : start + at_once] / np.float32(full)).astype(np.float32)
+            for start in range(0, len(columns), at_once)
+        )
+        try:
+            words, offsets, seconds, bandwidth = words_in(pieces, rate, self._words_at)
+        except DocumentError as error:
+            raise DocumentError(f"recording {error}") from error
+        sound = Sound(seconds, rate, channels, "samples", lossless=True, bandwidth=bandwidth)
+        return Fingerprint(words, offsets, sound)

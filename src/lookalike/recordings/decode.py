@@ -9,7 +9,7 @@ import io
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from lookalike.checks import optional_module
 from lookalike.errors import DocumentError
 from lookalike.lazy import LazyModule
-from lookalike.recordings.bands import LEAST_RATE
+from lookalike.recordings.bands import LEAST_RATE, BandWords
+from lookalike.recordings.chromaprint import ChromaprintWords
 from lookalike.shown import escape_terminal
 from lookalike.storage.files import open_plain
+
+Words = BandWords | ChromaprintWords
 
 _PAGE = 27
 """Bytes of the header of an Ogg page before its table of segments."""
@@ -174,8 +176,7 @@ class Bandwidth:
             self._frames += len(heard)
 
 
-_PURPOSE = "reading recordings"
-_soundfile = LazyModule("soundfile", _PURPOSE, extra="audio")
+_soundfile = LazyModule("soundfile", "reading recordings", extra="audio")
 
 LONGEST = 24 * 3600
 """Seconds that a recording may have."""
@@ -183,8 +184,8 @@ FASTEST = 768_000
 """Samples per second that a recording may have."""
 _LOUDEST = 1e6
 """Samples beyond this, of a full scale of 1, are not valid."""
-_PIECE = 1 << 18
-"""Samples, of all channels, that are decoded at a time."""
+PIECE = 1 << 18
+"""Samples, of all channels, that are processed at a time."""
 _REASON = 120
 _MISSING = 0.25
 """Seconds that may be missing at the end, since decoders drop a block or two."""
@@ -217,11 +218,6 @@ class Sound:
     """Where the spectrum ends, in Hz; 0 for silence."""
 
 
-def check_installed() -> None:
-    """Raise `MissingDependencyError` if sound files cannot be read."""
-    optional_module("soundfile", _PURPOSE, extra="audio")
-
-
 def is_sound(head: bytes) -> bool:
     """Return whether a file that begins with these 64 bytes is a sound file."""
     if head.startswith(_BEGINNINGS):
@@ -244,19 +240,63 @@ def _is_mpeg_frame(head: bytes) -> bool:
 
 
 def decode(
-    recording: str | os.PathLike[str] | bytes, begin: Callable[[int], Callable[[Any], None]]
-) -> Sound:
-    """Decode a file or its bytes; raise `DocumentError` or `OSError`.
+    recording: str | os.PathLike[str] | bytes, words_at: Callable[[int], Words]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], Sound]:
+    """Return the words of a file or its bytes, where they begin, and facts about the file.
 
-    `begin` is called with the rate. It returns a function that is called with samples: float32,
-    full scale at 1, channels averaged.
+    `words_at` is called with the rate. Raises `DocumentError` or `OSError`.
     """
-    with opened_sound(recording) as (file, declares_length):
-        return _decoded(file, begin, declares_length)
+    with _opened(recording) as (file, declares_length):
+        rate, channels = int(file.samplerate), int(file.channels)
+        if not LEAST_RATE <= rate <= FASTEST:
+            raise DocumentError(
+                f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {FASTEST:,}"
+            )
+        words, offsets, seconds, bandwidth = words_in(
+            _pieces(file, declares_length), rate, words_at
+        )
+        codec = str(file.subtype)
+        lossless = not any(name in codec for name in _LOSSY)
+        sound = Sound(seconds, rate, channels, str(file.format), lossless, codec, bandwidth)
+        return words, offsets, sound
+
+
+def words_in(
+    pieces: Iterable[NDArray[np.float32]], rate: int, words_at: Callable[[int], Words]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], float, int]:
+    """Return the words of samples, where they begin, the seconds, and where the spectrum ends.
+
+    Pieces are `float32[n, channels]`, full scale at 1; channels are averaged.
+    """
+    bandwidth, count = Bandwidth(rate), 0
+    with closing(words_at(rate)) as words:
+        for piece in pieces:
+            count += len(piece)
+            mixed = _one_channel(piece)
+            words.feed(mixed)
+            bandwidth.feed(mixed)
+        return *words.finish(), count / rate, bandwidth.finish()
+
+
+def _pieces(file: Any, declares_length: bool) -> Iterator[NDArray[np.float32]]:
+    """Yield the samples of a file; raise if there are none, or too many, or some are missing."""
+    rate, count, at_a_time = file.samplerate, 0, max(1, PIECE // max(1, file.channels))
+    while len(samples := file.read(at_a_time, dtype="float32", always_2d=True)):
+        count += len(samples)
+        if count > LONGEST * rate:
+            raise DocumentError(f"is longer than {LONGEST // 3600} hours")
+        yield samples
+    known = declares_length and file.frames <= LONGEST * rate
+    if known and count < file.frames - rate * _MISSING:
+        raise DocumentError(
+            f"is cut off: {count / rate:,.1f} of {file.frames / rate:,.1f} seconds are there"
+        )
+    if count == 0:
+        raise DocumentError("has no samples")
 
 
 @contextmanager
-def opened_sound(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[Any, bool]]:
+def _opened(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[Any, bool]]:
     """Yield a `soundfile.SoundFile`, and whether the number of its frames is not an estimate.
 
     Errors in the context become `DocumentError` or `OSError`.
@@ -317,37 +357,7 @@ def _declares_length(head: bytes) -> bool:
     return True
 
 
-def _decoded(
-    file: Any, begin: Callable[[int], Callable[[Any], None]], declares_length: bool
-) -> Sound:
-    rate, channels = int(file.samplerate), int(file.channels)
-    if not LEAST_RATE <= rate <= FASTEST:
-        raise DocumentError(
-            f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {FASTEST:,}"
-        )
-    feed, count, at_a_time = begin(rate), 0, max(1, _PIECE // max(1, channels))
-    bandwidth = Bandwidth(rate)
-    while len(samples := file.read(at_a_time, dtype="float32", always_2d=True)):
-        count += len(samples)
-        if count > LONGEST * rate:
-            raise DocumentError(f"is longer than {LONGEST // 3600} hours")
-        mixed = one_channel(samples)
-        feed(mixed)
-        bandwidth.feed(mixed)
-    known = declares_length and file.frames <= LONGEST * rate
-    if known and count < file.frames - rate * _MISSING:
-        raise DocumentError(
-            f"is cut off: {count / rate:,.1f} of {file.frames / rate:,.1f} seconds are there"
-        )
-    if count == 0:
-        raise DocumentError("has no samples")
-    codec = str(file.subtype)
-    lossless = not any(name in codec for name in _LOSSY)
-    seconds, end = count / rate, bandwidth.finish()
-    return Sound(seconds, rate, channels, str(file.format), lossless, codec, end)
-
-
-def one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+def _one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the mean of all channels, or raise `DocumentError` for samples that are not valid."""
     mixed = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1)
     if not bool((np.abs(mixed) <= _LOUDEST).all()):  # false for NaN
@@ -368,7 +378,7 @@ def excerpt(file: Path, most: int) -> bytes | None:
     """
     for from_middle in (True, False):  # the header may say more than there is
         try:
-            with opened_sound(file) as (sound, _):
+            with _opened(file) as (sound, _):
                 found = _excerpt(sound, most, from_middle)
         except (OSError, DocumentError):
             found = None
@@ -385,7 +395,7 @@ def _excerpt(sound: Any, most: int, from_middle: bool) -> bytes | None:
     middle = (sound.frames - wanted) // 2
     if from_middle and 0 < middle < LONGEST * rate:
         sound.seek(middle)
-    samples = one_channel(sound.read(wanted, dtype="float32", always_2d=True))
+    samples = _one_channel(sound.read(wanted, dtype="float32", always_2d=True))
     while len(samples):
         target = io.BytesIO()
         _soundfile.write(target, samples, rate, format="MP3", compression_level=_COMPRESSION)
