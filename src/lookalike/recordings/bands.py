@@ -22,8 +22,6 @@ HOP = 50
 _FRAME = 400
 _APART = _FRAME // HOP
 """Frames from the first of a word to the second."""
-SPAN = 2 * _FRAME
-"""Milliseconds of a word."""
 _BANDS = 33
 _LOWEST, _HIGHEST = 300.0, 2000.0
 LEAST_RATE = 2 * int(_HIGHEST)
