@@ -22,8 +22,7 @@ from lookalike.errors import ArgumentError, DocumentError
 
 BATCH = 8192
 """Documents of a batch. Vocabularies may depend on it, so it never changes."""
-_LATER = {"Links": "lookalike.features.links"}
-"""Kinds that are imported when they are used."""
+_LATER = {"Links": "lookalike.features.links"}  # kinds that are imported when they are used
 _SPARE_BYTES = 4 << 20
 
 

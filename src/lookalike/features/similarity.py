@@ -20,8 +20,7 @@ from lookalike.features.base import FeatureKind, as_features, refuse_below_zero
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
-_ROUNDING = 1e-12
-"""Rounding error of a similarity that is exactly 1 or the threshold."""
+_ROUNDING = 1e-12  # rounding error of a similarity that is exactly 1 or the threshold
 
 Compare = Callable[..., None]
 """Takes two sources, two arrays of positions in them, threads and an array for similarities."""

@@ -67,10 +67,8 @@ def _is_portable(rest: bytes) -> bool:
     return words[0].startswith(b"#") or all(map(bytes.isdigit, words))
 
 
-_HEADER_BYTES = 30
-"""Bytes that `_check_header` looks at."""
-_ALWAYS = 16 << 20
-"""Bytes for metadata and buffers of a decoder."""
+_HEADER_BYTES = 30  # bytes that `_check_header` looks at
+_ALWAYS = 16 << 20  # bytes for metadata and buffers of a decoder
 _OWN = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
 """Bytes of a pixel in Pillow; 4 in every other mode."""
 
@@ -161,8 +159,7 @@ _FILE = (str, os.PathLike, bytes, bytearray, memoryview)
 
 pillow = LazyModule("PIL.Image", "reading images", extra="images")
 
-_ORIENTATION = 0x0112
-"""EXIF tag of the orientation."""
+_ORIENTATION = 0x0112  # EXIF tag of the orientation
 TURNS = {
     1: (False, False, False),
     2: (False, False, True),
@@ -176,8 +173,7 @@ TURNS = {
 """What makes an image upright, by orientation: whether to swap rows and columns, then whether to
 reverse rows, then columns.
 """
-_OPERATIONS = ("TRANSPOSE", "FLIP_TOP_BOTTOM", "FLIP_LEFT_RIGHT")
-"""Pillow's names of these three."""
+_OPERATIONS = ("TRANSPOSE", "FLIP_TOP_BOTTOM", "FLIP_LEFT_RIGHT")  # Pillow's names of these three
 _QUALITIES = (80, 60, 40, 20)
 _LONGEST_REASON = 200
 

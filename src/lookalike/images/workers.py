@@ -23,14 +23,10 @@ from lookalike.processes import Failure, MemoryBudget, Stop, Task, run, run_in_o
 
 HASH, THUMBNAIL = "hash", "thumbnail"
 NEEDS_MEMORY = "needs memory"
-_SECONDS = 60
-"""Processor time for one image."""
-_SPARE = 32 << 20
-"""Bytes that a decoder may take beyond those counted for its image."""
-_PROCESS = 48 << 20
-"""Bytes of a worker without an image."""
-_USUAL = 96 << 20
-"""Bytes that an image may take without waiting."""
+_SECONDS = 60  # processor time for one image
+_SPARE = 32 << 20  # bytes that a decoder may take beyond those counted for its image
+_PROCESS = 48 << 20  # bytes of a worker without an image
+_USUAL = 96 << 20  # bytes that an image may take without waiting
 LEAST_MEMORY = _USUAL + _SPARE + _PROCESS
 """Bytes of one worker."""
 DEFAULT_MEMORY = max(1 << 30, LEAST_MEMORY * (os.cpu_count() or 1))

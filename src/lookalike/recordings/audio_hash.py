@@ -29,10 +29,8 @@ from lookalike.shown import brief
 KINDS = ("bands", "chromaprint")
 LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
 """Least share of the words of a snippet at one place of a recording; fewer are chance."""
-_RADIUS = 2
-"""Bits in which equal words may differ."""
-_LEAST_VOTES = 8
-"""Least number of words of a snippet at one place."""
+_RADIUS = 2  # bits in which equal words may differ
+_LEAST_VOTES = 8  # least number of words of a snippet at one place
 
 Recording = str | os.PathLike[str] | bytes | tuple[ArrayLike, SupportsIndex]
 

@@ -20,17 +20,14 @@ from numpy.typing import NDArray
 HOP = 50
 """Milliseconds from one frame to the next."""
 _FRAME = 400
-_APART = _FRAME // HOP
-"""Frames from the first of a word to the second."""
+_APART = _FRAME // HOP  # frames from the first of a word to the second
 _BANDS = 33
 _LOWEST, _HIGHEST = 300.0, 2000.0
 LEAST_RATE = 2 * int(_HIGHEST)
-_SILENCE = 10.0 ** (-70 / 10)
-"""Power of all bands below which a frame is silent; full scale is 1."""
+_SILENCE = 10.0 ** (-70 / 10)  # power of all bands below which a frame is silent; full scale is 1
 _STEADY = 1e-6
 """Share of the energy of both frames up to which differences are rounding, and bits 0."""
-_TOGETHER = 32
-"""Frames that are transformed at a time."""
+_TOGETHER = 32  # frames that are transformed at a time
 
 
 class BandWords:

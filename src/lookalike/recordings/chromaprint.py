@@ -19,8 +19,7 @@ from lookalike.errors import DocumentError, MissingDependencyError
 
 HOP = 1000 * 1365 / 11025
 """Milliseconds from one word to the next: 1365 samples at the rate of Chromaprint."""
-_SILENT = 627964279
-"""The word of silence."""
+_SILENT = 627964279  # the word of silence
 
 
 def find_program() -> str:

@@ -28,8 +28,7 @@ from lookalike.storage.files import open_plain
 
 Words = BandWords | ChromaprintWords
 
-_PAGE = 27
-"""Bytes of the header of an Ogg page before its table of segments."""
+_PAGE = 27  # bytes of the header of an Ogg page before its table of segments
 _FRAMES = (480, 960, 1920, 2880) * 3 + (480, 960) * 2 + (120, 240, 480, 960) * 4
 """Samples, at 48 kHz, of a frame of each configuration of Opus."""
 _HEADERS = 2
@@ -110,12 +109,9 @@ def _samples(packet: bytes) -> int:
     return _FRAMES[packet[0] >> 3] * frames
 
 
-_BIN = 21.5
-"""Approximate width of a bin of the spectrum in Hz; frames have a power of two samples."""
-_EVERY = 4
-"""One frame out of this many is transformed."""
-_QUIET = 1e-5
-"""Amplitude, of full scale, of frames that are skipped."""
+_BIN = 21.5  # approximate width of a bin of the spectrum in Hz; frames have a power of two samples
+_EVERY = 4  # one frame out of this many is transformed
+_QUIET = 1e-5  # amplitude, of full scale, of frames that are skipped
 _BELOW_PEAK, _FLOOR = 1e-8, 10.0**-11.5
 """Power of a bin that counts: 80 dB below the loudest one, and above the noise of 16 bits."""
 _DROP = 100.0
@@ -182,17 +178,14 @@ LONGEST = 24 * 3600
 """Seconds that a recording may have."""
 FASTEST = 768_000
 """Samples per second that a recording may have."""
-_LOUDEST = 1e6
-"""Samples beyond this, of a full scale of 1, are not valid."""
+_LOUDEST = 1e6  # samples beyond this, of a full scale of 1, are not valid
 PIECE = 1 << 18
 """Samples, of all channels, that are processed at a time."""
 _REASON = 120
-_MISSING = 0.25
-"""Seconds that may be missing at the end, since decoders drop a block or two."""
+_MISSING = 0.25  # seconds that may be missing at the end, since decoders drop a block or two
 _HEAD = 1 << 18
 _LARGEST_FRAME = 4096
-_LARGEST_OPUS = 64 << 20
-"""Bytes of an Opus file of which the positions of pages are checked."""
+_LARGEST_OPUS = 64 << 20  # bytes of an Opus file of which the positions of pages are checked
 SUFFIXES = frozenset(
     ".wav .wave .flac .ogg .oga .opus .mp3 .mp2 .aif .aiff .aifc .au .snd .caf .w64 .rf64".split()
 )
@@ -366,10 +359,8 @@ def _one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 _SECONDS = 8
-_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
-"""Rates of MP3."""
-_COMPRESSION = 0.95
-"""Compression level of MP3, from 0 to 1."""
+_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)  # rates of MP3
+_COMPRESSION = 0.95  # compression level of MP3, from 0 to 1
 
 
 def excerpt(file: Path, most: int) -> bytes | None:

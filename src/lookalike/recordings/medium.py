@@ -31,15 +31,11 @@ encoders add padding, and filters are not steep.
 _LEAST_BANDWIDTH = 0.9
 """A lossless file with a smaller share of the bandwidth of another copy was made from a lossy one.
 """
-_ASKED = 1024
-"""Words of a recording, from all over it, that propose others."""
-_RADIUS = 1
-"""Enough words of a whole recording survive within one bit; more bits would take longer."""
+_ASKED = 1024  # words of a recording, from all over it, that propose others
+_RADIUS = 1  # enough words of a whole recording survive within one bit; more bits would take longer
 _LEAST_VOTES = 0.02
-_TOGETHER = 64
-"""Recordings that are searched at a time."""
-_STRETCH = 1000
-"""Milliseconds that are compared as a whole."""
+_TOGETHER = 64  # recordings that are searched at a time
+_STRETCH = 1000  # milliseconds that are compared as a whole
 _SAME_BITS = 0.3
 """Share of the bits of equal stretches that may differ; of different recordings, half do."""
 _PLAYER = '<audio controls preload="none" src="data:audio/mpeg;base64,{}"></audio>'

@@ -19,10 +19,8 @@ from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import Sound, excerpt
 
-_SECONDS, _EXCERPT_SECONDS = 1800, 30
-"""Processor time that a file may take."""
-_MEMORY = 384 << 20
-"""Bytes that decoding a file may take; few files take a tenth of it."""
+_SECONDS, _EXCERPT_SECONDS = 1800, 30  # processor time that a file may take
+_MEMORY = 384 << 20  # bytes that decoding a file may take; few files take a tenth of it
 LEAST_MEMORY = _MEMORY + (64 << 20)
 """Bytes of one worker."""
 

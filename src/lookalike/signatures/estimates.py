@@ -14,8 +14,7 @@ from lookalike.features.similarity import cosine_pairs, jaccard_pairs, weighted_
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.signer import DocumentSigner, Signer, WeightedSigner
 
-_DEVIATIONS = 2.4
-"""Standard deviations that 1% of a normal distribution exceeds."""
+_DEVIATIONS = 2.4  # standard deviations that 1% of a normal distribution exceeds
 
 
 def estimated_similarity(

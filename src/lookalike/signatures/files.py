@@ -37,14 +37,12 @@ if TYPE_CHECKING:
 
 _NPY_MAGIC = b"\x93NUMPY"
 _NPZ_MAGIC = b"PK\x03\x04"
-_NPZ_ARRAY = "signatures"
-"""Name of the array in an archive, unless it is the only one."""
+_NPZ_ARRAY = "signatures"  # name of the array in an archive, unless it is the only one
 _WEIGHTS = "weights"
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
 HEX_SUFFIXES = (".txt", ".hex", ".csv", ".tsv")
 """Suffixes of files that may have hashes in hexadecimal."""
-_LEAST_DIGITS = 16
-"""Of a hash in a column that is not named; shorter ones may be numbers."""
+_LEAST_DIGITS = 16  # of a hash in a column that is not named; shorter ones may be numbers
 _LONGEST_FIELD = 1 << 20
 _NAMES = ("id", "path", "file", "filename", "file_name", "name", "image", "url", "key")
 _REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(-1, 8)[:, ::-1])

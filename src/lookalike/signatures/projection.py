@@ -14,8 +14,7 @@ from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.random import random_normals
 from lookalike.signatures.simhash import signature_bits
 
-_MOST_NORMALS = 1 << 28
-"""Random numbers of a signer, one for each bit and dimension: 1 GiB."""
+_MOST_NORMALS = 1 << 28  # random numbers of a signer, one for each bit and dimension: 1 GiB
 
 
 class Projection(BitWeightSigner):

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
-_PREFIX = "signer."
-"""Prefix of the names of arrays that a signer has learnt."""
+_PREFIX = "signer."  # prefix of the names of arrays that a signer has learnt
 
 
 @dataclass(frozen=True)
