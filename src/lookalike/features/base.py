@@ -1,7 +1,4 @@
-"""The base of all kinds of features: from documents to sources that the core reads.
-
-Documents are a list of `str`, an Arrow string column, or any iterable of `str`.
-"""
+"""The base of all kinds of features: from documents to sources that the core reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Exact similarities of documents, of the same features that signers use.
-
-The similarity of a document without features is 0, also to another one without.
-"""
+"""Exact similarities of documents by features; that of a document without features is 0."""
 
 from __future__ import annotations
 
@@ -90,10 +87,7 @@ def weighted_jaccard(
     *,
     threads: SupportsIndex | None = None,
 ) -> Any:
-    """Return the weighted Jaccard similarity of documents, as `jaccard` does.
-
-    It is the sum of the lesser weights of all features, divided by the sum of the greater ones.
-    """
+    """Return the sum of lesser weights of features by that of greater ones, as `jaccard` does."""
     return _paired(a, b, features, threads, _weighted(_native.weighted_jaccard, weights))
 
 

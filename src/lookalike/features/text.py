@@ -110,18 +110,16 @@ class Words(TextKind):
                 self._reader.add_stems(words, self._stemmer.stemWords(words))
 
     def _stop_list(self) -> list[str]:
-        if self.stopwords is None:
-            return []
-        if isinstance(self.stopwords, str):
-            if self.stopwords not in STOP_LISTS:
+        words = [] if self.stopwords is None else self.stopwords
+        if isinstance(words, str):
+            if words not in STOP_LISTS:
                 raise ArgumentError(
-                    f"stopwords is {brief(self.stopwords)}; expected 'english', a list of words or "
-                    "None"
+                    f"stopwords is {brief(words)}; expected 'english', a list of words or None"
                 )
-            return list(STOP_LISTS[self.stopwords])
+            return list(STOP_LISTS[words])
         if not self.lowercase:
-            return self.stopwords
-        return ["".join(letter.lower()[0] for letter in word) for word in self.stopwords]
+            return words
+        return ["".join(letter.lower()[0] for letter in word) for word in words]
 
 
 class Chars(TextKind):

@@ -135,10 +135,7 @@ class Weights:
         most_features: SupportsIndex = MOST_FEATURES,
         threads: SupportsIndex | None = None,
     ) -> Self:
-        """Learn the vocabulary of any iterable of documents, a batch at a time.
-
-        Replaces what was learnt before, once all documents have been read.
-        """
+        """Learn the vocabulary of any iterable of documents, in place of what was learnt before."""
         vocabulary = Vocabulary(most_features)
         count = thread_count(threads)
         for source in as_features(features).sources(documents):

@@ -93,10 +93,7 @@ class MemoryNeededError(Exception):
 
 
 def _check_header(head: bytes, memory: int) -> None:
-    """Raise `MemoryNeededError` for a WebP file that needs too much memory to be opened.
-
-    Opening it, Pillow allocates all pixels several times.
-    """
+    """Raise `MemoryNeededError` for a WebP file that Pillow needs too much memory to open."""
     size = _webp_size(head) if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else None
     if size is not None:
         _check(size, "WEBP", _ALWAYS + size[0] * size[1] * (_BESIDE["WEBP"] + 4), memory)

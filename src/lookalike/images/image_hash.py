@@ -39,7 +39,7 @@ RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 
 LEAST_QUALITY = 16
 """Clear bits that a hash needs; one of fewer is of an image of (nearly) one color or a gradient."""
 _LEVEL = 256  # units of a gray level
-_ONE = 4096  # factor of cosines: with 64 × 64 averages of 16 bits, sums stay below 2**53
+_ONE = 4096  # factor of cosines: with 64 by 64 averages of 16 bits, sums stay below 2**53
 
 
 def write_bits(kind: str, bits: int, image: Decoded, signature: NDArray[np.uint8]) -> int:

@@ -2,9 +2,6 @@
 
 Each image has a hard limit on memory and time. One that needs more memory than most do waits until
 it is free.
-
-What is wanted of an image is a tuple: `(HASH, bits, kind, orientations)` or
-`(THUMBNAIL, size, most)`.
 """
 
 from __future__ import annotations
@@ -36,6 +33,7 @@ _BATCH = 8
 _BATCH_BYTES = 4 << 20
 
 Wanted = tuple[Any, ...]
+"""What to do with an image: `(HASH, bits, kind, orientations)` or `(THUMBNAIL, size, most)`."""
 
 
 def decoding_budget(memory: int | None) -> MemoryBudget:
@@ -59,10 +57,7 @@ def ask_each(
     threads: int,
     budget: MemoryBudget,
 ) -> Iterator[Any]:
-    """Yield the answer for each image, or a `DocumentError`, in order.
-
-    `here` answers for an image of Pillow, in this process.
-    """
+    """Yield the answer for each image, or a `DocumentError`; `here` answers for those of Pillow."""
 
     def answers(batch: list[ImageSource], stop: Stop) -> Iterator[Any]:
         outside = [one for one in batch if not is_in_memory(one)]

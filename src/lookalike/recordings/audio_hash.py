@@ -93,10 +93,7 @@ class AudioHash(PartSigner):
     def sign_parts(
         self, recording: Recording, *, threads: SupportsIndex | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the words of one recording as signatures, and the millisecond where each begins.
-
-        Both are arguments of `PartIndex.add` and `search`.
-        """
+        """Return the words of a recording as signatures, and the millisecond where each begins."""
         return self.sign_query(recording, threads=threads)
 
     def sign_each(

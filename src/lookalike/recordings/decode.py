@@ -39,12 +39,9 @@ _REVERSED = bytes(int(f"{value:08b}"[::-1], 2) for value in range(256))
 class _Page:
     begin: int
     end: int
-    position: int
-    """Samples up to its end, as its header says; -1 if no packet ends on it."""
-    samples: int
-    """Samples of the packets that end on it."""
-    headers: int
-    """Header packets that end on it."""
+    position: int  # samples up to its end, as its header says; -1 if no packet ends on it
+    samples: int  # of the packets that end on it
+    headers: int  # packets of headers that end on it
 
 
 def with_counted_positions(data: bytes) -> bytes | None:
@@ -319,10 +316,7 @@ def _opened(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[Any, bo
 
 
 def _stream(source: Any) -> Any:
-    """Return a file that is read without seeking.
-
-    soundfile seeks after each read, which fails if the header does not declare the length.
-    """
+    """Return a file that is read without seeking, which fails if the length is not declared."""
 
     class Stream(_soundfile.SoundFile):  # type: ignore[misc,name-defined]
         def seekable(self) -> bool:

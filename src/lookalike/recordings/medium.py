@@ -176,10 +176,7 @@ def best_first(copies: Sequence[Copy]) -> list[int]:
 
 
 def _levels(values: Sequence[float], least: Callable[[float], float]) -> list[int]:
-    """Return the level of each value, 0 for the largest.
-
-    A value is on the level of the next larger one if it is at least `least` of that.
-    """
+    """Return levels from 0 on: a value is on that of the next larger if it is at least `least`."""
     order = sorted(range(len(values)), key=lambda place: -values[place])
     levels = [0] * len(values)
     for larger, place in pairwise(order):

@@ -1,8 +1,4 @@
-"""Decode recordings in isolated worker processes, in order.
-
-Decoders of libsndfile print messages and may crash on a hostile file. Each file has a hard limit on
-memory and time.
-"""
+"""Decode recordings in isolated worker processes, in order, with limits on memory and time."""
 
 from __future__ import annotations
 
@@ -28,10 +24,7 @@ LEAST_MEMORY = _MEMORY + (64 << 20)
 def read_recordings(
     files: Iterable[Path], hash: AudioHash, *, threads: int = 1
 ) -> Iterator[Fingerprint | DocumentError]:
-    """Yield the words of each file, or why it could not be read, in order.
-
-    Files are decoded by `threads` processes.
-    """
+    """Yield the words of each file, or why it could not be read, decoded by `threads` processes."""
     hash.check_installed()
     task = Task(
         "lookalike.recordings.workers:_hasher", (hash.kind,), seconds=_SECONDS, memory=_MEMORY

@@ -47,10 +47,7 @@ class BitWeightSigner(Signer):
 
 
 def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:
-    """Return the weights of bits in 16 bits: rounded down to multiples of 1/1024, from -32 to 32.
-
-    Signs are kept.
-    """
+    """Return weights of bits as `int16`: rounded down to multiples of 1/1024, from -32 to 32."""
     values = as_array("weights", weights)
     if values.size and (values.dtype.kind not in "fiu" or np.isnan(values).any()):
         raise ArgumentError(f"weights are {brief(weights)}; expected numbers, float32")
@@ -139,10 +136,7 @@ def as_mask(mask: object) -> Mask:
 def sign_masked(
     signer: DocumentSigner, texts: list[str], mask: Mask, threads: SupportsIndex | None = None
 ) -> MaskedTexts | None:
-    """Return the signatures and masks of texts; None if no text is masked.
-
-    Raises if masks are requested and the signer has none.
-    """
+    """Return the signatures and masks of texts, or None if no text is masked."""
     if mask is False or (mask == "auto" and signer.masks != "short texts") or not texts:
         return None
     if signer.masks == "no":

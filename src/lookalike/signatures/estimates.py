@@ -49,10 +49,7 @@ def expected_distance(signer: Signer, similarity: SupportsFloat, bits: int) -> f
 
 
 def proposal_radius(signer: Signer, threshold: SupportsFloat, bits: int) -> int:
-    """Return a distance within which 99% of all pairs at the threshold are.
-
-    It is for callers that verify the pairs: half of them are farther than the mean distance.
-    """
+    """Return a distance within which 99% of all pairs at the threshold are, to be verified."""
     mean, variance = signer._expected_distance(share("threshold", threshold), bits)
     return min(bits, math.ceil(mean + _DEVIATIONS * math.sqrt(variance)))
 

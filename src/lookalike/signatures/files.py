@@ -203,10 +203,7 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 def npz_weights(path: str | os.PathLike[str], rows: NDArray[np.uint8]) -> NDArray[np.int16] | None:
-    """Return the weights of the bits in a .npz file of signatures, or None.
-
-    They are the array "weights", unless it is the only one. Their signs have to be the bits.
-    """
+    """Return the weights of the bits (the array "weights") in a .npz file, or None."""
     with _archive(path) as archive:
         if _WEIGHTS not in archive.files or len(set(archive.files) - {"ids"}) < 2:
             return None

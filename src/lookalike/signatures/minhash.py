@@ -320,10 +320,7 @@ class MinHash(ValueSigner):
         return super().mark
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
-        """Return the least values, `uint32[n, permutations]`.
-
-        The array is marked with the settings of this signer (see `la.BandIndex`).
-        """
+        """Return the least values, `uint32[n, permutations]`, marked with the signer's settings."""
         values = GrowingArray((self.permutations,), np.uint32, documents)
         position = 0
         for source in none_below_zero(self.features.sources(documents)):

@@ -16,11 +16,8 @@ def random_words(seed: int, count: int) -> NDArray[np.uint64]:
 
 
 def random_normals(seed: int, count: int) -> NDArray[np.float32]:
-    """Return `count` standard normal numbers (Box and Muller).
-
-    Rounding to float32 hides the last digit of logarithm and cosine, in which machines differ.
-    """
+    """Return `count` standard normal numbers (Box and Muller), the same on every machine."""
     uniform = ((random_words(seed, 2 * count) >> np.uint64(11)) + 0.5) * 2.0**-53
     radius = np.sqrt(-2 * np.log(uniform[:count]))
     normals: NDArray[np.float64] = radius * np.cos(2 * np.pi * uniform[count:])
-    return normals.astype(np.float32)
+    return normals.astype(np.float32)  # without the last digits, in which machines may differ

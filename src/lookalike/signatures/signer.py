@@ -94,11 +94,8 @@ class Signer(ABC):
         """Return the signatures of documents, a row each."""
 
     def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
-        """Return the similarity that Hamming distances of signatures of `bits` bits suggest.
-
-        By default the cosine for signs of random projections: at an angle of θ, a share of θ/π of
-        the bits differs.
-        """
+        """Return the similarity that Hamming distances suggest; by default the cosine."""
+        # Of signs of random projections, a share of θ/π differs at an angle of θ.
         similarity: NDArray[np.float64] = np.cos(math.pi * distances / bits)
         return similarity
 
