@@ -374,6 +374,7 @@ def _on_white(image: Image) -> Image:
 def _from_numbers(image: Image) -> Image:
     """Return an image of numbers as one of bytes: the upper 8 of 16 bits, or scaled to 0 to 255."""
     values = np.asarray(image)
+    gray: NDArray[Any]
     if image.mode.startswith("I;16"):
         gray = values >> 8
     else:
