@@ -252,9 +252,10 @@ def test_a_terminal_is_not_harmed(monkeypatch: pytest.MonkeyPatch) -> None:
             return True
 
     sink = io.BytesIO()
+    terminal = Terminal(sink)
     data = "a\x1b[2J ü \u202e\n".encode()
     with monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", Terminal(sink))
+        patch.setattr(sys, "stdout", terminal)
         with standard_output() as shown:
             for at in range(len(data)):  # characters come in pieces
                 shown.write(memoryview(data)[at : at + 1])
