@@ -413,12 +413,19 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
 
 
 @pytest.mark.parametrize("bits, radius", [(64, 10), (64, 0), (8, 3), (1024, 150), (16, 16)])
-def test_chance_of_bits_is_that_of_signatures(bits: int, radius: int) -> None:
-    similarity = np.array([-1.0, 0.0, 0.3, 0.7, 0.9, 0.99, 1.0])
-    found = chance_of_bits(similarity, bits, radius)
+@pytest.mark.parametrize("measure", ["cosine", "jaccard"])
+def test_chance_of_bits_is_that_of_signatures(measure: str, bits: int, radius: int) -> None:
+    """The chance follows the measure of the signer, whichever that is."""
+    similarity = np.array([0.0, 0.3, 0.7, 0.9, 0.99, 1.0])
+    signer: la.Signer = la.SimHash(bits)
+    rate = np.arccos(similarity) / np.pi
+    if measure == "jaccard":
+        signer, rate = la.BBitMinHash(permutations=bits, b=1), (1 - similarity) / 2
+    assert signer.measure == measure
+    found = chance_of_bits(signer, radius, similarity)
     assert (np.diff(found) >= -1e-9).all() and found[-1] == 1
     rng = np.random.default_rng(0)
-    differ = rng.binomial(bits, np.arccos(similarity)[:, None] / np.pi, (7, 40_000))
+    differ = rng.binomial(bits, rate[:, None], (len(rate), 40_000))
     assert found == pytest.approx((differ <= radius).mean(axis=1), abs=0.015)
 
 

@@ -1,15 +1,14 @@
 """Decide which items are kept: one function over pairs, ranks and settings.
 
-Texts, vectors, media, ready-made pairs and Spark call `decide` alike. It knows nothing of how items
-are read or compared. Where it needs the similarity of a pair that was not compared before, it calls
-back.
+Texts, vectors, media, ready-made pairs and Spark call `decide` alike. It does not know how items
+are read or compared; for the similarity of further pairs it calls back.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
@@ -121,7 +120,7 @@ def decide(
         chosen = choices.ranks(pairs)
         return _Order(chosen, best_of_equals(chosen, first), old, None)
 
-    found = _Found(pairs)
+    found = _Found(pairs, pairs[:0])
     if compare is not None and settings.cluster == "star" and not complete:
         found.compare_kept(order_of, settings.threshold, compare)
     order = order_of(found.pairs)
@@ -218,24 +217,21 @@ class _Order:
         return pairs if decided.all() else pairs[decided]
 
 
+@dataclass(eq=False)
 class _Found:
     """Pairs, and those that comparing kept items adds.
 
-    Where very many signatures are alike, each item was compared with the best of them and a few
-    others only. If that one is dropped because of another, they would all be kept. Also, signatures
-    do not propose every pair. So kept items that share a dropped neighbor are compared.
+    In a large group, an item was compared with the best ones and a few others only, and signatures
+    do not propose every pair. If those are dropped, all others would be kept. So kept items that
+    share a dropped neighbor are compared.
     """
 
-    def __init__(self, pairs: VerifiedPairs) -> None:
-        self.pairs = pairs
-        self._rejected: list[VerifiedPairs] = []
-        self.proposed = self.compared = 0
-        self.exhausted = False
-
-    @property
-    def rejected(self) -> VerifiedPairs:
-        """The most similar pairs that were compared and are below the threshold."""
-        return self._rejected[0] if self._rejected else self.pairs[np.arange(0)]
+    pairs: VerifiedPairs
+    rejected: VerifiedPairs
+    """The most similar pairs that were compared and are below the threshold."""
+    proposed: int = 0
+    compared: int = 0
+    exhausted: bool = False
 
     def compare_kept(
         self, order_of: Callable[[VerifiedPairs], _Order], threshold: float, compare: Compare
@@ -252,7 +248,7 @@ class _Found:
             some = compare(*np.divmod(unmet, len(order.rank)), screen=True)
             near = some.similarity >= threshold
             self.pairs = merged(self.pairs, some[near])
-            self._rejected = [most_similar(in_order([*self._rejected, some[~near]]))]
+            self.rejected = most_similar(in_order([self.rejected, some[~near]]))
             self.proposed += len(unmet)
             self.compared += len(some)
             if not near.any():
@@ -265,7 +261,6 @@ def unmet_pairs(pairs: VerifiedPairs, rank: NDArray[np.int64], old: int) -> NDAr
 
     As `left * count + right`, ascending, without pairs of two old items. Of many items with the
     same neighbor, each is paired with the best old ones, the best new ones and some that follow it.
-    Most of these pairs have been compared before, but there are few.
     """
     count = len(rank)
     kept = _stars(count, pairs, rank) == np.arange(count)
@@ -308,15 +303,20 @@ def _clusters(
     count = len(first)
     if settings.cluster == "star":
         return by_first(_stars(count, pairs, rank)[first], count), 0, 0
-    labels = np.empty(count, np.int64)
-    _native.components(pairs.left, pairs.right, labels)
-    members = distinct(np.concatenate([pairs.left, pairs.right]))
-    sizes = np.bincount(labels[members], minlength=count) if len(members) else np.zeros(count, int)
+    labels, sizes = _components(count, pairs)
     large = sizes > settings.max_cluster
     if large.any():
         in_large = large[labels]
         labels[in_large] = _stars(count, pairs[large[labels[pairs.left]]], rank)[in_large]
     return by_first(labels[first], count), int(large.sum()), int(sizes.max(initial=0))
+
+
+def _components(count: int, pairs: VerifiedPairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the component of each item, and the number of items in pairs by component."""
+    labels = np.empty(count, np.int64)
+    _native.components(pairs.left, pairs.right, labels)
+    members = distinct(np.concatenate([pairs.left, pairs.right]))
+    return labels, np.bincount(labels[members], minlength=count)
 
 
 def split_warnings(split: int, largest: int, most: int) -> tuple[str, ...]:
@@ -357,12 +357,9 @@ def _choose(
 ) -> NDArray[np.int64]:
     """Return for each item the one that it is a duplicate of; -1 for kept items.
 
-    The best item of each cluster is kept. A new item that is a pair with old ones is a duplicate of
-    the most similar of these.
-
-    With stars, the best item of a cluster is its center, or equal to it. A center is never paired
-    with an old item: old ones rank first and are paired with new ones only, so each of them is a
-    center itself, and its neighbors are not.
+    The best item of each cluster is kept: of a star its center, or an item equal to it. A new item
+    that is a pair with old ones is a duplicate of the most similar of these; centers never are,
+    because every old item is a center itself.
     """
     best = np.full(len(labels), len(labels), np.int64)
     np.minimum.at(best, labels, rank)
@@ -406,7 +403,7 @@ def _drop_groups(first: NDArray[np.int64], old: int, pairs: VerifiedPairs) -> ND
 
 
 def _with_named(labels: NDArray[np.int64], named: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return clusters in which a dropped item is not alone, but with the item that it names.
+    """Return clusters in which a dropped item is with the item that it names, not alone.
 
     Only the center of a star can be alone and dropped: its pairs are all in other stars.
     """
@@ -440,46 +437,41 @@ def _similarities(
     return similarity
 
 
+@dataclass(eq=False)
 class GroupChoices:
     """Asks a function which item of each group to keep, and turns its answers into ranks.
 
     A group is what pairs and equal items connect. The chosen item is kept, its near-duplicates are
-    dropped, and the function is asked again about the others until none is left. So every chosen
-    item is kept, no two of them are a pair, and every other item is a pair with a chosen one. The
-    function is asked once about the same items. A cluster of "components" has one choice.
+    dropped, and the function is asked again about the others until none is left. So no two chosen
+    items are a pair, and every other item is a pair with a chosen one. The function is asked once
+    about the same items. A cluster of "components" has one choice.
 
     `chooser` gets the rows of a group, and returns one of them or its place among them. `read`
     returns the rows at some positions.
     """
 
-    def __init__(
-        self,
-        chooser: Callable[[list[dict[str, Any]]], Any],
-        settings: DedupSettings,
-        first: NDArray[np.int64],
-        old: int,
-        read: Callable[[NDArray[np.int64]], list[dict[str, Any]]],
-    ) -> None:
-        self._chooser, self._settings = chooser, settings
-        self._first, self._old = first, old
-        self._read_rows = read
-        self._rows: dict[int, dict[str, Any]] = {}
-        self._answers: dict[bytes, int] = {}
+    chooser: Callable[[list[dict[str, Any]]], Any]
+    settings: DedupSettings
+    first: NDArray[np.int64]
+    old: int
+    read: Callable[[NDArray[np.int64]], list[dict[str, Any]]]
+    _rows: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
+    _answers: dict[bytes, int] = field(default_factory=dict, init=False)
 
     def ranks(self, pairs: VerifiedPairs) -> NDArray[np.int64]:
         """Return the place of each item: old ones, the choices as they were made, the others."""
-        count = len(self._first)
+        count = len(self.first)
         split = self._split(pairs)
         gone = np.zeros(count, bool)  # because of an old one
-        gone[pairs.right[pairs.left < self._old]] = True
-        gone[: self._old] = True
-        gone = gone[self._first]
+        gone[pairs.right[pairs.left < self.old]] = True
+        gone[: self.old] = True
+        gone = gone[self.first]
         pairs = pairs[~gone[pairs.left] & ~gone[pairs.right]]
-        labels = np.empty(count, np.int64)
-        _native.components(pairs.left, pairs.right, labels)
-        labels = labels[self._first]
+        labels = _components(count, pairs)[0][self.first]
         members = np.flatnonzero((np.bincount(labels, minlength=count)[labels] > 1) & ~gone)
-        self._read(members)
+        missing = members[[position not in self._rows for position in members.tolist()]]
+        if len(missing):
+            self._rows.update(zip(missing.tolist(), self.read(missing), strict=True))
         members = members[np.argsort(labels[members], kind="stable")]
         groups = np.split(members, np.flatnonzero(np.diff(labels[members])) + 1)
         neighbors = _neighbors(pairs)
@@ -487,9 +479,9 @@ class GroupChoices:
             row
             for group in groups
             if len(group)
-            for row in self._ask(group, neighbors, once=not split[self._first[group[0]]])
+            for row in self._ask(group, neighbors, once=not split[self.first[group[0]]])
         ]
-        order = np.concatenate([np.arange(self._old), np.array(choices, np.int64)])
+        order = np.concatenate([np.arange(self.old), np.array(choices, np.int64)])
         others = np.setdiff1d(np.arange(count), order, assume_unique=True)
         rank = np.empty(count, np.int64)
         rank[np.concatenate([order, others])] = np.arange(count)
@@ -500,15 +492,10 @@ class GroupChoices:
 
         As in `_clusters`, items that are dropped because of an old one count.
         """
-        count = len(self._first)
-        if self._settings.cluster != "components":
-            return np.ones(count, bool)
-        labels = np.empty(count, np.int64)
-        _native.components(pairs.left, pairs.right, labels)
-        members = distinct(np.concatenate([pairs.left, pairs.right]))
-        large: NDArray[np.bool_] = (
-            np.bincount(labels[members], minlength=count) > self._settings.max_cluster
-        )
+        if self.settings.cluster != "components":
+            return np.ones(len(self.first), bool)
+        labels, sizes = _components(len(self.first), pairs)
+        large: NDArray[np.bool_] = sizes > self.settings.max_cluster
         return large[labels]
 
     def _ask(
@@ -520,9 +507,9 @@ class GroupChoices:
             choices.append(self._choice(group))
             if once:
                 break
-            center = int(self._first[choices[-1]])
+            center = int(self.first[choices[-1]])
             like = np.append(neighbors.get(center, np.empty(0, np.int64)), center)
-            group = group[~np.isin(self._first[group], like)]
+            group = group[~np.isin(self.first[group], like)]
         return choices
 
     def _choice(self, group: NDArray[np.int64]) -> int:
@@ -531,7 +518,7 @@ class GroupChoices:
             return known
         rows = [self._rows[position] for position in group.tolist()]
         given = list(rows)
-        answer = self._chooser(given)
+        answer = self.chooser(given)
         chosen = answer
         if isinstance(answer, SupportsIndex) and not isinstance(answer, bool | np.bool_):
             at = operator.index(answer)
@@ -545,14 +532,6 @@ class GroupChoices:
             )
         self._answers[group.tobytes()] = int(group[place])
         return int(group[place])
-
-    def _read(self, members: NDArray[np.int64]) -> None:
-        """Read the rows of items that have duplicates, each once."""
-        missing = members[[position not in self._rows for position in members.tolist()]]
-        if not len(missing):
-            return
-        rows = self._read_rows(missing)
-        self._rows.update(zip(missing.tolist(), rows, strict=True))
 
 
 def _neighbors(pairs: VerifiedPairs) -> dict[int, NDArray[np.int64]]:

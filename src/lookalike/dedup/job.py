@@ -1,11 +1,10 @@
-"""The whole job, step by step: from a corpus to the documents that are kept, and why."""
+"""The job of documents, step by step: from a corpus to the kept documents."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -24,7 +23,7 @@ from lookalike.dedup.decide import (
     rule_ranks,
 )
 from lookalike.dedup.join import join_documents
-from lookalike.dedup.pairs import count_every_pair, in_order, most_similar
+from lookalike.dedup.pairs import count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.result import DedupCounts, TextResult
 from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
@@ -73,15 +72,17 @@ def run_job(
 ) -> TextResult:
     """Run a job; see `lookalike.dedup`."""
     chosen = settings_of(settings)
+    features = chosen.feature_kind()
     skip_bad = flag("skip_bad", skip_bad)
     progress = callback("progress", progress)
+    workers = thread_count(threads)
     _check_device(device, chosen)
     if work is not None:
         work = file_path("work", work)
-        chosen.feature_kind().check_lasting()
     if save_signatures is not None:
         save_signatures = file_path("save_signatures", save_signatures)
-        chosen.feature_kind().check_lasting()
+    if work is not None or save_signatures is not None:
+        features.check_lasting()
     limit = memory_bytes(memory_limit)
     reading = Reading(
         format=format,
@@ -92,9 +93,7 @@ def run_job(
         longest=longest_document(max_document, limit),
         was_given=max_document is not None,
     )
-    features = chosen.feature_kind()
     opened = reading.source(source, features, text=text, id=id, order=chosen.keep_column)
-    count = thread_count(threads)
     old: Source | OldSignatures | None = None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
         old = _old_signatures(against, chosen)
@@ -105,7 +104,7 @@ def run_job(
         settings=chosen,
         skip_bad=skip_bad,
         memory_limit=limit,
-        threads=count,
+        threads=workers,
         device=device,
         progress=JobProgress(progress),
         work=folder,
@@ -151,12 +150,12 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
         with timed("collapse"):
             first = collapse(job, documents)
         with timed("sign"):
-            signed = sign_documents(job, documents, first, old, early)
+            signed = sign_documents(job, signer, documents, first, old, early)
     # Documents too short to be compared are not duplicates, not even of equal ones.
-    first = np.where(signed.too_short, np.arange(len(documents)), first)
+    first = np.where(signed.too_short, np.arange(len(first)), first)
     rank = rule_ranks(
         settings,
-        len(documents),
+        len(first),
         old=documents.old,
         lengths=documents.texts.lengths,
         order=documents.order,
@@ -185,7 +184,7 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
             # Samples propose every pair, if they do not warn.
             complete=settings.exact or (sampled and not verdict.warnings),
         )
-    return _conclude(job, _Outcome(source, documents, signed, first, verdict, decision, compare))
+    return _conclude(job, source, documents, signed, first, verdict, decision, compare)
 
 
 def _choices(
@@ -203,127 +202,87 @@ def _choices(
     return GroupChoices(job.settings.keep, job.settings, first, documents.old, read)
 
 
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """What the steps have made; arrays have an element per document, old ones first."""
-
-    source: Source
-    documents: DocumentTable
-    signed: Signed
-    first: NDArray[np.int64]
-    """The first with the same text."""
-    verdict: Verdict
-    decision: Decision
-    compare: Comparer
-
-    def estimated(self) -> NDArray[np.bool_]:
-        """Return whether the similarity of each dropped document is an estimate."""
-        estimated = np.zeros(len(self.first), bool)
-        dropped = np.flatnonzero(self.decision.duplicate_of >= 0)
-        one, two = self.first[self.decision.duplicate_of[dropped]], self.first[dropped]
-        differ = one != two
-        estimated[dropped[differ]] = self.compare.estimated(np.minimum(one, two)[differ])
-        return estimated
-
-
-def _conclude(job: DedupJob, outcome: _Outcome) -> TextResult:
-    """Return the result: what was found about documents, told of rows of the source."""
-    documents, verdict, decision = outcome.documents, outcome.verdict, outcome.decision
-    old = documents.old
+def _conclude(
+    job: DedupJob,
+    source: Source,
+    documents: DocumentTable,
+    signed: Signed,
+    first: NDArray[np.int64],
+    verdict: Verdict,
+    decision: Decision,
+    compare: Comparer,
+) -> TextResult:
+    """Return the result: what is known of documents, told of rows of the source."""
+    settings, old, pairs = job.settings, documents.old, decision.pairs
     new = slice(old, None)
-    stands_for = decision.duplicate_of[new]
+    stands_for, similarity = decision.duplicate_of[new], decision.similarity[new]
     own = np.where(stands_for >= old, stands_for - old, -1)
     matched_old = np.where(stands_for < old, stands_for, -1)
-    keep = (own < 0) & (matched_old < 0)
-    labels = by_first(decision.clusters[new], len(documents))
+    labels = by_first(decision.clusters[new], len(first))
     rejected = verdict.rejected
     if len(decision.rejected):
         rejected = most_similar(in_order([rejected, decision.rejected]))
-    estimated = outcome.estimated()[new]
-    return TextResult(
-        settings=job.settings,
-        keep=keep,
-        clusters=labels,
-        duplicate_of=own,
-        matched_old=matched_old,
-        similarity=decision.similarity[new],
-        estimated=estimated,
-        text_pairs=decision.pairs,
-        rejected=rejected[rejected.left >= old].moved(old, old),
-        counts=_counts(job, outcome, keep, matched_old, labels, estimated),
-        seconds=dict(job.progress.seconds),
-        reused=tuple(job.progress.reused),
-        overlapped=tuple(job.progress.overlapped),
-        warnings=[
-            *outcome.source.corpus.notices,
-            *documents.notices,
-            *verdict.warnings,
-            *decision.warnings,
-        ],
-        source=outcome.source.corpus,
-        source_identity=outcome.source.identity,
-        columns=outcome.source.columns,
-        skip_bad=job.skip_bad,
-        limits=job.limits,
-        documents=documents,
-        signed=outcome.signed,
-        first_equal=outcome.first,
-    )
-
-
-def _counts(
-    job: DedupJob,
-    outcome: _Outcome,
-    keep: NDArray[np.bool_],
-    matched_old: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    estimated: NDArray[np.bool_],
-) -> DedupCounts:
-    documents, verdict, decision = outcome.documents, outcome.verdict, outcome.decision
-    first, old, pairs = outcome.first, documents.old, decision.pairs
-    new = slice(old, None)
-    similarity = decision.similarity[new]
-    equal = is_copy = first[new] != np.arange(old, len(documents))
-    if job.settings.keep == "none":  # the first of equal texts is dropped, too
-        equal = np.bincount(first, minlength=len(documents))[first][new] > 1
-    compared = ~keep & ~estimated
-    exact = int((equal & ~estimated).sum())
-    sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
+    estimated = np.zeros(len(stands_for), bool)
+    dropped = np.flatnonzero(stands_for >= 0)
+    one, two = first[stands_for[dropped]], first[new][dropped]
+    estimated[dropped] = (one != two) & compare.estimated(np.minimum(one, two))
     lengths = documents.texts.lengths[new]
-    verified = len(pairs) + int(is_copy.sum())
-    if job.settings.exact:
-        verified = count_every_pair(pairs, first, old)
-    return DedupCounts(
-        documents=len(keep),
-        kept=int(keep.sum()),
-        exact_duplicates=exact,
-        near_duplicates=int(compared.sum()) - exact,
-        estimated_duplicates=int(estimated.sum()),
-        below_threshold=int((similarity < job.settings.threshold).sum()),
-        lowest_similarity=_least(similarity[compared]),
-        lowest_estimate=_least(similarity[estimated]),
+    verified = count_every_pair if settings.exact else count_with_copies
+    counts = DedupCounts.of(
+        clusters=labels,
+        duplicate_of=stands_for,
+        first_equal=first,
+        similarity=similarity,
+        threshold=settings.threshold,
+        keep=settings.keep,
+        old=old,
+        estimated=estimated,
         in_old=int((matched_old >= 0).sum()),
-        clusters=int((sizes > 1).sum()),
-        largest_cluster=int(sizes.max(initial=0)),
-        without_features=int(outcome.signed.too_short[new].sum()),
+        largest_cluster=int(np.bincount(labels, minlength=1).max()),
+        without_features=int(signed.too_short[new].sum()),
         bad_rows=documents.bad,
         binary_files=documents.binary,
         proposed_pairs=verdict.proposed + decision.proposed,
         compared_pairs=verdict.compared + decision.compared,
-        verified_pairs=verified,
-        estimated_pairs=int(outcome.compare.estimated(pairs.left).sum()),
+        verified_pairs=verified(pairs, first, old),
+        estimated_pairs=int(compare.estimated(pairs.left).sum()),
         bytes=int(lengths.sum()),
-        bytes_saved=int(lengths[~keep].sum()),
+        bytes_saved=int(lengths[dropped].sum()),
         left_out=sum(documents.left_out.values()),
+    )
+    return TextResult(
+        settings=settings,
+        keep=stands_for < 0,
+        clusters=labels,
+        duplicate_of=own,
+        matched_old=matched_old,
+        similarity=similarity,
+        estimated=estimated,
+        text_pairs=pairs,
+        rejected=rejected[rejected.left >= old].moved(old, old),
+        counts=counts,
+        seconds=dict(job.progress.seconds),
+        reused=tuple(job.progress.reused),
+        overlapped=tuple(job.progress.overlapped),
+        warnings=[
+            *source.corpus.notices,
+            *documents.notices,
+            *verdict.warnings,
+            *decision.warnings,
+        ],
+        source=source.corpus,
+        source_identity=source.identity,
+        columns=source.columns,
+        skip_bad=job.skip_bad,
+        limits=job.limits,
+        documents=documents,
+        signed=signed,
+        first_equal=first,
     )
 
 
-def _least(values: NDArray[np.float64]) -> float | None:
-    return float(values.min()) if len(values) else None
-
-
 def settings_of(given: dict[str, Any]) -> DedupSettings:
-    """Return the settings, also by the names that other tools have for them."""
+    """Return the settings, of which some also have the names of other tools."""
     named: dict[str, Any] = {}
     for name, value in given.items():
         own = ALIASES.get(name, name)
@@ -342,7 +301,7 @@ def settings_of(given: dict[str, Any]) -> DedupSettings:
 
 
 def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) -> OldSignatures:
-    """Return the signatures of an old corpus, if they are of the kind that the job makes."""
+    """Return the signatures of an old corpus, if the signer of the job made them."""
     if not settings.by_signatures:
         raise ArgumentError(
             settings.said_reason,

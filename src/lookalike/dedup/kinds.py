@@ -103,11 +103,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "dropped": Option("media"),
     "report": Option(
-        "text media",
-        {
-            "vectors": "it shows texts; write_annotated and write_pairs tell what was found",
-            "spark": "run locally on the kept documents or on a sample",
-        },
+        "text vectors media", {"spark": "run locally on the kept documents or on a sample"}
     ),
     "save_signatures": Option(
         "text",

@@ -1,4 +1,4 @@
-"""Clusters of pairs that the caller already has, and which documents of each are kept."""
+"""Clusters of given pairs, and which documents of each are kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lookalike.checks import one_of, real_array, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.dedup.decide import GroupChoices, decide, rank_by
-from lookalike.dedup.pairs import VerifiedPairs, in_order
+from lookalike.dedup.pairs import VerifiedPairs, differing
 from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs, Result
@@ -24,6 +24,8 @@ KEEP_RULES = ("first", "last", "none", "max", "min")
 
 _SIMILARITIES = ("similarity", "estimate", "jaccard", "cosine", "score")
 _DISTANCES = ("distance", "distances")
+_TABLES = ("__arrow_c_stream__", "__arrow_c_array__", "with_format", "iloc")
+"""Attributes of tables."""
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -111,8 +113,7 @@ def cluster_pairs(
         raise ArgumentError("values has a number for each of ids; give ids, too")
     if (values is not None) != (keep in ("max", "min")):
         raise ArgumentError('keep="max" and keep="min" go with values, and no other rule does')
-    given = _read_pairs(pairs, ids)
-    count = len(given.ids)
+    known, found = _read_pairs(pairs, ids)
     settings = DedupSettings(
         cluster=cluster, max_cluster=most, keep="none" if keep == "none" else "first"
     )
@@ -120,12 +121,11 @@ def cluster_pairs(
     if callable(keep):
 
         def rows(places: NDArray[np.int64]) -> list[dict[str, Any]]:
-            return [{"id": given.ids[place]} for place in places.tolist()]
+            return [{"id": known[place]} for place in places.tolist()]
 
-        choices = GroupChoices(_by_place(keep), settings, np.arange(count), 0, rows)
-    rank = _rank(count, keep, values)
-    decision = decide(given.pairs, rank, settings, choices=choices)
-    return PairClusters(given.ids, decision.clusters, decision.duplicate_of, decision.warnings)
+        choices = GroupChoices(_by_place(keep), settings, np.arange(len(known)), 0, rows)
+    decision = decide(found, _rank(len(known), keep, values), settings, choices=choices)
+    return PairClusters(known, decision.clusters, decision.duplicate_of, decision.warnings)
 
 
 def _rank(count: int, keep: Any, values: Iterable[Any] | None) -> NDArray[np.int64]:
@@ -138,7 +138,7 @@ def _rank(count: int, keep: Any, values: Iterable[Any] | None) -> NDArray[np.int
     numbers = real_array("values", _listed("values", values))
     if numbers.shape != own.shape:
         raise ArgumentError(
-            f"values has the shape {numbers.shape}; expected a number for each of {len(own):,} ids"
+            f"values has the shape {numbers.shape}; expected a number for each of {count:,} ids"
         )
     return rank_by(-numbers if keep == "max" else numbers)
 
@@ -160,16 +160,8 @@ def _by_place(keep: Callable[[list[Any]], Any]) -> Callable[[list[dict[str, Any]
     return choose
 
 
-@dataclass(frozen=True, eq=False)
-class _GivenPairs:
-    """Pairs of positions, and the ids of all documents."""
-
-    ids: Sequence[Any]
-    pairs: VerifiedPairs
-
-
-def _read_pairs(given: Any, ids: Iterable[Any] | None) -> _GivenPairs:
-    """Return pairs, each once, and all documents: `ids`, or those in pairs."""
+def _read_pairs(given: Any, ids: Iterable[Any] | None) -> tuple[Sequence[Any], VerifiedPairs]:
+    """Return all documents (`ids`, or those in pairs), and pairs of their positions, each once."""
     left, right, similarity = _columns(given)
     if ids is None:
         known, both = _numbered(left, right)
@@ -180,11 +172,8 @@ def _read_pairs(given: Any, ids: Iterable[Any] | None) -> _GivenPairs:
     one, two, similarity = one[apart], two[apart], similarity[apart]
     lower, upper = np.minimum(one, two), np.maximum(one, two)
     order = np.lexsort((-similarity, upper, lower))
-    pairs = VerifiedPairs(
-        lower[order], upper[order], similarity[order], np.zeros(len(order), np.int32)
-    )
-    again = (np.diff(pairs.left, prepend=-1) == 0) & (np.diff(pairs.right, prepend=-1) == 0)
-    return _GivenPairs(known, in_order([pairs[~again]]))
+    pairs = VerifiedPairs(lower, upper, similarity, np.zeros(len(lower), np.int32))[order]
+    return known, pairs[differing(pairs.left, pairs.right)]
 
 
 def _listed(name: str, values: Iterable[Any]) -> list[Any]:
@@ -207,15 +196,11 @@ def _columns(given: Any) -> tuple[Any, Any, NDArray[np.float64]]:
                 f"pairs is an array of the shape {given.shape}; expected (n, 2), two ids a pair"
             )
         return given[:, 0], given[:, 1], np.zeros(len(given))
-    if isinstance(given, str | os.PathLike | Corpus) or _is_table(given):
+    mappings = isinstance(given, list) and bool(given) and isinstance(given[0], dict)
+    is_table = mappings or any(hasattr(given, name) for name in _TABLES)
+    if is_table or isinstance(given, str | os.PathLike | Corpus):
         return _of_corpus(open_corpus(given))
     return _of_tuples(given)
-
-
-def _is_table(given: Any) -> bool:
-    known = ("__arrow_c_stream__", "__arrow_c_array__", "with_format", "iloc")
-    mappings = isinstance(given, list) and bool(given) and isinstance(given[0], dict)
-    return mappings or any(hasattr(given, name) for name in known)
 
 
 def _of_tuples(given: Any) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
@@ -247,9 +232,7 @@ def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], NDArray[np.float64
             "of each pair"
         )
     likeness = next((name for name in (*_SIMILARITIES, *_DISTANCES) if name in names), None)
-    left: list[Any] = []
-    right: list[Any] = []
-    similarity: list[float] = []
+    left, right, similarity = list[Any](), list[Any](), list[float]()
     for batch in corpus.read([*wanted, *([likeness] if likeness else [])], Problems()):
         columns = [column.to_pylist() for column in batch.columns]
         left += columns[0]
@@ -281,11 +264,7 @@ def _as_numbers(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]
         made = [[int(value) for value in side] for side in (left, right)]
     except (TypeError, ValueError):
         return left, right
-    same = all(
-        str(number) == value
-        for numbers, values in zip(made, (left, right), strict=True)
-        for number, value in zip(numbers, values, strict=True)
-    )
+    same = [[str(number) for number in side] for side in made] == [left, right]
     return (made[0], made[1]) if same else (left, right)
 
 

@@ -34,7 +34,7 @@ class VerifiedPairs(Result):
     def __len__(self) -> int:
         return len(self.left)
 
-    def __getitem__(self, which: NDArray[np.generic]) -> VerifiedPairs:
+    def __getitem__(self, which: NDArray[np.generic] | slice) -> VerifiedPairs:
         return VerifiedPairs(
             self.left[which], self.right[which], self.similarity[which], self.distance[which]
         )
@@ -103,10 +103,7 @@ def known_similarities(
 
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return distinct numbers, ascending, as `np.unique` does.
-
-    `np.unique` imports `numpy.ma`, which takes as long as the rest of a small job.
-    """
+    """Return distinct numbers, ascending, like `np.unique` but without its slow import."""
     ascending = np.sort(numbers)
     is_first = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
     found: NDArray[np.int64] = ascending[is_first]
@@ -116,7 +113,7 @@ def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 def numbered(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return distinct numbers, ascending, and the place of each number among them.
 
-    All numbers are below `bound`. If that is not much more than their count, nothing is sorted.
+    All numbers are below `bound`. Nothing is sorted if that is not much more than their count.
     """
     if bound > 16 * len(numbers):
         found, places = np.unique(numbers, return_inverse=True)
@@ -157,13 +154,13 @@ def count_every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -
 def every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> Iterator[VerifiedPairs]:
     """Yield every pair of items, by (left, right), about a million at a time.
 
-    Each copy is paired with the other copies, and with all copies of the items that its first is
-    paired with. Two old items are never a pair.
+    A copy is paired with other copies, and with all copies of the items its first is paired with.
+    Two old items are never a pair.
     """
     count = len(first)
     if (first == np.arange(count)).all():
         for begin in range(0, max(1, len(pairs)), _PAIRS_AT_A_TIME):
-            yield pairs[np.arange(begin, min(len(pairs), begin + _PAIRS_AT_A_TIME))]
+            yield pairs[begin : begin + _PAIRS_AT_A_TIME]
         return
     members = np.argsort(first, kind="stable")
     sizes = np.bincount(first, minlength=count)

@@ -1,14 +1,15 @@
 """Step 4, propose: which pairs of documents are worth comparing?
 
-MinHash signatures propose by shared bands, SimHash and TopSig signatures by their distance, and
-containment by samples of features.
+MinHash proposes by shared bands, SimHash and TopSig by the distance of signatures, and containment
+by samples of features.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 import numpy as np
@@ -29,28 +30,23 @@ from lookalike.signatures import hamming
 from lookalike.signatures.minhash import VALUE_BYTES
 
 LARGEST_GROUP = 200
-"""Rows that share a band and are still all paired with each other."""
-
+"""Maximum number of rows with the same band that are all paired with each other."""
 _GOOD_CHANCE = 0.99
 """Of proposing a pair at the threshold; a lower one is a warning."""
-
 _REMEDY = "; --exact (in Python exact=True) finds every pair"
-
 _AT_A_TIME = 1 << 16
 _KEYS_AT_A_TIME = 1 << 14
 """Keys of bands that are read before progress is reported and memory is released."""
-
 _STANDARD_ERRORS = 5
 """How far an estimate may be below the threshold for a pair to be compared."""
 
 
 @dataclass
 class Candidates:
-    """Counts of the candidates, which are pairs of rows of `Signed` in files."""
+    """What is known of the candidates, which are pairs of rows of `Signed` in files."""
 
-    count: int = 0
     proposed: int = 0
-    """Including those whose estimates are far below the threshold."""
+    """Their number, including those whose estimates are far below the threshold."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -62,29 +58,26 @@ def propose_pairs(
 ) -> Candidates:
     """Write the candidates to the files `left`, `right` and `distance`.
 
-    More than there is memory for are an error. `rank` is the order in which rows are kept. Where a
-    group is too large to pair all rows with each other, they are paired with the best of it.
+    More than fit into memory are an error. `rank` is the order in which rows are kept. In a group
+    that is too large to pair all rows with each other, they are paired with the best ones.
     """
-    found = Candidates()
-    work, check = job.work, check_pair_count(job, len(signed.too_short))
-    work.begin("pairs")
+    found, count = Candidates(), 0
+    check = check_pair_count(job, len(signed.too_short))
+    job.work.begin("pairs")
     if job.settings.measure == "containment":
         batches = sampled_pairs(job, documents, signed, found)
     elif job.settings.by_bands:
         batches = _by_bands(job, signed, rank, found)
     else:
         batches = _by_radius(job, signed, rank, found)
-    with (
-        work.writer("left") as left_file,
-        work.writer("right") as right_file,
-        work.writer("distance") as distance_file,
-    ):
-        for left, right, distances in batches:
-            left_file.write(left.data)
-            right_file.write(right.data)
-            distance_file.write(distances.data)
-            found.count += len(left)
-            check(found.count)
+    with ExitStack() as opened:
+        names = ("left", "right", "distance")
+        files = [opened.enter_context(job.work.writer(name)) for name in names]
+        for batch in batches:
+            for file, column in zip(files, batch, strict=True):
+                file.write(column.data)
+            count += len(batch[0])
+            check(count)
     return found
 
 
@@ -107,7 +100,7 @@ def check_pair_count(job: DedupJob, documents: int) -> Callable[[int], None]:
 def distances_of_rows(
     job: DedupJob, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Return in how many values, or bits, the signatures of pairs of rows differ."""
+    """Return the distances of the signatures of pairs of rows."""
     found = row_distances(job.settings, signed.signatures, left, right, job.threads)
     release(signed.signatures)
     return found
@@ -120,7 +113,7 @@ def row_distances(
     right: NDArray[np.int64],
     threads: int,
 ) -> NDArray[np.int32]:
-    """Return in how many values, or bits, signatures differ."""
+    """Return in how many values (MinHash) or bits signatures differ."""
     found = np.empty(len(left), np.int32)
     if settings.by_bands:
         _native.equal_values_at(signatures, VALUE_BYTES, left, right, threads, found)
@@ -264,6 +257,7 @@ def may_be_drawn(signatures: int, width: int) -> bool:
     return seconds_for_all(signatures, width) > PATIENCE
 
 
+@dataclass(eq=False)
 class NearbyRows:
     """Pairs of signatures that differ in at most `radius` bits, with their distances.
 
@@ -277,30 +271,20 @@ class NearbyRows:
     with a chance of `CHANCE` at least. `drawn` says whether that was done.
     """
 
-    def __init__(
-        self,
-        signatures: NDArray[np.uint8],
-        rank: NDArray[np.int64],
-        radius: int,
-        *,
-        most: int,
-        limit: int | None,
-        threads: int,
-        device: str = "cpu",
-    ) -> None:
-        self._signatures = signatures
-        self._rank = rank
-        self._radius = radius
-        self._most = most
-        self._limit = min(most_pairs(len(signatures), most), limit or DEFAULT_LIMIT)
-        self._threads = threads
-        self._device = device
-        self.crowded = 0
-        self.drawn = False
+    signatures: NDArray[np.uint8]
+    rank: NDArray[np.int64]
+    radius: int
+    _: KW_ONLY
+    most: int
+    limit: int | None
+    threads: int
+    device: str = "cpu"
+    crowded: int = field(default=0, init=False)
+    drawn: bool = field(default=False, init=False)
 
     def pairs(self, progress: Callable[[float], None]) -> Iterator[Batch]:
         """Yield pairs of rows, the better first; `progress` is called with the share done."""
-        by_rank = np.argsort(self._rank, kind="stable")
+        by_rank = np.argsort(self.rank, kind="stable")
         places = np.empty(len(by_rank), np.int64)
         places[by_rank] = np.arange(len(by_rank))
         try:
@@ -314,27 +298,22 @@ class NearbyRows:
 
     def _found(self, ids: NDArray[np.int64]) -> Pairs:
         """Return pairs of these ids: by the GPU, or by the quickest method."""
-        if self._device == "gpu":
+        limit = min(most_pairs(len(ids), self.most), self.limit or DEFAULT_LIMIT)
+        if self.device == "gpu":
             from lookalike.gpu import GpuIndex
 
-            index = GpuIndex(self._signatures, ids)
-            return index.pairs(self._radius, limit=self._limit, collapse=True)
+            return GpuIndex(self.signatures, ids).pairs(self.radius, limit=limit, collapse=True)
+        recall = CHANCE if may_be_drawn(*self.signatures.shape) else None
         return pairs_of_rows(
-            self._signatures,
-            ids,
-            self._radius,
-            self._limit,
-            True,
-            self._threads,
-            recall=CHANCE if may_be_drawn(*self._signatures.shape) else None,
+            self.signatures, ids, self.radius, limit, True, self.threads, recall=recall
         )
 
     def _some_pairs(
         self, by_rank: NDArray[np.int64], progress: Callable[[float], None]
     ) -> Iterator[Batch]:
         """Yield pairs of places in the order of ranks, left before right."""
-        rows = self._signatures[by_rank]
-        release(self._signatures)
+        rows = self.signatures[by_rank]
+        release(self.signatures)
         equal, offsets = _native.equal_rows(rows)
         groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         best = np.minimum.reduceat(equal, offsets[:-1]) if len(equal) else equal
@@ -350,7 +329,7 @@ class NearbyRows:
             limit = max(_MATCHES_AT_A_TIME, end)  # one row is never too many
             try:
                 matches = _native.scan_within(
-                    rows[:end], None, True, rows[begin:end], self._radius, limit, self._threads
+                    rows[:end], None, True, rows[begin:end], self.radius, limit, self.threads
                 )
             except _native.TooManyResults:
                 count //= 2
@@ -372,7 +351,7 @@ class NearbyRows:
         better = as_int64(ids) < rows
         left, right, distances = as_int64(ids)[better], rows[better], distances[better]
         counts = np.bincount(right - begin, minlength=len(offsets) - 1)
-        wanted, crowded = of_crowds(left, right - begin, counts, counts, self._most)
+        wanted, crowded = of_crowds(left, right - begin, counts, counts, self.most)
         self.crowded += crowded
         return left[wanted], right[wanted], distances[wanted]
 
@@ -400,19 +379,15 @@ def of_crowds(
 
 SAMPLE, LARGEST_SAMPLE = 64, 512
 """Minimum and maximum number of features that are drawn of a document."""
-
 ALL_SAMPLES = 1 << 22
 """Features that are drawn of all documents together, where the minimum allows it. Larger samples
-propose fewer pairs in vain; the smallest ones miss no more.
+propose fewer pairs in vain; the smallest miss no more.
 """
-
 MISSED = 0.001
 """The largest chance of not proposing a pair at the threshold."""
-
-LARGEST_SAMPLED_GROUP = 1000
-SAMPLED_LEADERS = 64
+LARGEST_SAMPLED_GROUP, SAMPLED_LEADERS = 1000, 64
 """A feature of more samples than the first number is looked up only for the largest documents that
-have it; the second number says how many.
+have it; the second number is how many.
 """
 
 _SAMPLES_AT_A_TIME = 1 << 13
@@ -426,8 +401,8 @@ def sample_size(documents: int) -> int:
 def least_found(size: int, threshold: float) -> int:
     """Return how many features of a sample must be in the larger document.
 
-    A pair at the threshold has fewer with a chance of at most 0.1%, by the bound of Chernoff and
-    Hoeffding, which also holds for draws without replacement.
+    A pair at the threshold has fewer with a chance of at most 0.1%, by the Chernoff-Hoeffding
+    bound, which also holds for draws without replacement.
     """
     least = math.floor(size * threshold)
     while least > 1 and _bound(least - 1, size, threshold) > MISSED:
@@ -451,10 +426,10 @@ def sampled_pairs(
 ) -> Iterator[Batch]:
     """Yield pairs of which the smaller document seems to be contained in the larger one.
 
-    Some features of each document are drawn and looked up in all larger ones; see
-    `native/pairs/samples.hpp`. Two signatures of one size say little about a short document inside
-    a long one. A sample does: each of its features is in the long document with a chance that is
-    the containment. Reads the documents twice. Memory holds about 2 KB per document, or 150 MB.
+    Some features of each document are drawn and looked up in all larger ones (see
+    `native/pairs/samples.hpp`): each of them is there with a chance that is the containment, of
+    which two signatures of one size say little. Reads the documents twice. Memory holds about 2 KB
+    per document, or 150 MB.
     """
     count = len(signed.positions)
     size = sample_size(count)
@@ -485,9 +460,8 @@ def _needed(size: int, threshold: float) -> NDArray[np.uint64]:
 
     A smaller sample than the others is the whole document: its share is the containment itself.
     """
-    needed: NDArray[np.uint64] = np.ceil(np.arange(size + 1) * threshold * (1 - 1e-9)).astype(
-        np.uint64
-    )
+    least = np.ceil(np.arange(size + 1) * threshold * (1 - 1e-9))
+    needed: NDArray[np.uint64] = least.astype(np.uint64)
     needed[size] = least_found(size, threshold)
     needed[0] = 1  # a document without features is contained in none
     return needed

@@ -1,25 +1,25 @@
-"""Results of a job, whatever was compared: which items are kept, which are dropped, and why.
+"""Results of a job: which items are kept, which are dropped, and why.
 
-`DedupResult` is what all kinds have in common. `TextResult` and `VectorResult` are of rows of a
-corpus, `MediaResult` is of files such as images or recordings.
+`TextResult` and `VectorResult` are of rows of a corpus, `MediaResult` is of files.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, SupportsIndex
+from typing import Any, BinaryIO, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, flag, whole_number
-from lookalike.corpora import Corpus
+from lookalike.corpora import Corpus, write_table
 from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
@@ -44,8 +44,6 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.jobs.documents import DocumentTable
 from lookalike.media import Medium, Problem
 from lookalike.pages.marks import without_marks
-
-__all__ = ["DedupCounts", "DedupResult", "MediaResult", "TextResult", "VectorResult"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,37 +107,96 @@ class DedupCounts:
         similarity: NDArray[np.float64],
         threshold: float = 0.0,
         keep: object = "first",
+        old: int = 0,
+        estimated: NDArray[np.bool_] | None = None,
         **more: Any,
     ) -> DedupCounts:
-        """Count what a decision says of items; `more` are counts that it does not say."""
-        items = np.arange(len(clusters))
-        sizes = np.bincount(clusters, minlength=1)
+        """Count what a decision says of items; `more` are other counts.
+
+        `first_equal` has an element for each item, the first `old` of which are old; the other
+        arrays have one for each new item.
+        """
+        items, sizes = np.arange(len(first_equal)), np.bincount(clusters, minlength=1)
         dropped = duplicate_of >= 0
+        by_signatures = np.zeros(len(dropped), bool) if estimated is None else estimated
+        compared = dropped & ~by_signatures
         equal = first_equal != items
         if keep == "none":  # the first of equal items is dropped, too
             equal = np.bincount(first_equal, minlength=len(items))[first_equal] > 1
-        stands_for = np.where(dropped, duplicate_of, items)
-        differ = first_equal != first_equal[stands_for]
-        return cls(
-            documents=len(items),
-            kept=int((~dropped).sum()),
-            exact_duplicates=int(equal.sum()),
-            near_duplicates=int(dropped.sum()) - int(equal.sum()),
-            below_threshold=int((dropped & differ & (similarity < threshold)).sum()),
-            lowest_similarity=float(similarity[dropped].min()) if dropped.any() else None,
-            clusters=int((sizes > 1).sum()),
-            largest_cluster=int(sizes.max()) if (sizes > 1).any() else 0,
-            **more,
-        )
+        exact = int((equal[old:] & ~by_signatures).sum())
+        stands_for = np.where(dropped, duplicate_of, items[old:])
+        differ = first_equal[old:] != first_equal[stands_for]
+        counts: dict[str, Any] = {
+            "documents": len(dropped),
+            "kept": int((~dropped).sum()),
+            "exact_duplicates": exact,
+            "near_duplicates": int(compared.sum()) - exact,
+            "estimated_duplicates": int(by_signatures.sum()),
+            "below_threshold": int((differ & (similarity < threshold)).sum()),
+            "lowest_similarity": _least(similarity[compared]),
+            "lowest_estimate": _least(similarity[by_signatures]),
+            "clusters": int((sizes > 1).sum()),
+            "largest_cluster": int(sizes.max()) if (sizes > 1).any() else 0,
+        }
+        return cls(**(counts | more))
+
+
+def _least(values: NDArray[np.float64]) -> float | None:
+    return float(values.min()) if len(values) else None
+
+
+class KindAttributes:
+    """Attributes that only the results of some kinds have, for type checkers.
+
+    `la.dedup` returns a `DedupResult`. At run time, what a kind does not have raises
+    `AttributeError`.
+    """
+
+    write: Callable[..., int]
+    write_annotated: Callable[..., int]
+    write_pairs: Callable[..., int]
+    # Of rows: text and vectors.
+    source: Corpus
+    pairs: VerifiedPairs
+    # Of text.
+    settings: DedupSettings
+    matched_old: NDArray[np.int64]
+    estimated: NDArray[np.bool_]
+    text_pairs: VerifiedPairs
+    old_pairs: VerifiedPairs
+    pair_batches: Callable[..., Iterator[tuple[VerifiedPairs, VerifiedPairs]]]
+    equal_pairs: int
+    complete: bool
+    rejected: VerifiedPairs
+    columns: Columns
+    documents: DocumentTable
+    signed: Signed
+    text: Callable[[int], str]
+    old_text: Callable[[int], str]
+    old_id: Callable[[int], str | int]
+    save_signatures: Callable[[str | os.PathLike[str]], None]
+    # Of vectors.
+    threshold: float
+    recall: float
+    dimensions: int
+    # Of files.
+    medium: Medium[Any]
+    names: Sequence[str] | None
+    files: Sequence[Path]
+    sizes: NDArray[np.int64]
+    facts: Mapping[str, Sequence[Any]]
+    distance: NDArray[np.int32]
+    problems: Sequence[Problem]
+    dropped: Callable[[], list[Path]]
+    write_dropped: Callable[[str | Path], int]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DedupResult(ABC):
+class DedupResult(KindAttributes, ABC):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
 
     `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
-    has. Their further attributes can be read from any result; what a kind does not have raises
-    `AttributeError`.
+    has.
     """
 
     kind: str
@@ -200,9 +257,15 @@ class DedupResult(ABC):
             command: The command that made the result, word by word. By default, the report says
                 how to make it again in Python.
         """
-        from lookalike.dedup.kinds import refuse
+        with self._target(path) as file:
+            self._write_report(file, command)
 
-        refuse(self.kind, ["report"])
+    @abstractmethod
+    def _target(self, path: str | Path) -> AbstractContextManager[Path]:
+        """Return a context with the path of a file to write."""
+
+    @abstractmethod
+    def _write_report(self, path: Path, command: Sequence[str] | None) -> None: ...
 
     @abstractmethod
     def wording(self) -> Wording:
@@ -234,11 +297,6 @@ class DedupResult(ABC):
             f"near_duplicates={counts.near_duplicates}, clusters={counts.clusters})"
         )
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Tell type checkers that results of a kind have more attributes."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RowsResult(DedupResult):
@@ -261,6 +319,9 @@ class RowsResult(DedupResult):
         if isinstance(inner, TableCorpus) and isinstance(source, TableCorpus | FilteredCorpus):
             return source.select(self.survivors_rows)
         return write.survivors_table(self)
+
+    def _target(self, path: str | Path) -> AbstractContextManager[Path]:
+        return local_file(path, self.source)
 
     @abstractmethod
     def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
@@ -341,15 +402,15 @@ class TextResult(RowsResult):
             is_old = part.left < old
             yield part[~is_old].moved(old, old), part[is_old].moved(0, old)
 
-    @property
+    @cached_property
     def equal_pairs(self) -> int:
         """Number of `pairs` and `old_pairs` whose two texts are equal."""
         if self.settings.exact:
-            none = self.text_pairs[np.arange(0)]
+            none = self.text_pairs[:0]
             return count_every_pair(none, self.first_equal, self.documents.old)
         return self.counts.verified_pairs - len(self.text_pairs)
 
-    @property
+    @cached_property
     def complete(self) -> bool:
         """Whether every pair at or above the threshold is known: with `exact`."""
         return self.settings.exact
@@ -397,7 +458,7 @@ class TextResult(RowsResult):
         write.check_pair_count(
             self, whole_number("limit", limit, at_least=0), collapse=flag("collapse", collapse)
         )
-        with local_file(path, self.source) as file:
+        with self._target(path) as file:
             return write.write_text_pairs(self, file, collapse=collapse)
 
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
@@ -405,21 +466,13 @@ class TextResult(RowsResult):
 
         Do it last: a job that is tried again after a failure must not find these rows known.
         """
-        with local_file(path, self.source) as file:
+        with self._target(path) as file:
             write.write_signatures(self, file)
 
-    def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
-        """Write one self-contained HTML file that shows what was found.
-
-        Args:
-            path: The file to write.
-            command: The command that made the result, word by word. By default, the report says
-                how to make it again in Python.
-        """
+    def _write_report(self, path: Path, command: Sequence[str] | None) -> None:
         from lookalike.dedup.report.page import write_report
 
-        with local_file(path, self.source) as file:
-            write_report(self, file, command)
+        write_report(self, path, command)
 
     def wording(self) -> Wording:
         """Return the words for documents."""
@@ -466,6 +519,9 @@ class VectorResult(RowsResult):
     """The chance that a pair at the threshold is found; 1 if all pairs were compared."""
     column: str
     """The column that has the vectors."""
+    id_column: str | None = field(repr=False)
+    settings: DedupSettings = field(repr=False)
+    """How items are put together and chosen from."""
     dimensions: int
     """Numbers of a vector; 0 if there is none."""
     pairs: VerifiedPairs = field(repr=False)
@@ -483,9 +539,13 @@ class VectorResult(RowsResult):
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`; return how many."""
-        with local_file(path, self.source) as file:
-            batches = write.pair_batches(self.pairs, self.ids, self.ids)
-            return write.write_table(batches, file)
+        with self._target(path) as file:
+            return write_table(write.pair_batches(self.pairs, self.ids, self.ids), file)
+
+    def _write_report(self, path: Path, command: Sequence[str] | None) -> None:
+        from lookalike.dedup.report.media import write_vector_report
+
+        write_vector_report(self, path, command)
 
     def wording(self) -> Wording:
         """Return the words for rows with vectors."""
@@ -568,17 +628,13 @@ class MediaResult(DedupResult):
         """Write the pairs: `left`, `right`, `similarity`, `distance`; return how many."""
         return write.write_file_pairs(self, file_path("path", path))
 
-    def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
-        """Write one self-contained HTML file that shows similar files side by side.
+    def _target(self, path: str | Path) -> AbstractContextManager[Path]:
+        return nullcontext(file_path("path", path))
 
-        Args:
-            path: The file to write.
-            command: The command that made the result, word by word. By default, the report says
-                how to make it again in Python.
-        """
+    def _write_report(self, path: Path, command: Sequence[str] | None) -> None:
         from lookalike.dedup.report.media import write_report
 
-        write_report(self, file_path("path", path), command)
+        write_report(self, path, command)
 
     def wording(self) -> Wording:
         """Return the words for files of the medium."""

@@ -1,7 +1,4 @@
-"""Steps 2 and 3, collapse and sign: find equal texts, and sign each different text.
-
-Also what all steps of a dedup job are given.
-"""
+"""Steps 2 and 3, collapse and sign: find equal texts, and sign each different text."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _AT_A_TIME = 1 << 15
 
 @dataclass(frozen=True, kw_only=True)
 class DedupJob(JobContext):
-    """The settings and the means of a dedup job."""
+    """What every step of a dedup job is given."""
 
     settings: DedupSettings
     device: str
@@ -50,10 +47,7 @@ class Signed:
 
 
 def collapse(job: DedupJob, documents: DocumentTable) -> NDArray[np.int64]:
-    """Return for each document the first with the same text.
-
-    A document that is known only by its signature equals no other.
-    """
+    """Return for each document the first equal one; one without text equals no other."""
     first = np.arange(len(documents))
     without_text = documents.signatures_only
     with_text = documents.texts.documents.part(without_text, len(documents))
@@ -65,6 +59,7 @@ def collapse(job: DedupJob, documents: DocumentTable) -> NDArray[np.int64]:
 
 def sign_documents(
     job: DedupJob,
+    signer: DocumentSigner,
     documents: DocumentTable,
     first: NDArray[np.int64],
     old: Source | OldSignatures | None,
@@ -74,13 +69,12 @@ def sign_documents(
 
     `OldSignatures` come first. Signatures that were made `early` are used.
     """
-    work, settings = job.work, job.settings
+    work, known = job.work, documents.signatures_only
     old_signatures = old.signatures if isinstance(old, OldSignatures) else None
-    signer = settings.signer()
-    known = documents.signatures_only
     candidates = np.flatnonzero(first == np.arange(len(first)))
     candidates = candidates[candidates >= known]
-    key = digest("sign", documents.key, signer.to_dict(), settings.min_features)
+    described, row_bytes = signer.to_dict(), signer.bits // 8
+    key = digest("sign", documents.key, described, job.settings.min_features)
     if work.facts("sign", key) is not None:
         job.progress.reuse("sign")
     else:
@@ -89,12 +83,12 @@ def sign_documents(
             _sign(job, signer, files, documents, candidates, old_signatures, early)
         work.complete("sign", key, {}, ["signatures", "enough"])
         work.begin("signing")
+    signatures = work.array("signatures", np.uint8, row_bytes)
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
-    too_short = np.zeros(len(documents), bool)
+    too_short = np.zeros(len(first), bool)
     too_short[candidates[~enough]] = True
     too_short[known:] = too_short[first[known:]]
     positions = np.concatenate([np.arange(known), candidates[enough]])
-    signatures = work.array("signatures", np.uint8, signer.bits // 8)
     first_new = int(np.searchsorted(positions, documents.old))
     return Signed(signatures, positions, first_new, too_short, key)
 
@@ -109,14 +103,13 @@ def _sign(
     early: EarlySignatures | None,
 ) -> None:
     """Append signatures, old ones first, and whether each document has enough features."""
+    done = 0
     if files.facts is not None:
         job.progress.reuse("sign")
         done = int(files.facts["documents"])
-    else:
-        done = 0
-        if old_signatures is not None:
-            for begin in range(0, len(old_signatures), _AT_A_TIME):
-                files.write("signatures", old_signatures[begin : begin + _AT_A_TIME])
+    elif old_signatures is not None:
+        for begin in range(0, len(old_signatures), _AT_A_TIME):
+            files.write("signatures", old_signatures[begin : begin + _AT_A_TIME])
     for which, signatures in _parts(documents, candidates, done, early):
         part = documents.texts.documents.take(which)
         if signatures is None:

@@ -24,9 +24,6 @@ from lookalike.shown import brief
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_vectors, in_single_precision
 
-__all__ = ["Embeddings", "read_embeddings", "run_vector_job", "written_vectors"]
-
-
 THRESHOLD, RECALL = 0.95, 0.999
 
 _MOST_EQUAL = 1 << 16
@@ -81,6 +78,8 @@ def run_vector_job(
         threshold=least,
         recall=1.0 if every else chance,
         column=column,
+        id_column=id_column(corpus, id),
+        settings=settings,
         dimensions=given.vectors.shape[1] if len(given.rows) else 0,
         keep=duplicate_of < 0,
         clusters=decision.clusters,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +24,11 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed
 from lookalike.features import similarity_pairs, unrounded
 from lookalike.jobs.documents import DocumentTable
-from lookalike.jobs.work_folder import WorkFolder, digest, release
+from lookalike.jobs.work_folder import digest, release
 
 _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_AT_A_TIME = 96 << 20
-"""Of text whose features are held, which take some four times as much."""
+"""Of text whose features are in memory; they take about four times as much."""
 
 _SORTED_AT_A_TIME = 1 << 22
 _COUNTED_AT_A_TIME = 1 << 15
@@ -53,58 +52,6 @@ def earlier_verdict(job: DedupJob, signed: Signed) -> Verdict | None:
     if facts is None:
         return None
     job.progress.reuse("propose", "verify")
-    return _verdict(job, facts)
-
-
-def verify_pairs(
-    job: DedupJob, signed: Signed, candidates: Candidates, compare: Comparer
-) -> Verdict:
-    """Compare the documents of the candidates."""
-    compared = _compare(job, signed, compare)
-    return _complete(job, signed, candidates.proposed, compared, candidates.warnings)
-
-
-def complete_pairs(
-    job: DedupJob,
-    signed: Signed,
-    columns: Mapping[str, NDArray[Any]],
-    order: NDArray[np.int64],
-    proposed: int,
-    compared: int,
-) -> Verdict:
-    """Accept all these pairs in this order; none was rejected."""
-    for column in COLUMNS:
-        with job.work.writer(f"accepted.{column}") as file:
-            file.write(np.ascontiguousarray(columns[column][order]).data)
-    nothing = [np.empty(0, kind) for kind in COLUMNS.values()]
-    _save(job.work, rejected=VerifiedPairs(*nothing))
-    return _complete(job, signed, proposed, compared, [])
-
-
-def _complete(
-    job: DedupJob, signed: Signed, proposed: int, compared: int, warnings: list[str]
-) -> Verdict:
-    facts = {"compared": compared, "proposed": proposed, "warnings": warnings}
-    files = [f"{name}.{column}" for name in ("accepted", "rejected") for column in COLUMNS]
-    job.work.complete("pairs", _key(job, signed), facts, files)
-    return _verdict(job, facts)
-
-
-def _key(job: DedupJob, signed: Signed) -> str:
-    settings = job.settings
-    chosen = (
-        settings.threshold,
-        settings.radius,
-        settings.verify,
-        settings.keep_rule,
-        settings.exact,
-        settings.measure,
-    )
-    return digest("pairs", signed.key, *chosen)
-
-
-def _verdict(job: DedupJob, facts: dict[str, Any]) -> Verdict:
-    # Copied into memory: a temporary folder may be removed before the result is.
     accepted, rejected = (
         VerifiedPairs(
             *(np.array(job.work.array(f"{name}.{part}", kind)) for part, kind in COLUMNS.items())
@@ -112,6 +59,58 @@ def _verdict(job: DedupJob, facts: dict[str, Any]) -> Verdict:
         for name in ("accepted", "rejected")
     )
     return Verdict(accepted, rejected, facts["proposed"], facts["compared"], facts["warnings"])
+
+
+def complete(job: DedupJob, signed: Signed, verdict: Verdict) -> Verdict:
+    """Save a verdict for a later run in the same folder, and return it."""
+    work = job.work
+    if work.temporary:
+        return verdict
+    files = []
+    for name, pairs in (("accepted", verdict.accepted), ("rejected", verdict.rejected)):
+        for column, dtype in COLUMNS.items():
+            files.append(f"{name}.{column}")
+            with work.writer(files[-1]) as file:
+                file.write(np.ascontiguousarray(getattr(pairs, column), dtype).data)
+    facts = {name: getattr(verdict, name) for name in ("compared", "proposed", "warnings")}
+    work.complete("pairs", _key(job, signed), facts, files)
+    return verdict
+
+
+def _key(job: DedupJob, signed: Signed) -> str:
+    chosen = ("threshold", "radius", "verify", "keep_rule", "exact", "measure")
+    return digest("pairs", signed.key, *(getattr(job.settings, name) for name in chosen))
+
+
+def verify_pairs(
+    job: DedupJob, signed: Signed, candidates: Candidates, compare: Comparer
+) -> Verdict:
+    """Compare the documents of the candidates."""
+    rows = [job.work.array(name, np.int64) for name in ("left", "right")]
+    distances = job.work.array("distance", np.int32)
+    accepted, rejected = [], []
+    for begin in range(0, max(1, len(distances)), _SORTED_AT_A_TIME):
+        part = slice(begin, begin + _SORTED_AT_A_TIME)
+        order = np.lexsort((rows[1][part], rows[0][part]))
+        order = order[differing(*(row[part][order] for row in rows))]
+        left, right = (signed.positions[row[part][order]] for row in rows)
+        distance = np.array(distances[part][order])
+        tell = partial(_tell, job, begin, len(left), len(distances))
+        some = compare.similarities(left, right, distance, tell)
+        near = some.similarity >= job.settings.threshold
+        accepted.append(some[near])
+        rejected.append(most_similar(some[~near]))
+    best = most_similar(in_order(rejected))
+    found = Verdict(
+        in_order(accepted), best, candidates.proposed, len(distances), candidates.warnings
+    )
+    for name in ("left", "right", "distance"):
+        job.work.remove(name)
+    return complete(job, signed, found)
+
+
+def _tell(job: DedupJob, begin: int, count: int, total: int, share: float) -> None:
+    job.progress.step("verify", (begin + count * share) / total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +156,14 @@ class Comparer:
         return self.similarities(left, right, distances)
 
     def distances(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return in how many values, or bits, the signatures of pairs of documents differ."""
+        """Return the distances of the signatures of documents; see `row_distances`."""
         one, two = (np.searchsorted(self.positions, side) for side in (left, right))
         found = row_distances(self.settings, self.signatures, one, two, self.threads)
         release(self.signatures)
         return found
 
     def sizes(self, pairs: VerifiedPairs) -> NDArray[np.int64]:
-        """Return the number of different features of each document that has pairs, 0 for others."""
+        """Return the number of different features of each document with pairs, 0 for others."""
         sizes = np.zeros(len(self.lengths), np.int64)
         features = self.settings.feature_kind()
         paired = distinct(np.concatenate([pairs.left, pairs.right]))
@@ -176,7 +175,7 @@ class Comparer:
         return sizes
 
     def estimated(self, left: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for which pairs the similarity is estimated from signatures, by their left ones.
+        """Return for which pairs, given their left documents, the similarity is an estimate.
 
         For all without `verify`, else for those of a document without text.
         """
@@ -189,9 +188,7 @@ class Comparer:
         distance: NDArray[np.int32],
         tell: Callable[[float], None] = lambda share: None,
     ) -> VerifiedPairs:
-        """Return pairs with the exact similarity of their documents, or an estimate from the
-        distance of their signatures.
-        """
+        """Return pairs with similarities: exact, or estimated from distances of signatures."""
         estimated = self.estimated(left)
         exact = ~estimated
         similarity = np.empty(len(left))
@@ -203,15 +200,16 @@ class Comparer:
             self.release()
             tell(share)
 
-        similarity[exact] = exact_similarities(
-            self.settings,
-            self.documents.take,
-            self.lengths,
-            left[exact],
-            right[exact],
-            threads=self.threads,
-            tell=told,
-        )
+        if exact.any():
+            similarity[exact] = exact_similarities(
+                self.settings,
+                self.documents.take,
+                self.lengths,
+                left[exact],
+                right[exact],
+                threads=self.threads,
+                tell=told,
+            )
         return VerifiedPairs(left, right, similarity, distance)
 
 
@@ -230,7 +228,6 @@ def exact_similarities(
     `take` returns the documents at some positions, `lengths` are the bytes of all. A similarity
     that equals the threshold, or 1, up to rounding is returned as that.
     """
-    features = settings.feature_kind()
     order = _reading_order(lengths, left, right)
     left, right = left[order], right[order]
     found = np.empty(len(left))
@@ -243,39 +240,11 @@ def exact_similarities(
             take(positions),
             places[:half],
             places[half:],
-            features,
+            settings.feature_kind(),
             threads=threads,
         )
         tell(part.stop / len(left))
     return unrounded(found, settings.threshold)
-
-
-def _compare(job: DedupJob, signed: Signed, compare: Comparer) -> int:
-    """Write the accepted pairs and the best of the others; return the number of comparisons."""
-    work = job.work
-    rows = [work.array(name, np.int64) for name in ("left", "right")]
-    distances = work.array("distance", np.int32)
-    accepted, rejected = [], []
-    for begin in range(0, max(1, len(distances)), _SORTED_AT_A_TIME):
-        part = slice(begin, begin + _SORTED_AT_A_TIME)
-        order = np.lexsort((rows[1][part], rows[0][part]))
-        order = order[differing(*(row[part][order] for row in rows))]
-        left, right = (signed.positions[row[part][order]] for row in rows)
-        distance = np.array(distances[part][order])
-        tell = partial(_tell, job, begin, len(left), len(distances))
-        some = compare.similarities(left, right, distance, tell)
-        near = some.similarity >= job.settings.threshold
-        accepted.append(some[near])
-        rejected.append(most_similar(some[~near]))
-    best = most_similar(in_order(rejected))
-    _save(work, accepted=in_order(accepted), rejected=best)
-    for name in ("left", "right", "distance"):
-        work.remove(name)
-    return len(distances)
-
-
-def _tell(job: DedupJob, begin: int, count: int, total: int, share: float) -> None:
-    job.progress.step("verify", (begin + count * share) / total)
 
 
 def _reading_order(
@@ -293,21 +262,15 @@ def _reading_order(
         return as_they_come
     blocks = (ends // (_BYTES_AT_A_TIME // 2))[places].reshape(2, -1)
     by_block = np.lexsort((right, left, blocks[1], blocks[0]))
-    return min(
-        as_they_come,
-        by_block,
-        key=lambda order: _bytes_read(lengths, left[order], right[order]),
-    )
 
+    def bytes_read(order: NDArray[np.int64]) -> int:
+        one, two = left[order], right[order]
+        return sum(
+            int(lengths[distinct(np.concatenate([one[part], two[part]]))].sum())
+            for part in _parts(lengths, one, two)
+        )
 
-def _bytes_read(
-    lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
-) -> int:
-    """Return the bytes of text that `_parts` reads for pairs in this order."""
-    return sum(
-        int(lengths[distinct(np.concatenate([left[part], right[part]]))].sum())
-        for part in _parts(lengths, left, right)
-    )
+    return min(as_they_come, by_block, key=bytes_read)
 
 
 def _parts(
@@ -332,10 +295,3 @@ def _parts(
             end = min(end, len(left))
         yield slice(begin, end)
         begin = end
-
-
-def _save(work: WorkFolder, **named: VerifiedPairs) -> None:
-    for name, pairs in named.items():
-        for column, dtype in COLUMNS.items():
-            with work.writer(f"{name}.{column}") as file:
-                file.write(np.ascontiguousarray(getattr(pairs, column), dtype).data)

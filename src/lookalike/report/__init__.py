@@ -1,1 +1,1 @@
-"""Pages that need nothing but themselves: how text gets into them, how they look and are drawn."""
+"""Self-contained HTML pages: templates, one page frame, charts."""

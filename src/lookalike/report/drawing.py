@@ -1,4 +1,4 @@
-"""Pictures of pages, in SVG. Their colours are the page's, so that they turn dark with it."""
+"""Charts in SVG. They use the colors of the page, also in dark mode."""
 
 from __future__ import annotations
 
@@ -8,23 +8,6 @@ from dataclasses import dataclass
 
 from lookalike.report.markup import Markup, compact, escape_html
 
-__all__ = [
-    "BOTTOM",
-    "HEIGHT",
-    "LEFT",
-    "RIGHT",
-    "TOP",
-    "WIDTH",
-    "Heights",
-    "across_name",
-    "bar",
-    "counted_axis",
-    "element",
-    "grid",
-    "label",
-    "svg",
-]
-
 WIDTH, HEIGHT = 560, 280
 LEFT, RIGHT, TOP, BOTTOM = 46, 548, 44, 236
 _LOGARITHMIC_FROM = 60
@@ -32,22 +15,22 @@ _LOGARITHMIC_FROM = 60
 
 @dataclass(frozen=True)
 class Heights:
-    """How high a count stands: in proportion, or by its logarithm where counts are far apart."""
+    """The height of a bar for a count: linear, or logarithmic if counts are far apart."""
 
     top: int
 
     @property
     def logarithmic(self) -> bool:
-        """Whether it is the logarithm."""
+        """Whether the scale is logarithmic."""
         return self.top > _LOGARITHMIC_FROM
 
     def of(self, count: float) -> float:
-        """Return where the top of a bar is."""
+        """Return the y coordinate of the top of a bar."""
         share = math.log1p(count) / math.log1p(self.top) if self.logarithmic else count / self.top
         return BOTTOM - share * (BOTTOM - TOP)
 
     def ticks(self) -> list[int]:
-        """Return the counts that lines are drawn at."""
+        """Return the counts at which grid lines are drawn."""
         if self.logarithmic:
             return [10**power for power in range(len(str(self.top)))]
         step = next(step for step in (1, 2, 5, 10, 20) if self.top <= 5 * step)
@@ -67,13 +50,13 @@ def counted_axis(heights: Heights, what: str) -> list[str]:
 
 
 def grid(y: float, name: str) -> list[str]:
-    """Return a line across, with its name."""
+    """Return a horizontal grid line with its label."""
     line = '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
     return [element(line, LEFT, RIGHT, y, y), label(LEFT - 7, y + 4, name, "end")]
 
 
 def bar(kind: str, x: float, top: float, width: float, hint: str) -> str:
-    """Return a bar that stands on the base; `hint` is plain text."""
+    """Return a bar on the base line; `hint` is plain text."""
     return element(
         '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">'
         "<title>{}</title></rect>",
@@ -82,12 +65,12 @@ def bar(kind: str, x: float, top: float, width: float, hint: str) -> str:
 
 
 def label(x: float, y: float, text: str, kind: str = "") -> str:
-    """Return text at a place."""
+    """Return text at a position."""
     return element('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>', kind, x, y, text)
 
 
 def across_name(text: str) -> str:
-    """Return the name of what goes across."""
+    """Return the title of the x axis."""
     return label((LEFT + RIGHT) / 2, HEIGHT - 6, text, "axis")
 
 
@@ -97,9 +80,9 @@ def element(markup: str, *values: object) -> str:
 
 
 def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img") -> str:
-    """Return a picture of these lines, which are ready; `name` is for those who do not see it.
+    """Return a chart of these lines of markup; `name` is for screen readers.
 
-    The `role` of one with links is "group": what is in an image cannot be reached.
+    A chart with links needs the role "group": links in an "img" cannot be reached.
     """
     return element(
         '<svg viewBox="0 0 {} {}" role="{}" aria-label="{}">\n{}\n</svg>',

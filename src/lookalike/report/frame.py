@@ -1,11 +1,11 @@
-"""A page from its first line to its last: what may run in it, its sections, and pieces of them."""
+"""The frame of every page: what may run in it, its sections, and cards that several pages have."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -13,21 +13,11 @@ from lookalike._native import __version__
 from lookalike.report.markup import Markup, clipped, pieces, rendered
 from lookalike.storage import whole_file
 
-__all__ = [
-    "figure",
-    "listed_card",
-    "made_line",
-    "page",
-    "remade_card",
-    "settings_card",
-    "typed_command",
-    "write_page",
-]
-
 Section = tuple[str, str, str]
 """A name for links, a title, and `Markup`; left out where that is empty."""
 
 _LONGEST = 4000
+_PIECES = "report/pieces.html"
 
 
 def page(
@@ -42,9 +32,9 @@ def page(
 ) -> str:
     """Return a page; `about` stands above the first section. What is not `Markup` is escaped.
 
-    Nothing is loaded, and nothing runs but these `scripts`, which are known by their hashes and
-    have to stand in the sections as they are. `style` comes after that of all pages. `policy` is
-    what else the Content-Security-Policy has to allow, such as "img-src data:".
+    Nothing is loaded, and only `scripts` run: their hashes are in the Content-Security-Policy, and
+    the sections contain them unchanged. `style` is added to the style of all pages. `policy` is
+    added to the Content-Security-Policy, such as "img-src data:".
     """
     hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
     return rendered(
@@ -67,35 +57,28 @@ def write_page(text: str, path: Path) -> None:
 
 def made_line(made: datetime) -> str:
     """Return the date and the version."""
-    when = f"{made.day} {made:%B %Y, %H:%M} UTC"
-    return _piece("made", when, __version__)
+    return pieces(_PIECES).made(f"{made.day} {made:%B %Y, %H:%M} UTC", __version__)
 
 
-def typed_command(command: Sequence[str]) -> str:
-    """Return a command as it is typed in a shell."""
-    return shlex.join(command)
+def settings_cards(
+    settings: Iterable[tuple[str, object, bool]],
+    command: Sequence[str] | None,
+    call: Callable[[], str],
+) -> str:
+    """Return the settings, and what makes the page again: `command`, or the `call` in Python.
 
-
-def remade_card(typed: str) -> str:
-    """Return what to type for the same page."""
-    return _piece("remade", clipped(typed, _LONGEST))
+    A setting is a name, a value, and whether the value comes from a corpus and is isolated.
+    """
+    typed = call() if command is None else shlex.join(command)
+    parts = pieces(_PIECES)
+    return Markup("\n").join([parts.settings(settings), parts.remade(clipped(typed, _LONGEST))])
 
 
 def figure(title: str, content: str, caption: str) -> str:
     """Return a card with a picture."""
-    return _piece("figure", title, content, caption)
+    return pieces(_PIECES).figure(title, content, caption)
 
 
 def listed_card(items: Sequence[tuple[str, str]], rest: str = "") -> str:
     """Return a list of names, each with a reason or none; nothing if there are no names."""
-    return _piece("listed", items, rest)
-
-
-def settings_card(pairs: Iterable[tuple[str, str, bool]]) -> str:
-    """Return settings by name; True where the value comes from a corpus and is kept apart."""
-    return _piece("settings", pairs)
-
-
-def _piece(name: str, *values: object) -> str:
-    made: str = getattr(pieces("report/pieces.html"), name)(*values)
-    return made
+    return pieces(_PIECES).listed(items, rest)

@@ -1,16 +1,17 @@
-"""Text made fit for a page, and the templates that it goes into.
+"""Escaping, and the templates of pages.
 
-Text of documents is hostile. Templates escape every value by `escape_html`. Only `Markup`, which
-templates and the functions of this package return, goes into a page as it is.
+Text of documents is untrusted. Templates escape every value by `escape_html`, except `Markup`,
+which templates and the functions of this package return.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Protocol, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,7 +22,7 @@ __all__ = ["Markup", "clipped", "compact", "escape_html", "one_line", "pieces", 
 
 
 def _stand_ins() -> dict[int, str | None]:
-    """Return what is shown for characters that are invisible or would rearrange others."""
+    """Return replacements for characters that are invisible or rearrange others."""
     found: dict[int, str | None] = {code: chr(0x2400 + code) for code in range(32)}
     found[0x7F] = "\u2421"
     found |= dict.fromkeys([*range(0x80, 0xA0), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd")
@@ -37,10 +38,10 @@ _SPACES = re.compile(r"\s+")
 
 
 def escape_html(text: object) -> str:
-    """Return text as `Markup` that is nothing but that text; `Markup` stays as it is.
+    """Return text as escaped `Markup`; `Markup` is returned unchanged.
 
-    Controls become pictures of themselves, orders that turn the direction of writing and other
-    invisible ones their numbers, halves of surrogate pairs the replacement character.
+    Control characters become their symbols, marks of the writing direction and other invisible
+    characters their code points, and lone surrogates the replacement character.
     """
     if isinstance(text, Markup):
         return text
@@ -48,17 +49,17 @@ def escape_html(text: object) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """Return the text, or its beginning and an ellipsis; not yet escaped."""
+    """Return at most `most` characters, then an ellipsis; not escaped."""
     return text if len(text) <= most else text[:most].rstrip() + "…"
 
 
 def one_line(text: str) -> str:
-    """Return the text with every run of white space a single space."""
+    """Return the text with each run of white space as one space."""
     return _SPACES.sub(" ", text).strip()
 
 
 def compact(count: int) -> str:
-    """Return a count for a place with little room: 950, 12.3k, 4M."""
+    """Return a count in a few characters: 950, 12.3k, 4M."""
     if count < 10_000:
         return f"{count:,}"
     unit, size = "k", 1_000
@@ -66,9 +67,6 @@ def compact(count: int) -> str:
         unit, size = "M", 1_000_000
     value = count / size
     return f"{value:.1f}{unit}" if value < 100 and count % size else f"{value:,.0f}{unit}"
-
-
-# Templates
 
 
 @cache
@@ -92,6 +90,12 @@ def rendered(template: str, **values: object) -> Markup:
     return Markup(_environment().get_template(template).render(values))
 
 
-def pieces(template: str) -> Any:
-    """Return the macros of a template; each returns `Markup`."""
-    return _environment().get_template(template).module
+class Pieces(Protocol):
+    """The macros of a template."""
+
+    def __getattr__(self, name: str) -> Callable[..., Markup]: ...
+
+
+def pieces(template: str) -> Pieces:
+    """Return the macros of a template."""
+    return cast(Pieces, _environment().get_template(template).module)

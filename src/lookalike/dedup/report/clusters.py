@@ -1,7 +1,4 @@
-"""Documents of a report: the largest clusters, pairs near the threshold, and the list of clusters.
-
-First which of them are shown, then how.
-"""
+"""Clusters and pairs of a report: first which of them are shown, then how."""
 
 from __future__ import annotations
 
@@ -22,58 +19,43 @@ if TYPE_CHECKING:
     from lookalike.dedup.pairs import VerifiedPairs
     from lookalike.dedup.result import TextResult
 
-__all__ = [
-    "SCRIPT",
-    "TEMPLATE",
-    "Cluster",
-    "ShownPair",
-    "all_clusters_section",
-    "cluster_section",
-    "cluster_sizes",
-    "largest_clusters",
-    "least_similar",
-    "matches_with_old",
-    "most_similar_rejected",
-    "old_section",
-    "pair_sections",
-]
-
-
 TEMPLATE = "dedup/report/dedup.html"
+SCRIPT = rendered("dedup/report/finder.js")
+"""Hides rows; without it, all of them are shown."""
 
-PAIRS = 10
-
-PAIRS_OF_ONE_CLUSTER = 2
-
-CLUSTERS = 12
-
-MEMBERS = 8
-
-MEMBERS_ALL_EQUAL = 3
-
+PAIRS, PAIRS_OF_ONE_CLUSTER = 10, 2
+CLUSTERS, MEMBERS, MEMBERS_ALL_EQUAL = 12, 8, 3
+MOST_BYTES, MOST_IDS = 2_000_000, 24
+"""Of the list of all clusters, and ids of each; the smallest clusters are left out."""
+COMPARED_BYTES = 4 << 20
+"""Of each document of a pair: the rest of longer ones is not compared."""
+_MEMBER_BYTES = 1 << 16
+"""Of each member of a cluster that is compared with the kept document."""
 _CONSIDERED = 10_000
+_BEGINNING, _BEGINNING_BYTES, _ID = 280, 1600, 160
+_LISTED_BEGINNING, _LISTED_BYTES, _LISTED_ID = 90, 400, 80
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster, and some of those in it."""
+    """A cluster and some of its rows."""
 
     size: int
     stays: list[int]
-    """The row that stays; none if an old document stands for all."""
+    """The kept row; none if an old document stands for all."""
     others: list[int]
-    """Some of the rows that go, from the least similar to the most."""
+    """Some of the dropped rows, from the least similar to the most."""
     least: float
-    """Similarity of a dropped one with the one that stands for it; NaN if none is known."""
+    """The lowest similarity of a dropped row; NaN if none is known."""
     below: int
-    """Dropped ones that are less similar than the threshold: they came in through others."""
+    """Dropped rows below the threshold: others connect them with the kept row."""
     estimated: bool
-    """Whether some of the similarities are estimates."""
+    """Whether some similarities are estimates."""
 
 
 @dataclass(frozen=True)
 class ShownPair:
-    """Two rows; of the old corpus, if `old`, the left one."""
+    """Two rows; with `old`, the left one is of the old corpus."""
 
     left: int
     right: int
@@ -89,7 +71,7 @@ def cluster_sizes(result: TextResult) -> NDArray[np.int64]:
 
 
 def largest_clusters(result: TextResult, most: int = CLUSTERS) -> list[Cluster]:
-    """Return the largest clusters; of equally large ones those that come first."""
+    """Return the largest clusters; of equally large ones the first."""
     sizes = np.bincount(result.clusters)
     labels = np.flatnonzero(sizes > 1)
     found = []
@@ -140,7 +122,7 @@ def matches_with_old(result: TextResult, most: int = PAIRS) -> list[ShownPair]:
 def _few_of_each(
     pairs: VerifiedPairs, value: NDArray[np.float64], groups: NDArray[np.int64], most: int
 ) -> list[ShownPair]:
-    """Return pairs of least value, not more than some of each group."""
+    """Return the pairs of least value, few of each group."""
     if len(value) > _CONSIDERED:
         last = np.partition(value, _CONSIDERED)[_CONSIDERED]
         sure, tied = np.flatnonzero(value < last), np.flatnonzero(value == last)
@@ -163,21 +145,6 @@ def _few_of_each(
         if len(found) == most:
             break
     return found
-
-
-COMPARED_BYTES = 4 << 20
-
-"""Of each document of a pair that is shown: longer ones are compared up to here."""
-
-_BEGINNING_BYTES = 1600
-
-_MEMBER_BYTES = 1 << 16
-
-"""Of each member of a cluster that is compared with the kept document."""
-
-_BEGINNING = 280
-
-_ID = 160
 
 
 def cluster_section(result: TextResult) -> str:
@@ -209,8 +176,7 @@ def _cluster(result: TextResult, cluster: Cluster) -> str:
         notes.append("all of similarity 1")
     elif not math.isnan(cluster.least):
         notes.append(f"the least similar has {_similarity(cluster.least, cluster.estimated)}")
-    made: str = pieces(TEMPLATE).cluster(cluster.size, "; ".join(notes), cluster.below, rows)
-    return made
+    return pieces(TEMPLATE).cluster(cluster.size, "; ".join(notes), cluster.below, rows)
 
 
 def _member(result: TextResult, row: int, stays: int | None) -> list[str]:
@@ -241,15 +207,11 @@ def _member(result: TextResult, row: int, stays: int | None) -> list[str]:
             one_line(texts.beginning(at, _MEMBER_BYTES)) for at in (position, stays + old_count)
         )
         cut = max(size, texts.size(stays + old_count)) > _MEMBER_BYTES
-        begins = excerpt(text, other, _BEGINNING, cut=cut) or parts.remark(_alike(cut))
+        same = "the same words; only the spaces between them differ"
+        if cut:
+            same = f"no difference in the first {size_text(_MEMBER_BYTES)}"
+        begins = excerpt(text, other, _BEGINNING, cut=cut) or parts.remark(same)
     return [value, name, size_text(size), parts.begin(begins)]
-
-
-def _alike(cut: bool) -> str:
-    """Return what is said of a member in which no word differs from the kept document."""
-    if cut:
-        return f"no difference in the first {size_text(_MEMBER_BYTES)}"
-    return "the same words; only the spaces between them differ"
 
 
 def old_section(result: TextResult) -> str:
@@ -258,13 +220,12 @@ def old_section(result: TextResult) -> str:
         return ""
     parts = pieces(TEMPLATE)
     if not result.counts.in_old:
-        none: str = parts.soft(f"None of the documents is like {_one_of_old(result)}.")
-        return none
+        return parts.soft(f"None of the documents is like {_one_of_old(result)}.")
     pairs = matches_with_old(result)
+    which = "all" if len(pairs) == result.counts.in_old else len(pairs)
     intro = parts.soft(
         f"{counted(result.counts.in_old, 'document')} dropped because of {_one_of_old(result)}. "
-        f"{_these(len(pairs), result.counts.in_old)}, the least similar first, with the old "
-        "document on the left."
+        f"These are {which}, the least similar first, with the old document on the left."
     )
     return Markup("\n").join([intro, *(_pair(result, pair) for pair in pairs)])
 
@@ -293,7 +254,6 @@ def pair_sections(result: TextResult) -> list[tuple[str, str, str]]:
 
 
 def _pair(result: TextResult, pair: ShownPair) -> str:
-    """Return two documents and how they differ."""
     old = result.documents.old
     left, right = pair.left + (0 if pair.old else old), pair.right + old
     unknown = pair.old and not result.documents.texts.size(left)
@@ -305,7 +265,7 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
             values = f"{result.settings.bits:,} bits"
         differ = f"{pair.distance:,} of {values} {'differs' if pair.distance == 1 else 'differ'}"
     together = not pair.old and result.clusters[pair.left] == result.clusters[pair.right]
-    made: str = pieces(TEMPLATE).pair(
+    return pieces(TEMPLATE).pair(
         _similarity(pair.similarity, estimated),
         differ,
         together and pair.similarity < result.settings.threshold,
@@ -313,7 +273,6 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
         _name(result.id(pair.right)),
         _only_signature(result, right) if unknown else _compared(result, left, right),
     )
-    return made
 
 
 def _compared(result: TextResult, left: int, right: int) -> str:
@@ -324,14 +283,13 @@ def _compared(result: TextResult, left: int, right: int) -> str:
 
 
 def _only_signature(result: TextResult, position: int) -> str:
-    """Return the new document of a match whose old one is not known."""
+    """Return the new document of a match whose old one has no text."""
     text = one_line(result.documents.texts.beginning(position, _BEGINNING_BYTES))
-    made: str = pieces(TEMPLATE).only_signature(clipped(text, _BEGINNING))
-    return made
+    return pieces(TEMPLATE).only_signature(clipped(text, _BEGINNING))
 
 
-def _name(name: str | int) -> str:
-    return clipped(one_line(str(name)), _ID)
+def _name(name: str | int, most: int = _ID) -> str:
+    return clipped(one_line(str(name)), most)
 
 
 def _similarity(value: float, estimated: bool = False) -> str:
@@ -339,26 +297,6 @@ def _similarity(value: float, estimated: bool = False) -> str:
     if math.isnan(value):
         return "not known"
     return ("≈ " if estimated else "") + similarity_text(value)
-
-
-def _these(count: int, of: int) -> str:
-    return "These are all" if count == of else f"These are {count}"
-
-
-MOST_BYTES = 2_000_000
-
-"""Of the list; what does not fit is left out, the smallest clusters first, and that is said."""
-
-MOST_IDS = 24
-
-_LISTED_ID = 80
-
-_LISTED_BEGINNING = 90
-
-_LISTED_BYTES = 400
-
-SCRIPT = rendered("dedup/report/finder.js")
-"""Hides rows, and nothing else: without it, all of them are there."""
 
 
 def all_clusters_section(result: TextResult) -> str:
@@ -373,18 +311,15 @@ def all_clusters_section(result: TextResult) -> str:
     if not rows:
         return ""
     count = result.counts.clusters
-    which = "All of them" if len(rows) == count else f"The largest {len(rows):,} of {count:,}"
-    rest = (
-        ""
-        if len(rows) == count
-        else " The others are left out, to keep this page small; annotated output has all."
-    )
+    which, rest = "All of them", ""
+    if len(rows) < count:
+        which = f"The largest {len(rows):,} of {count:,}"
+        rest = " The others are left out, to keep this page small; annotated output has all."
     intro = (
         f"{which}, with the first {MOST_IDS} ids of each and the beginning of the document that "
         f"stays.{rest}"
     )
-    made: str = pieces(TEMPLATE).all_clusters(intro, rows, SCRIPT)
-    return made
+    return pieces(TEMPLATE).all_clusters(intro, rows, SCRIPT)
 
 
 def _rows(result: TextResult) -> Iterator[list[str]]:
@@ -404,21 +339,16 @@ def _rows(result: TextResult) -> Iterator[list[str]]:
         begin = one_line(texts.beginning(first + old, _LISTED_BYTES))
         yield [
             f"{int(sizes[place]):,}",
-            _lowest(float(known.min()) if len(known) else math.nan),
+            similarity_text(float(known.min())) if len(known) else "-",
             _ids(result, stay.tolist()) or parts.soft_span("an old one"),
             _ids(result, gone.tolist()),
             parts.begin(clipped(begin, _LISTED_BEGINNING)),
         ]
 
 
-def _lowest(value: float) -> str:
-    return "-" if math.isnan(value) else similarity_text(value)
-
-
 def _ids(result: TextResult, rows: list[int]) -> str:
     parts = pieces(TEMPLATE)
-    names = (clipped(one_line(str(result.id(row))), _LISTED_ID) for row in rows[:MOST_IDS])
-    listed = [parts.id(name) for name in names]
+    listed = [parts.id(_name(result.id(row), _LISTED_ID)) for row in rows[:MOST_IDS]]
     if len(rows) > MOST_IDS:
         listed.append(parts.soft_span(f"and {len(rows) - MOST_IDS:,} more"))
     return Markup(" ").join(listed)

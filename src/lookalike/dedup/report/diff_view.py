@@ -8,8 +8,6 @@ from lookalike.compare.diff import Change, Difference, difference
 from lookalike.report.markup import Markup, clipped, escape_html, pieces
 from lookalike.shown import counted
 
-__all__ = ["excerpt", "side_by_side"]
-
 _TEMPLATE = "dedup/report/dedup.html"
 _DEL, _INS = Markup("<del>{}</del>"), Markup("<ins>{}</ins>")
 
@@ -23,27 +21,26 @@ _CHANGE_CHARACTERS = 800
 _CHANGE_END = 200
 _CONTEXT_CHARACTERS = 160
 _LEAD_CHARACTERS = 24
-"""Before the first change of an excerpt: so few that it is in view where there is little room."""
+"""Before the first change of an excerpt: few, so that it is in view on small screens."""
 _MISSING = 60
-"""Characters of words that are shown where an excerpt lacks them."""
+"""Characters of words that an excerpt lacks and that are shown there."""
 
 _WHITE = re.compile(r"\s+")
 _WRAPPED = re.compile(r"^([^\n]{62,100})\n(?=\w)", re.MULTILINE)
 
 
 def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
-    """Return the differences of two texts as HTML.
+    """Return the differences of two texts as HTML of bounded length.
 
-    Short texts are shown in full, of long ones the surroundings of the first changes: the length
-    of the answer is bounded. `cut`: these are but the beginnings of the documents.
+    Short texts are shown in full, of long ones the surroundings of the first changes. `cut`: these
+    are only the beginnings of the documents.
     """
-    # Lines that were broken for want of room go on; to the words it makes no difference.
+    # Hard-wrapped lines are joined; the words are the same.
     left, right = _WRAPPED.sub(r"\1 ", left), _WRAPPED.sub(r"\1 ", right)
     found = difference(left, right)
     if not found.changes:
         known = "The two texts have" if found.complete and not cut else "The beginnings have"
-        same: str = pieces(_TEMPLATE).same_words(known, _text(clipped(left, SHOWN_WHOLE)))
-        return same
+        return pieces(_TEMPLATE).same_words(known, _text(clipped(left, SHOWN_WHOLE)))
     whole = max(len(left), len(right)) <= SHOWN_WHOLE and found.complete
     parts = [found.changes] if whole else _parts(found.changes)[:MOST_PARTS]
     lines = []
@@ -59,16 +56,14 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
         lines.append(_side(right, edges[1], [change.right for change in part], _INS))
         at = (edges[0].stop, edges[1].stop)
     lines.append(_ending(found, shown_changes, len(left) - at[0], cut))
-    made: str = pieces(_TEMPLATE).sides([line for line in lines if line])
-    return made
+    return pieces(_TEMPLATE).sides([line for line in lines if line])
 
 
 def excerpt(text: str, other: str, most: int, *, cut: bool) -> str | None:
     """Return at most `most` characters of a text that show its first difference from `other`.
 
-    Words that `other` does not have are marked, and words that only `other` has stand marked where
-    they are missing. None if no word differs. `cut`: these are only the beginnings, so that a
-    difference at their ends does not count.
+    Words that only one of the two has are marked. None if no word differs. `cut`: these are only
+    the beginnings, so that a difference at their ends does not count.
     """
     found = difference(other, text)
     changes = found.changes
@@ -95,7 +90,7 @@ def excerpt(text: str, other: str, most: int, *, cut: bool) -> str | None:
 
 
 def _parts(changes: list[Change]) -> list[list[Change]]:
-    """Put changes together that are near each other, as long as that can be read."""
+    """Group changes that are near each other, up to a readable length."""
     parts: list[list[Change]] = []
     for change in changes[:MOST_CHANGES]:
         if parts and all(
@@ -120,25 +115,24 @@ def _edges(
     next_change: int,
     at: tuple[int, int],
 ) -> tuple[slice, slice]:
-    """Return from where to where each text is shown: the changes of a part, and some around."""
+    """Return which part of each text is shown: the changes and some context."""
     until = (found.left_end, found.right_end)
     if next_change < len(found.changes):
         after = found.changes[next_change]
         until = (after.left.start, after.right.start)
-    return (
-        slice(
-            _word_begin(left, at[0], part[0].left.start),
-            _word_end(left, part[-1].left.stop, until[0]),
-        ),
-        slice(
-            _word_begin(right, at[1], part[0].right.start),
-            _word_end(right, part[-1].right.stop, until[1]),
-        ),
+    first, last = part[0], part[-1]
+    one, two = (
+        slice(_word_begin(text, least, begin.start), _word_end(text, end.stop, most))
+        for text, least, begin, end, most in (
+            (left, at[0], first.left, last.left, until[0]),
+            (right, at[1], first.right, last.right, until[1]),
+        )
     )
+    return one, two
 
 
 def _word_begin(text: str, least: int, at: int, context: int = _CONTEXT_CHARACTERS) -> int:
-    """Return where the words shown before this place begin."""
+    """Return where the context before a position begins."""
     if at - least <= context:
         return least
     begin = at - context
@@ -147,7 +141,7 @@ def _word_begin(text: str, least: int, at: int, context: int = _CONTEXT_CHARACTE
 
 
 def _word_end(text: str, at: int, most: int) -> int:
-    """Return where the words shown after this place end."""
+    """Return where the context after a position ends."""
     if most - at <= _CONTEXT_CHARACTERS:
         return most
     end = at + _CONTEXT_CHARACTERS
@@ -158,24 +152,19 @@ def _word_end(text: str, at: int, most: int) -> int:
 
 
 def _side(text: str, edges: slice, changes: list[slice], mark: Markup) -> str:
-    """Return one text of a part."""
-    made: str = pieces(_TEMPLATE).side(_marked(text, edges, changes, mark))
-    return made
-
-
-def _marked(text: str, edges: slice, changes: list[slice], mark: Markup) -> str:
-    """Return a stretch of text, with changes in elements of their own."""
+    """Return a part of one text with its changes marked."""
     words, at = [], edges.start
     for change in changes:
         words.append(_text(text[at : change.start]))
         if change.start < change.stop:
             words.append(mark.format(_changed(text[change])))
         at = change.stop
-    return Markup().join([*words, _text(text[at : edges.stop])])
+    marked = Markup().join([*words, _text(text[at : edges.stop])])
+    return pieces(_TEMPLATE).side(marked)
 
 
 def _changed(text: str) -> str:
-    """Return words that differ; of very many the beginning and the end."""
+    """Return changed words; of many the beginning and the end."""
     if len(text) <= _CHANGE_CHARACTERS + _CHANGE_END + 100:
         return _text(text)
     hidden = len(text) - _CHANGE_CHARACTERS - _CHANGE_END
@@ -188,7 +177,7 @@ def _text(text: str) -> str:
 
 
 def _white(match: re.Match[str]) -> str:
-    """Return white space as it is shown: lines and how far they are indented, within limits."""
+    """Return white space with a bounded number of lines and indentation."""
     lines = match[0].split("\n")
     if len(lines) == 1:
         return " "
@@ -196,12 +185,11 @@ def _white(match: re.Match[str]) -> str:
 
 
 def _gap(text: str) -> str:
-    made: str = pieces(_TEMPLATE).gap(text)
-    return made
+    return pieces(_TEMPLATE).gap(text)
 
 
 def _ending(found: Difference, shown_changes: int, rest: int, cut: bool) -> str:
-    """Return what is to be said below the last part."""
+    """Return the note below the last part."""
     more = len(found.changes) - shown_changes
     if not found.complete:
         first = f"{counted(more, 'more change')}, and a" if more else "A"

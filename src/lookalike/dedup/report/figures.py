@@ -1,13 +1,11 @@
-"""Figures of a report, in SVG: sizes and similarities, the chance of a pair to be proposed, bands.
-
-Their colors are those of the page, so that they turn dark with it.
-"""
+"""Figures of a report: sizes, similarities, the chance of a pair to be proposed, bands."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,30 +30,24 @@ from lookalike.report.drawing import (
 )
 from lookalike.report.markup import compact, pieces
 from lookalike.shown import counted
+from lookalike.signatures.signer import Signer
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import TextResult
 
-__all__ = [
-    "Band",
-    "SimilarityBins",
-    "bands_card",
-    "chance_chart",
-    "chance_of_bits",
-    "cluster_chart",
-    "dropped_bands",
-    "proposal_chance",
-    "similarity_bins",
-    "similarity_chart",
-    "similarity_of_chance",
-]
-
-
 Chance = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""The chance that pairs of these similarities are proposed."""
+
+_MOST_BINS = 50
+_BIN_WIDTHS = (0.002, 0.005, 0.01, 0.02, 0.05)
+_TICK_STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+_ROUNDING = 1e-9
+_WIDTHS, _MOST = (0.02, 0.05, 0.1, 0.2), 7
+"""Widths of bands of dropped documents, and their maximum number."""
 
 
 def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, str]:
-    """Return the chance by similarity, among so many documents, and in words what it comes from."""
+    """Return the chance by similarity among so many documents, and the reason in words."""
     if settings.measure == "containment":
         size = sample_size(documents)
         least = least_found(size, settings.threshold)
@@ -71,15 +63,16 @@ def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, st
             f"{layout.bands} {bands} of {layout.rows} MinHash {values}; a pair that agrees in a "
             "whole band is proposed"
         )
-    bits, radius = settings.bits or 1, settings.radius or 0
-    return (lambda similarity: chance_of_bits(similarity, bits, radius)), (
-        f"signatures of {bits:,} bits; a pair that differs in at most {radius:,} of them is "
-        "proposed (each bit taken to differ with chance acos(cosine) / π, on its own)"
+    signer, radius = settings.signer(), settings.radius or 0
+    return partial(chance_of_bits, signer, radius), (
+        f"signatures of {signer.bits:,} bits; a pair that differs in at most {radius:,} of them is "
+        f"proposed (each bit taken to differ on its own, as often as {settings.method} expects at "
+        f"that {settings.measure})"
     )
 
 
 def similarity_of_chance(chance: Chance, wanted: float) -> float:
-    """Return the similarity from which on the chance is at least this; chances must not fall."""
+    """Return the least similarity with this chance; chances must not fall."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -90,16 +83,20 @@ def similarity_of_chance(chance: Chance, wanted: float) -> float:
     return high
 
 
-def chance_of_bits(similarity: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.float64]:
-    """Return the chance that signatures of documents of this cosine differ in at most so many bits.
+def chance_of_bits(
+    signer: Signer, radius: int, similarity: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the chance that signatures of documents at a similarity are within the radius.
 
-    Each bit differs with chance acos(similarity) / π, as if independently of the others.
+    Each bit is taken to differ independently, at the rate of the signer's expected distance.
     """
-    return _at_most(np.arccos(np.clip(similarity, -1.0, 1.0)) / np.pi, bits, radius)
+    bits = signer.bits
+    expected = [signer._expected_distance(one, bits)[0] for one in similarity.tolist()]
+    return _at_most(np.array(expected) / bits, bits, radius)
 
 
 def _at_most(differ: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.float64]:
-    """Return the chance of at most `radius` in `bits`, each of which differs with this chance."""
+    """Return the chance that at most `radius` of `bits` differ, each with this chance."""
     if radius >= bits:
         return np.ones_like(differ)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, bits + 1)))])
@@ -115,17 +112,8 @@ def _at_most(differ: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.
     return found
 
 
-_MOST_BINS = 50
-
-_BIN_WIDTHS = (0.002, 0.005, 0.01, 0.02, 0.05)
-
-_TICK_STEPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-
-_ROUNDING = 1e-9
-
-
 def cluster_chart(sizes: NDArray[np.int64]) -> str:
-    """Return how many clusters there are of how many documents; `sizes` are from 2 on."""
+    """Return the number of clusters by size; `sizes` are at least 2."""
     largest = int(sizes.max(initial=2))
     edges = [2, 3, 5, 10]
     while edges[-1] < largest:
@@ -152,7 +140,7 @@ def cluster_chart(sizes: NDArray[np.int64]) -> str:
 
 @dataclass(frozen=True)
 class SimilarityBins:
-    """Counts of pairs by similarity, in bins of one width; one of them begins at the threshold."""
+    """Counts of pairs by similarity, in bins of one width that begin at the threshold."""
 
     threshold: float
     width: float
@@ -165,7 +153,7 @@ class SimilarityBins:
 def similarity_bins(
     accepted: NDArray[np.float64], rejected: NDArray[np.float64], threshold: float
 ) -> SimilarityBins:
-    """Count pairs; the least similar of the rejected ones decides how wide the bins are."""
+    """Count pairs; the lowest similarity decides how wide the bins are."""
     span = 1.0 - min(threshold, float(rejected.min(initial=threshold)))
     width = next((width for width in _BIN_WIDTHS if span / width <= _MOST_BINS), _BIN_WIDTHS[-1])
     above = max(1, math.ceil((1.0 - threshold) / width - _ROUNDING))
@@ -209,12 +197,9 @@ def similarity_chart(bins: SimilarityBins, measure: str) -> str:
     return svg("Pairs by similarity", lines)
 
 
-def chance_chart(
-    chance: Callable[[NDArray[np.float64]], NDArray[np.float64]], threshold: float, measure: str
-) -> str:
+def chance_chart(chance: Chance, threshold: float, measure: str) -> str:
     """Return the S-curve: the chance to be proposed, by similarity."""
-    lines = []
-    lines.append(label(4, 13, "proposed", "begin"))
+    lines = [label(4, 13, "proposed", "begin")]
     for share in (0, 25, 50, 75, 100):
         lines += grid(BOTTOM - share / 100 * (BOTTOM - TOP), f"{share}%")
     lines += [
@@ -246,14 +231,9 @@ def _threshold(x: float, threshold: float) -> list[str]:
     ]
 
 
-_WIDTHS = (0.02, 0.05, 0.1, 0.2)
-
-_MOST = 7
-
-
 @dataclass(frozen=True)
 class Band:
-    """Dropped documents whose similarity is in [low, high); in the bands of 1, it is 1."""
+    """Dropped documents with a similarity in [low, high), or of 1."""
 
     name: str
     low: float
@@ -262,10 +242,7 @@ class Band:
 
 
 def dropped_bands(result: TextResult) -> list[Band]:
-    """Return the bands from 1 down to the threshold; each dropped document is in one.
-
-    Those below the threshold, and those of unknown similarity, come last, if any.
-    """
+    """Return the bands from 1 down to the threshold, below it, and of unknown similarity."""
     values = result.similarity[~result.keep]
     same = (values == 1) & _same_text(result)[~result.keep]
     threshold = float(result.settings.threshold)
@@ -274,17 +251,14 @@ def dropped_bands(result: TextResult) -> list[Band]:
     inner = [round(step * width, 9) for step in range(first, round(1 / width))]
     edges = [threshold, *inner, 1.0] if threshold < 1 else []
     found = [Band("1, the same text", 1.0, 1.0, int(same.sum()))]
-    others = int(((values == 1) & ~same).sum())
-    if others:
+    if others := int(((values == 1) & ~same).sum()):
         found.append(Band("1, another text", 1.0, 1.0, others))
     for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
         count = int(((values >= low) & (values < high)).sum())
         found.append(Band(f"{low:.4g} to {high:.4g}", low, high, count))
-    below = int((values < threshold).sum())
-    if below:
+    if below := int((values < threshold).sum()):
         found.append(Band(f"below {threshold:g}", 0.0, threshold, below))
-    unknown = int(np.isnan(values).sum())
-    if unknown:
+    if unknown := int(np.isnan(values).sum()):
         found.append(Band("not known", math.nan, math.nan, unknown))
     return found
 
@@ -298,7 +272,7 @@ def _same_text(result: TextResult) -> NDArray[np.bool_]:
 
 
 def bands_card(result: TextResult) -> str:
-    """Return how many documents are dropped for each band; nothing if none is."""
+    """Return the number of dropped documents by band; nothing if there are none."""
     bands = dropped_bands(result)
     dropped = sum(band.count for band in bands)
     if not dropped:
@@ -318,5 +292,4 @@ def bands_card(result: TextResult) -> str:
         note += f" {which} {are} of a dropped text: a kept document with another text stands for "
         note += "it." if elsewhere == 1 else "them."
     rows = [(band.name, band.count, 100 * band.count / most) for band in bands]
-    made: str = pieces("dedup/report/dedup.html").bands(dropped, note, rows)
-    return made
+    return pieces("dedup/report/dedup.html").bands(dropped, note, rows)

@@ -1,96 +1,101 @@
-"""The report of images or recordings: similar files side by side."""
+"""Reports of kinds without texts: similar images and recordings side by side, groups of vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.dedup.report.clusters import TEMPLATE
-from lookalike.dedup.report.page import lead, summary_tiles
-from lookalike.dedup.report.remade import media_call_text
-from lookalike.dedup.summary import size_text
-from lookalike.report.frame import (
-    listed_card,
-    made_line,
-    page,
-    remade_card,
-    settings_card,
-    typed_command,
-    write_page,
-)
+from lookalike.dedup.report.page import lead, summary_tiles, warnings_card, write_duplicates
+from lookalike.dedup.report.remade import media_call_text, vector_call_text
+from lookalike.dedup.summary import share_text, similarity_text, size_text
+from lookalike.report.frame import listed_card, settings_cards
 from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import MediaResult
-
-__all__ = ["write_report"]
+    from lookalike.dedup.result import DedupResult, MediaResult, VectorResult
 
 MOST_SHOWN = 12_000_000
-"""Characters of all that is shown of files; clusters after that are only listed."""
+"""Characters of all previews; groups after that are only listed."""
 _MOST_OF_ONE = 400_000
 _MEMBERS = 12
-"""Files of a cluster that are shown."""
+"""Files of a group that are shown."""
 _LISTED = 2000
-"""Clusters, and files that were left out, that are listed at most."""
+"""Groups, and files that were left out, that are listed at most."""
 _NAME = 160
 
 
 def write_report(result: MediaResult, path: Path, command: Sequence[str] | None = None) -> None:
-    """Write the page; an interrupted run leaves what was there before.
-
-    Its size is bounded, however many files there are: the largest clusters are shown, the others
-    listed.
-    """
-    name, groups, parts = result.name, result.groups(), pieces(TEMPLATE)
-    cards, rest = _shown_clusters(result, groups)
+    """Write the report of files, of bounded size: the largest groups are shown, others listed."""
+    counts, medium = result.counts, result.medium
+    found = (
+        f"Of {counts.documents:,} {result.kind}, {counts.kept:,} would do: "
+        f"{counted(counts.documents - counts.kept, medium.noun)} could go, which saves "
+        f"{size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)}. Nothing was deleted."
+    )
+    cards, rest = _shown_groups(result)
+    rows = ([f"{len(group):,}", *_names(result, group)] for group in rest[:_LISTED])
+    settings = ((name, value, False) for name, value in result.described().items())
+    call = partial(media_call_text, result)
     sections = [
         ("summary", "Summary", summary_tiles(result)),
         ("clusters", "Clusters", cards),
-        ("others", "More clusters", _listed_clusters(result, rest)),
+        ("others", "More clusters", _listed([result.kind, "stays", "could go"], rows, len(rest))),
         ("left-out", "Left out", _left_out(result)),
-        ("settings", "Settings", _settings(result, command)),
+        ("settings", "Settings", settings_cards(settings, command, call)),
     ]
-    about = [
-        parts.heading(name),
-        made_line(result.made),
-        _lead(result),
-    ]
-    text = page(
-        f"Duplicates in {name}",
-        "lookalike dedup",
-        about,
+    write_duplicates(
+        result,
+        path,
+        result.name,
+        [lead(result, found, medium.noun)],
         sections,
         style=rendered("dedup/report/media.css"),
-        policy=result.medium.policy,
-    )
-    write_page(text, path)
-
-
-def _lead(result: MediaResult) -> str:
-    counts = result.counts
-    return lead(
-        result,
-        f"Of {counts.documents:,} {result.kind}, {counts.kept:,} would do: "
-        f"{counted(counts.documents - counts.kept, result.medium.noun)} could go, which saves "
-        f"{size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)}. Nothing was deleted.",
-        result.medium.noun,
+        policy=medium.policy,
     )
 
 
-def _shown_clusters(result: MediaResult, groups: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-    """Return the largest clusters, as many as there is room for, and the others."""
-    cards: list[str] = []
-    room = MOST_SHOWN
+def write_vector_report(result: VectorResult, path: Path, command: Sequence[str] | None) -> None:
+    """Write the report of rows with vectors, of bounded size: a list of the largest groups."""
+    counts, groups = result.counts, result.groups()
+    found = (
+        f"Of {counts.documents:,} rows, {counts.kept:,} {'stays' if counts.kept == 1 else 'stay'} "
+        f"({share_text(counts.kept, counts.documents)})."
+    )
+
+    def cells(group: NDArray[np.int64]) -> list[str]:
+        lowest = similarity_text(float(np.nanmin(result.similarity[group])))
+        return [f"{len(group):,}", lowest, *_names(result, group)]
+
+    heads, rows = ["rows", "lowest", "stays", "dropped"], map(cells, groups[:_LISTED])
+    told = result.described() | {"cluster": result.settings.cluster, "keep": result.settings.keep}
+    settings = ((name, value, name == "vectors") for name, value in told.items())
+    call = partial(vector_call_text, result)
+    sections = [
+        ("summary", "Summary", summary_tiles(result)),
+        ("clusters", "Clusters", _listed(heads, rows, len(groups), [0, 1])),
+        ("settings", "Settings", settings_cards(settings, command, call)),
+    ]
+    about = [lead(result, found, "row"), warnings_card(result)]
+    write_duplicates(result, path, result.source.name, about, sections)
+
+
+def _shown_groups(result: MediaResult) -> tuple[str, list[NDArray[np.int64]]]:
+    """Return the largest groups, as many as there is room for, and the others."""
+    groups, cards, room = result.groups(), list[str](), MOST_SHOWN
     for group in groups:
         if room <= 0:
             break
-        card = _cluster(result, group.tolist(), min(room, _MOST_OF_ONE))
-        room -= len(card)
-        cards.append(card)
+        cards.append(_group(result, group.tolist(), min(room, _MOST_OF_ONE)))
+        room -= len(cards[-1])
     if not cards:
-        return "", ()
+        return "", []
     which = "All of them" if len(cards) == len(groups) else f"{len(cards):,} of {len(groups):,}"
     intro = pieces(TEMPLATE).soft(
         f"{which}, the largest first. Of each, the one that stays, and the others from the most "
@@ -99,12 +104,11 @@ def _shown_clusters(result: MediaResult, groups: Sequence[Any]) -> tuple[str, Se
     return Markup("\n").join([intro, *cards]), groups[len(cards) :]
 
 
-def _cluster(result: MediaResult, rows: list[int], most: int) -> str:
+def _group(result: MediaResult, rows: list[int], most: int) -> str:
     more = len(rows) - _MEMBERS
     note = f"{_MEMBERS} are shown, {more:,} more are alike" if more > 0 else ""
     members = [_file(result, row, most) for row in rows[:_MEMBERS]]
-    made: str = pieces(TEMPLATE).files(len(rows), result.kind, note, members)
-    return made
+    return pieces(TEMPLATE).files(len(rows), result.kind, note, members)
 
 
 def _file(result: MediaResult, row: int, most: int) -> dict[str, Any]:
@@ -126,30 +130,29 @@ def _likeness(result: MediaResult, row: int) -> str:
     return result.medium.likeness(float(result.similarity[row]), int(result.distance[row]))
 
 
-def _name(result: MediaResult, row: int) -> str:
-    return clipped(one_line(result.names[row]), _NAME)
+def _name(result: DedupResult, row: int) -> str:
+    return clipped(one_line(str(result.id(row))), _NAME)
 
 
-def _listed_clusters(result: MediaResult, groups: Sequence[Any]) -> str:
-    """Return a table of clusters that there was no room to show."""
-    if not len(groups):
-        return ""
+def _names(result: DedupResult, group: NDArray[np.int64]) -> list[str]:
+    """Return the ids of the kept and of the dropped items of a group."""
     parts = pieces(TEMPLATE)
+    cells = []
+    for rows in (group[result.keep[group]], group[~result.keep[group]]):
+        some = [parts.id(_name(result, row)) for row in rows[:_MEMBERS].tolist()]
+        more = [parts.soft_span("and more")] if len(rows) > _MEMBERS else []
+        cells.append(Markup(" ").join([*some, *more]))
+    return cells
 
-    def names(rows: list[int]) -> str:
-        some = [parts.id(_name(result, row)) for row in rows[:_MEMBERS]]
-        return Markup(" ").join(
-            [*some, parts.soft_span("and more")] if len(rows) > _MEMBERS else some
-        )
 
-    rows = [
-        [f"{len(group):,}", names([int(group[0])]), names(group[1:].tolist())]
-        for group in groups[:_LISTED]
-    ]
-    more = len(groups) - len(rows)
-    rest = f"And {counted(more, 'more cluster')}." if more else ""
-    made: str = parts.listed_files(result.kind, rows, rest)
-    return made
+def _listed(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], count: int, numbers: Sequence[int] = (0,)
+) -> str:
+    """Return a table of groups, of `count` in all; nothing if there is none."""
+    if not count:
+        return ""
+    rest = f"And {counted(count - _LISTED, 'more cluster')}." if count > _LISTED else ""
+    return pieces(TEMPLATE).listed_groups(heads, rows, numbers, rest)
 
 
 def _left_out(result: MediaResult) -> str:
@@ -158,9 +161,3 @@ def _left_out(result: MediaResult) -> str:
     ]
     more = len(result.problems) - _LISTED
     return listed_card(items, f"And {more:,} more." if more > 0 else "")
-
-
-def _settings(result: MediaResult, command: Sequence[str] | None) -> str:
-    card = settings_card((name, value, False) for name, value in result.described().items())
-    typed = media_call_text(result) if command is None else typed_command(command)
-    return Markup("\n").join([card, remade_card(typed)])

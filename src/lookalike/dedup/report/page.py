@@ -1,11 +1,12 @@
-"""The page, from its title to its end: one function for each part."""
+"""The report of documents, and what it has in common with those of other kinds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,13 +32,12 @@ from lookalike.dedup.report.remade import call_text
 from lookalike.dedup.summary import count_lines, share_text, size_text, timings
 from lookalike.features.choice import unit_text
 from lookalike.report.frame import (
+    Section,
     figure,
     listed_card,
     made_line,
     page,
-    remade_card,
-    settings_card,
-    typed_command,
+    settings_cards,
     write_page,
 )
 from lookalike.report.markup import Markup, pieces
@@ -46,8 +46,6 @@ from lookalike.shown import counted
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult, TextResult
 
-__all__ = ["lead", "summary_tiles", "write_report"]
-
 MOST_WARNINGS = 50
 _COLORS = {
     "kept": "kept",
@@ -55,58 +53,53 @@ _COLORS = {
     "near-duplicates": "near",
     "estimated": "estimated",
 }
-"""Of counts that the bar of shares shows."""
+"""Classes of the counts in the bar of shares."""
 _MOST_FILES = 1000
-"""Files that were left out, and are named on the page."""
+"""Maximum number of left out files that the page names."""
 LIKELY = 0.9
-"""The chance of a pair at the threshold below which the page says that many are missed."""
+"""Below this chance of a pair at the threshold, the page says that many are missed."""
 
 
 def write_report(result: TextResult, path: Path, command: Sequence[str] | None = None) -> None:
-    """Write the page; an interrupted run leaves what was there before.
+    """Write the report of documents, of bounded size: the same page for the same result.
 
-    The same result gives the same page. Its size is bounded, however large the corpus: it shows
-    the pairs nearest to the threshold, of clusters as many as fit, of long documents the beginning.
-    `command` is what was typed for it, to be shown there.
+    It shows the pairs nearest to the threshold, the largest clusters, and the beginnings of long
+    documents. `command` is the typed command, to be shown.
     """
-    write_page(_page(result, command), path)
-
-
-def _page(result: TextResult, command: Sequence[str] | None) -> str:
-    name, parts = result.source.name, pieces(TEMPLATE)
+    counts = result.counts
+    found = (
+        f"Of {counts.documents:,} documents, {counts.kept:,} {_verb(counts.kept, 'stay')} "
+        f"({share_text(counts.kept, counts.documents)}). "
+        f"That saves {size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)} of text."
+        f"{_guarantee(result)}"
+    )
+    cards = [summary_tiles(result), bands_card(result)]
+    pictures = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
     sections = [
-        ("summary", "Summary", _joined(summary_tiles(result), bands_card(result))),
-        ("found", "What was found", _pictures(result)),
-        ("settings", "Settings", _joined(_settings(result), _remade(result, command))),
+        ("summary", "Summary", Markup("\n").join(cards)),
+        ("found", "What was found", pieces(TEMPLATE).two(pictures)),
+        ("settings", "Settings", _settings(result, command)),
         ("left-out", "Left out", _left_out(result)),
         ("clusters", "Largest clusters", cluster_section(result)),
         ("old", "Already in the old corpus", old_section(result)),
         *pair_sections(result),
         ("all", "All clusters", all_clusters_section(result)),
     ]
-    about = [
-        parts.heading(name),
-        made_line(result.made),
-        _lead(result),
-        _warnings(result),
-    ]
-    title = f"Duplicates in {name}"
-    return page(title, "lookalike dedup", about, sections, scripts=[SCRIPT])
+    about = [lead(result, found), warnings_card(result, unverified=not result.settings.verify)]
+    write_duplicates(result, path, result.source.name, about, sections, scripts=[SCRIPT])
 
 
-def _joined(*contents: str) -> str:
-    return Markup("\n").join(contents)
-
-
-def _lead(result: TextResult) -> str:
-    counts = result.counts
-    return lead(
-        result,
-        f"Of {counts.documents:,} documents, {counts.kept:,} {_verb(counts.kept, 'stay')} "
-        f"({share_text(counts.kept, counts.documents)}). "
-        f"That saves {size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)} of text."
-        f"{_guarantee(result)}",
-    )
+def write_duplicates(
+    result: DedupResult,
+    path: Path,
+    name: str,
+    about: Sequence[str],
+    sections: Sequence[Section],
+    **options: Any,
+) -> None:
+    """Write a page about the duplicates in a source with this name."""
+    above = [pieces(TEMPLATE).heading(name), made_line(result.made), *about]
+    write_page(page(f"Duplicates in {name}", "lookalike dedup", above, sections, **options), path)
 
 
 def lead(result: DedupResult, found: str, noun: str = "document") -> str:
@@ -118,13 +111,15 @@ def lead(result: DedupResult, found: str, noun: str = "document") -> str:
         found = f"All {counts.documents:,} {items} stay: no duplicates were found."
         if counts.documents == 1:
             found = f"The only {noun} stays."
-    made: str = pieces(TEMPLATE).lead(found)
-    return made
+    return pieces(TEMPLATE).lead(found)
 
 
-def _remade(result: TextResult, command: Sequence[str] | None) -> str:
-    """Return what to type for the page: in a shell if a command made it, else in Python."""
-    return remade_card(call_text(result) if command is None else typed_command(command))
+def warnings_card(result: DedupResult, *, unverified: bool = False) -> str:
+    """Return the warnings, and whether similarities are estimates; nothing if there are none."""
+    texts, most = result.warnings, MOST_WARNINGS
+    return pieces(TEMPLATE).warnings(
+        texts[:most], len(texts) - most, unverified, result.counts.estimated_pairs
+    )
 
 
 def _verb(count: int, verb: str) -> str:
@@ -132,7 +127,7 @@ def _verb(count: int, verb: str) -> str:
 
 
 def _guarantee(result: TextResult) -> str:
-    """Return what can be relied on, of the documents that were dropped."""
+    """Return what holds for all dropped documents."""
     counts, settings = result.counts, result.settings
     if settings.keep == "none":
         return (
@@ -158,17 +153,7 @@ def _guarantee(result: TextResult) -> str:
     )
 
 
-def _warnings(result: TextResult) -> str:
-    """Return what must not be overlooked."""
-    texts, unverified = result.warnings, not result.settings.verify
-    made: str = pieces(TEMPLATE).warnings(
-        texts[:MOST_WARNINGS], len(texts) - MOST_WARNINGS, unverified, result.counts.estimated_pairs
-    )
-    return made
-
-
 def _left_out(result: TextResult) -> str:
-    """Return which documents were left out, or some of them, and why."""
     examples = result.documents.files_left_out[:_MOST_FILES] or result.documents.examples
     counts = result.counts
     more = counts.left_out + counts.bad_rows + counts.binary_files - len(examples)
@@ -189,14 +174,7 @@ def summary_tiles(result: DedupResult) -> str:
         (counts.exact_duplicates, "exact"),
     ]
     shares = [(kind, count, 100 * count / counts.documents) for count, kind in bars if count > 0]
-    made: str = pieces(TEMPLATE).summary(shares, tiles)
-    return made
-
-
-def _pictures(result: TextResult) -> str:
-    cards = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
-    made: str = pieces(TEMPLATE).two(cards)
-    return made
+    return pieces(TEMPLATE).summary(shares, tiles)
 
 
 def _sizes(result: TextResult) -> str:
@@ -213,9 +191,8 @@ def _sizes(result: TextResult) -> str:
 def _similarities(result: TextResult) -> str:
     """Return the histogram, without pairs of equal texts: they would hide all others."""
     counts, settings = result.counts, result.settings
-    different = result.text_pairs.similarity
+    different, rejected = result.text_pairs.similarity, result.rejected.similarity
     equal = result.equal_pairs
-    rejected = result.rejected.similarity
     all_rejected = counts.compared_pairs - len(different)
     title = "Similarities" if settings.verify else "Similarities (estimated)"
     without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
@@ -235,10 +212,10 @@ def _similarities(result: TextResult) -> str:
 
 
 def _s_curve(result: TextResult) -> str:
-    settings = result.settings
+    settings, title = result.settings, "The chance to be found"
     if result.complete:
         every = "Every pair at or above the threshold was found (exact), not only what signatures"
-        return figure("The chance to be found", "", f"{every} propose.")
+        return figure(title, "", f"{every} propose.")
     chance, words = proposal_chance(settings, len(result.signed.positions))
     at_threshold = float(chance(np.array([settings.threshold]))[0])
     half = similarity_of_chance(chance, 0.5)
@@ -252,11 +229,9 @@ def _s_curve(result: TextResult) -> str:
         else "What is proposed is then judged by the distance of the signatures."
     )
     more = "more permutations" if settings.by_bands else "a larger radius"
-    return figure(
-        "The chance to be found",
-        chance_chart(chance, settings.threshold, _measure(result)),
-        pieces(TEMPLATE).chance(caption, more if at_threshold < LIKELY else ""),
-    )
+    chart = chance_chart(chance, settings.threshold, _measure(result))
+    advice = more if at_threshold < LIKELY else ""
+    return figure(title, chart, pieces(TEMPLATE).chance(caption, advice))
 
 
 def _percent(share: float) -> str:
@@ -292,24 +267,25 @@ def _timing(result: TextResult) -> str:
             f"threshold: {len(result.text_pairs):,} of different texts, their copies counted once, "
             f"and {counted(result.equal_pairs, 'pair')} of equal texts among them."
         )
-    made: str = parts.steps(rows, found)
-    return made
+    return parts.steps(rows, found)
 
 
-def _settings(result: TextResult) -> str:
-    settings = result.settings.to_dict()
-    unused = ("bits", "radius") if result.settings.by_bands else ("permutations",)
-    if not result.settings.by_signatures:
-        unused = (*unused, "radius")
-    unused = (*unused, *(name for name, value in settings.items() if value is None))
-    pairs = [(name, _value(value), False) for name, value in settings.items() if name not in unused]
-    columns = result.columns
-    pairs.append(("text column", f"{columns.text}", True))
+def _settings(result: TextResult, command: Sequence[str] | None) -> str:
+    settings, columns = result.settings, result.columns
+    unused = {"bits", "radius"} if settings.by_bands else {"permutations"}
+    if not settings.by_signatures:
+        unused.add("radius")
+    shown = [
+        (name, _value(value), False)
+        for name, value in settings.to_dict().items()
+        if name not in unused and value is not None
+    ]
+    shown.append(("text column", f"{columns.text}", True))
     ids = "row numbers, from 0" if columns.id is None else columns.id
-    pairs.append(("ids", ids, columns.id is not None))
+    shown.append(("ids", ids, columns.id is not None))
     if result.documents.old:
-        pairs.append(("old documents", f"{result.documents.old:,}", False))
-    return settings_card(pairs)
+        shown.append(("old documents", f"{result.documents.old:,}", False))
+    return settings_cards(shown, command, partial(call_text, result))
 
 
 def _value(value: object) -> str:

@@ -1,4 +1,4 @@
-"""How to make a report again in Python."""
+"""The calls in Python that make a report again."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from lookalike.features import Combined, FeatureFunction, FeatureKind
 from lookalike.signatures import Signer
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import MediaResult, TextResult
-
-__all__ = ["argument_text", "call_text", "media_call_text", "reading_arguments"]
+    from lookalike.dedup.result import MediaResult, TextResult, VectorResult
 
 _MOST_PATHS = 8
 
 
 def call_text(result: TextResult) -> str:
-    """Return the call that gives this result.
+    """Return the call that makes a report of documents.
 
-    What cannot be written down, such as a table in memory, a function or an old corpus, has the
+    A value that cannot be written, such as a table in memory, a function or an old corpus, has the
     name of its argument.
     """
     given = reading_arguments(result.source, result.columns)
@@ -40,13 +38,27 @@ def call_text(result: TextResult) -> str:
 
 
 def media_call_text(result: MediaResult) -> str:
-    """Return the call that gives a result of files; several paths are called `source`."""
+    """Return the call that makes a report of files; several paths are called `source`."""
     given = ["source" if result.several else repr(result.name), f"kind={result.kind!r}"]
     for name, value in result.medium.settings().items():
         signer = getattr(result.medium, name, None)
         text = f"la.{signer!r}" if isinstance(signer, Signer) else repr(value)
         given.append(f"{name}={text}")
     return f"la.dedup({', '.join(given)}).report('report.html')"
+
+
+def vector_call_text(result: VectorResult) -> str:
+    """Return the call that makes a report of vectors."""
+    given = {
+        "vectors": result.column,
+        "id": result.id_column,
+        **_told(result.settings),
+        "threshold": result.threshold,
+        **({"exact": True} if result.recall == 1 else {"recall": result.recall}),
+        **_format(result.source),
+    }
+    named = (f"{name}={value!r}" for name, value in given.items() if value is not None)
+    return f"la.dedup({', '.join([_source(result.source), *named])}).report('report.html')"
 
 
 def reading_arguments(corpus: Corpus, columns: Columns) -> list[str]:
@@ -66,10 +78,16 @@ def reading_arguments(corpus: Corpus, columns: Columns) -> list[str]:
         read["text"] = columns.text
     if named and columns.id is not None and columns.id in corpus.columns():
         read["id"] = columns.id
-    is_file = isinstance(corpus, FileCorpus) and source != "source"
-    if is_file and any(format_of(path) != corpus.format for path in corpus.files):
-        read["format"] = corpus.format
+    read |= _format(corpus)
     return [source, *(f"{name}={value!r}" for name, value in read.items())]
+
+
+def _format(corpus: Corpus) -> dict[str, str]:
+    """Return the format of files whose names do not tell it."""
+    is_file = isinstance(corpus, FileCorpus) and _source(corpus) != "source"
+    if is_file and any(format_of(path) != corpus.format for path in corpus.files):
+        return {"format": corpus.format}
+    return {}
 
 
 def argument_text(name: str, value: Any) -> str:
@@ -96,18 +114,14 @@ def _source(corpus: Corpus) -> str:
 
 
 def _told(settings: DedupSettings) -> dict[str, Any]:
-    """Return the settings without which others would come out."""
-    values = {one.name: getattr(settings, one.name) for one in fields(settings)}
-    told = {
-        one.name: values[one.name]
-        for one in fields(settings)
-        if values[one.name] is not None and values[one.name] != one.default
-    }
+    """Return the settings that are needed to get the same settings again."""
+    told = {}
     for one in fields(settings):
-        only = one.metadata["only"]
-        idle = only is not None and values[only[0]] not in only[1]
-        if idle or (one.name == "radius" and not settings.by_signatures):
-            told.pop(one.name, None)
+        value, only = getattr(settings, one.name), one.metadata["only"]
+        idle = only is not None and getattr(settings, only[0]) not in only[1]
+        idle = idle or (one.name == "radius" and not settings.by_signatures)
+        if not idle and value is not None and value != one.default:
+            told[one.name] = value
     for name in list(told):
         others = {other: value for other, value in told.items() if other != name}
         if _gives(others, settings):
