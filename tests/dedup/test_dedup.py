@@ -236,7 +236,7 @@ def test_names_that_other_tools_use(given_name: str, own: str) -> None:
     ("options", "message"),
     [
         ({"method": "magic"}, "method is 'magic'; expected one of minhash"),
-        ({"threshold": 0}, "threshold is 0; expected more than 0"),
+        ({"threshold": 0}, "threshold is 0; expected a number above 0"),
         ({"threshold": 1.5}, "threshold is 1.5"),
         ({"threshold": float("nan")}, "threshold is nan"),
         ({"threshold": "0.8"}, "threshold is '0.8'"),

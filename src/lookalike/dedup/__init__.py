@@ -23,12 +23,13 @@ if TYPE_CHECKING:
         TextResult,
         VectorResult,
     )
-    from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
+    from lookalike.dedup.settings import ALIASES, CLUSTERINGS, DEVICES, DedupSettings
     from lookalike.features.choice import FeatureChoice
     from lookalike.features.text import Lengths
     from lookalike.media import Medium
     from lookalike.pages import PageLimits
     from lookalike.recordings import AudioHash
+    from lookalike.signatures.methods import METHODS
 
 __all__ = [
     "ALIASES",
@@ -51,23 +52,14 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
-        "lookalike.dedup.pair_clusters": ("PairClusters", "cluster_pairs"),
-        "lookalike.dedup.job": ("STEPS",),
+        "lookalike.dedup.job": ["STEPS"],
+        "lookalike.dedup.pair_clusters": ["PairClusters", "cluster_pairs"],
+        "lookalike.dedup.pairs": ["VerifiedPairs"],
         "lookalike.dedup.result": (
-            "DedupCounts",
-            "DedupResult",
-            "MediaResult",
-            "TextResult",
-            "VectorResult",
+            "DedupCounts DedupResult MediaResult TextResult VectorResult".split()
         ),
-        "lookalike.dedup.settings": (
-            "ALIASES",
-            "CLUSTERINGS",
-            "DEVICES",
-            "METHODS",
-            "DedupSettings",
-        ),
-        "lookalike.dedup.pairs": ("VerifiedPairs",),
+        "lookalike.dedup.settings": ["ALIASES", "CLUSTERINGS", "DEVICES", "DedupSettings"],
+        "lookalike.signatures.methods": ["METHODS"],
     },
 )
 

@@ -1,7 +1,6 @@
-"""Which kinds of items there are, and which options each supports: one table.
+"""The kinds of items, and which options each supports.
 
-Refusals in Python and on the command line, `lookalike dedup --help` and the table in
-docs/deduplicating.md come from `OPTIONS`.
+Errors, `lookalike dedup --help` and the table in docs/deduplicating.md come from `OPTIONS`.
 """
 
 from __future__ import annotations
@@ -27,20 +26,6 @@ from lookalike.suggestions import did_you_mean
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = [
-    "KINDS",
-    "OPTIONS",
-    "SPARK",
-    "kind_name",
-    "kind_of",
-    "medium_with",
-    "refuse",
-    "run",
-    "support_lines",
-    "support_table",
-    "supports",
-]
-
 TEXT, VECTORS = "text", "vectors"
 SPARK = "spark"
 """The engine; it compares text."""
@@ -57,7 +42,7 @@ class Option:
     kinds: str
     """Names with spaces between them; "media" are all media."""
     instead: Mapping[str, str] = field(default_factory=dict)
-    """What to do instead: of text, vectors, media and spark."""
+    """What to do instead, by text, vectors, media and spark."""
 
 
 _NO_TEXTS = "texts are not compared"
@@ -143,9 +128,7 @@ def supports(kind: str, option: str) -> bool:
 def refuse(kind: str, given: Iterable[str]) -> None:
     """Refuse options that a kind of items, or the engine "spark", does not support.
 
-    Args:
-        kind: One of `KINDS`, a medium, or "spark".
-        given: The options that were given, other than with their defaults.
+    `given` are the options that do not have their defaults.
     """
     for name in given:
         if supports(kind, name):
@@ -175,11 +158,9 @@ def kind_name(kind: object) -> str:
 
 
 def kind_of(source: Any, options: Mapping[str, Any]) -> str:
-    """Return the kind of the items of a source, for `kind="auto"`.
+    """Return the kind of the items of a source, for `kind="auto"`; see `la.dedup`.
 
-    Rows with a column of vectors are vectors. Files are of the medium that more than half of them
-    are of, told by their first bytes. Everything else is text. Files whose names tell a text format
-    are not opened, and no medium is imported for them.
+    Files whose names tell a text format are not opened, and no medium is imported for them.
     """
     if options.get("vectors") is not None:
         return VECTORS
@@ -206,7 +187,7 @@ def given_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> li
         name
         for name, value in options.items()
         if value is not None
-        and not (type(value) is type(defaults[name]) and value == defaults[name])
+        and (type(value) is not type(defaults[name]) or value != defaults[name])
     ]
 
 
@@ -222,53 +203,42 @@ def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> DedupR
     given = given_options(options, defaults)
     refuse(name, [ALIASES.get(one, one) for one in given])
     if name == TEXT:
-        return _run_text(source, options, defaults, given)
+        return _run_text(source, options, defaults)
     if name == VECTORS:
         from lookalike.dedup.vectors import run_vector_job
 
-        return run_vector_job(source, **_chosen(options, run_vector_job))
+        return run_vector_job(source, **chosen(options, run_vector_job))
     from lookalike.dedup.media import run_media_job
 
     if medium is None:
         medium = medium_with(name, {one: options[one] for one in given})
-    return run_media_job(source, medium, **_chosen(options, run_media_job))
+    return run_media_job(source, medium, **chosen(options, run_media_job))
 
 
 def medium_with(name: str, options: dict[str, Any]) -> Medium[Any]:
     """Return a medium with its settings, which are taken out of the options."""
-    settings = _chosen(options, MEDIA[name])
+    settings = chosen(options, MEDIA[name])
     for setting in settings:
         del options[setting]
     return MEDIA[name](**settings)
 
 
-def _chosen(options: Mapping[str, Any], function: Any) -> dict[str, Any]:
+def chosen(options: Mapping[str, Any], function: Any) -> dict[str, Any]:
     """Return the options that a function takes."""
     return {name: options[name] for name in signature(function).parameters if name in options}
 
 
-def _run_text(
-    source: Any, options: dict[str, Any], defaults: Mapping[str, Any], given: list[str]
-) -> DedupResult:
+def _run_text(source: Any, options: dict[str, Any], defaults: Mapping[str, Any]) -> DedupResult:
     from lookalike.corpora.columns import Filters
     from lookalike.dedup.job import run_job
 
-    own = [one.name for one in fields(DedupSettings)]
-    settings = {
-        name: options[name]
-        for name in own
-        if options[name] is not None or defaults[name] is not None
-    }
-    for alias, name in ALIASES.items():
-        if options[alias] is not None:
-            if name not in given:
-                settings.pop(name, None)
-            settings[alias] = options[alias]
+    names = (*(one.name for one in fields(DedupSettings)), *ALIASES)
+    settings = {name: options[name] for name in names if options[name] is not defaults[name]}
     return run_job(
         source,
-        filters=Filters(**_chosen(options, Filters)),
+        filters=Filters(**chosen(options, Filters)),
         settings=settings,
-        **_chosen(options, run_job),
+        **chosen(options, run_job),
     )
 
 

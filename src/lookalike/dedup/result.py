@@ -54,22 +54,20 @@ class DedupCounts:
     """Items that were compared: documents, rows with vectors, images or recordings."""
     kept: int
     exact_duplicates: int
-    """Items whose text, vector or bytes an earlier item has; one of each such group may be kept.
-    With `keep="none"` that earlier item counts, too.
-    """
+    """Items with the text, vector or bytes of an earlier one; with `keep="none"`, that one, too."""
     near_duplicates: int
-    """The other dropped items that were compared with the item that stands for them."""
+    """Other dropped items that were compared with the item that stands for them."""
     estimated_duplicates: int = 0
-    """Dropped because of signatures alone: without `verify`, or because of an old document of
-    which only the signature is known. These are not among exact and near-duplicates.
+    """Dropped because of signatures alone: without `verify`, or because of an old document without
+    text. Not among exact and near-duplicates.
     """
     below_threshold: int = 0
-    """Dropped though less similar than the threshold to the item that stands for them, because
-    others connect the two. None but with `cluster="components"`.
+    """Less similar than the threshold to the item that stands for them: with
+    `cluster="components"`, others may connect the two.
     """
     lowest_similarity: float | None = None
-    """Of exact and near-duplicates with the items that stand for them; None if there are none, or
-    if it was not computed (Spark).
+    """Of exact and near-duplicates with the items that stand for them; None if there are none, and
+    on Spark.
     """
     lowest_estimate: float | None = None
     """Of estimated duplicates with the items that stand for them; None if there are none."""
@@ -88,13 +86,13 @@ class DedupCounts:
     compared_pairs: int = 0
     verified_pairs: int
     estimated_pairs: int = 0
-    """Of the verified pairs, those that were accepted by signatures alone."""
+    """Verified pairs that were accepted by signatures alone."""
     bytes: int = 0
     bytes_saved: int | None = None
     """None where it is not known: of vectors, and on Spark."""
     left_out: int = 0
-    """Not among the items: not wanted (`min_words`, `language`, `min_links`), or web pages, images
-    or recordings that cannot be read.
+    """Filtered (`min_words`, `language`, `min_links`), or web pages, images or recordings that
+    cannot be read.
     """
 
     @classmethod
@@ -206,25 +204,20 @@ class DedupResult(KindAttributes, ABC):
     clusters: NDArray[np.int64]
     """The first item of each item's group; itself where it stands alone."""
     duplicate_of: NDArray[np.int64]
-    """The item that stands for a dropped one; -1 for kept items, and for those that are dropped
-    because of an old document.
-    """
+    """The item that stands for a dropped one; -1 for kept items, and where an old one does."""
     similarity: NDArray[np.float64]
-    """Of a dropped item with the one that stands for it; NaN for kept items. At least the
-    threshold, unless `cluster` is "components".
-    """
+    """Of a dropped item with the one that stands for it; NaN for kept items."""
     first_equal: NDArray[np.int64] = field(repr=False)
-    """For each item the first equal one: of the same text, vector or bytes."""
+    """For each item the first with the same text, vector or bytes."""
     counts: DedupCounts
     seconds: dict[str, float]
     """Of each step."""
     warnings: list[str]
     reused: tuple[str, ...] = ()
-    """Steps of `seconds` that an earlier run in the same `work` had done, or had begun."""
+    """Steps that an earlier run in the same `work` had done or begun."""
     overlapped: tuple[str, ...] = ()
-    """Steps of which a part was done while documents were read: `seconds` has only the rest."""
+    """Steps that were partly done while reading: `seconds` has only the rest."""
     made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
-    """When."""
 
     @cached_property
     def survivors_rows(self) -> NDArray[np.int64]:
@@ -240,9 +233,9 @@ class DedupResult(KindAttributes, ABC):
         """Return the id of an item: that of a row, its position, or the path of a file."""
 
     def groups(self) -> list[NDArray[np.int64]]:
-        """Return the items of each group of two or more; the largest group first.
+        """Return the items of each group of two or more, the largest group first.
 
-        In each, the kept item comes first, then the others from the most similar to the least.
+        In a group, the kept item comes first, then the others by falling similarity.
         """
         similarity = np.where(self.keep, 2.0, self.similarity)
         order = np.lexsort((np.arange(len(self.keep)), -similarity, self.clusters))
@@ -304,15 +297,15 @@ class RowsResult(DedupResult):
 
     source: Corpus = field(repr=False)
     source_identity: list[Any] | None = field(repr=False)
-    """What the source was when it was read; see `Corpus.identity`."""
+    """The state of the source when it was read; see `Corpus.identity`."""
     skip_bad: bool = field(default=False, repr=False)
     limits: tuple[int | None, int | None] = field(default=(None, None), repr=False)
-    """Bytes of memory and threads that reading the source again and writing may take."""
+    """Bytes of memory and threads for reading the source again and writing."""
 
     def survivors(self) -> Any:
-        """Return the kept rows, as what came in: a list for a list, a frame for a frame.
+        """Return the kept rows: a list for a list, a frame for a frame, an Arrow table for files.
 
-        For files, an Arrow table; larger than memory, use `write`.
+        If they do not fit into memory, use `write`.
         """
         source = self.source
         inner = source.inner if isinstance(source, FilteredCorpus) else source
@@ -333,7 +326,7 @@ class RowsResult(DedupResult):
         return self.ids(rows, rows < 0)
 
     def write(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
-        """Write the kept rows with all their columns, as they were; return how many.
+        """Write the kept rows with all their columns, unchanged; return how many.
 
         Args:
             path: A file whose name tells the format, an address such as
@@ -345,9 +338,8 @@ class RowsResult(DedupResult):
     def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added.
 
-        `cluster` is the id of the group's first row, null for a row that stands alone;
-        `duplicate_of` the id of the row that stands for a dropped one, and `similarity` its
-        similarity with that; both null for kept rows.
+        `cluster` is the id of the group's first row, null for a row alone. `duplicate_of` is the id
+        of the row that stands for a dropped one, `similarity` that of the two; null for kept rows.
         """
         return write.write_rows(self, path, in_place=flag("in_place", in_place), annotated=True)
 
@@ -359,9 +351,9 @@ class TextResult(RowsResult):
     kind: str = "text"
     settings: DedupSettings
     matched_old: NDArray[np.int64]
-    """The row of the old corpus that a dropped row is a duplicate of; -1 for all others."""
+    """The row of the old corpus that a dropped row is a duplicate of; -1 for others."""
     estimated: NDArray[np.bool_]
-    """Whether a similarity is estimated by signatures; all others are exact."""
+    """Whether a similarity is estimated by signatures; others are exact."""
     text_pairs: VerifiedPairs = field(repr=False)
     """Verified pairs of different texts, by positions that count from the first old document."""
     rejected: VerifiedPairs
@@ -372,9 +364,9 @@ class TextResult(RowsResult):
 
     @cached_property
     def pairs(self) -> VerifiedPairs:
-        """Verified pairs of rows. Equal texts are paired with their first only, at similarity 1;
-        with `exact`, with each other, so that every pair is there. More than 100 million raise
-        `ResultTooLargeError`; `pair_batches` yields them in pieces.
+        """Verified pairs of rows; at most 100 million, else `ResultTooLargeError` is raised.
+
+        Equal texts are paired with their first only; with `exact`, with each other.
         """
         return self._all_pairs[0]
 
@@ -392,7 +384,7 @@ class TextResult(RowsResult):
     def pair_batches(
         self, *, collapse: bool = False
     ) -> Iterator[tuple[VerifiedPairs, VerifiedPairs]]:
-        """Yield pieces of `pairs` and `old_pairs`, in order, so that not all are in memory.
+        """Yield pieces of `pairs` and `old_pairs`, in order, of any number of pairs.
 
         With `collapse`, equal texts are paired with their first only, also with `exact`.
         """
@@ -452,8 +444,8 @@ class TextResult(RowsResult):
         """Write the verified pairs: `left`, `right`, `similarity`, `distance`; return how many.
 
         More than `limit` pairs raise `ResultTooLargeError` before anything is written. With
-        `exact`, n equal texts are n (n - 1) / 2 pairs, and with `collapse` n - 1: each copy is
-        paired with the first one. With an old corpus, `old` tells that left is one of it.
+        `exact`, n equal texts are n (n - 1) / 2 pairs, and with `collapse` n - 1. With an old
+        corpus, the column `old` says whether left is one of it.
         """
         write.check_pair_count(
             self, whole_number("limit", limit, at_least=0), collapse=flag("collapse", collapse)
@@ -464,7 +456,7 @@ class TextResult(RowsResult):
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
         """Write a file for `against`: the signatures of old documents and of the kept rows.
 
-        Do it last: a job that is tried again after a failure must not find these rows known.
+        Do this last: if the job is repeated after a failure, it must not know these rows yet.
         """
         with self._target(path) as file:
             write.write_signatures(self, file)
@@ -487,8 +479,8 @@ class TextResult(RowsResult):
         return self.settings.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return kind, settings, counts, seconds, warnings, whether pairs are complete, reused and
-        overlapped steps, the columns that were read and the files that were left out.
+        """Return the base values, whether pairs are complete, reused and overlapped steps, the
+        columns that were read and the files that were left out.
         """
         return {
             **super().to_dict(),
@@ -525,7 +517,7 @@ class VectorResult(RowsResult):
     dimensions: int
     """Numbers of a vector; 0 if there is none."""
     pairs: VerifiedPairs = field(repr=False)
-    """Pairs at or above the threshold; of equal vectors the first stands for all."""
+    """Pairs at or above the threshold; the first stands for equal vectors."""
     names: Sequence[str] | None = field(repr=False)
     """The ids of rows; None where their positions are the ids."""
 
@@ -540,7 +532,9 @@ class VectorResult(RowsResult):
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`; return how many."""
         with self._target(path) as file:
-            return write_table(write.pair_batches(self.pairs, self.ids, self.ids), file)
+            return write_table(
+                write.pair_batches(self.pairs, self.ids, self.ids, distances=False), file
+            )
 
     def _write_report(self, path: Path, command: Sequence[str] | None) -> None:
         from lookalike.dedup.report.media import write_vector_report
@@ -582,9 +576,9 @@ class MediaResult(DedupResult):
     """What is known of each, such as width and height."""
     descriptions: Sequence[str] = field(repr=False)
     distance: NDArray[np.int32]
-    """The similarity as the medium counts it; -1 for kept files, or where it counts nothing."""
+    """The distance as the medium counts it; -1 for kept files, or where it counts none."""
     different_pairs: VerifiedPairs = field(repr=False)
-    """Pairs of similar files that are not equal; the first stands for equal ones."""
+    """Pairs of similar files that differ; the first stands for equal ones."""
     problems: Sequence[Problem]
     """Files that were left out, by path, with the reason."""
 
@@ -605,14 +599,14 @@ class MediaResult(DedupResult):
         return [self.files[place] for place in np.flatnonzero(self.keep).tolist()]
 
     def dropped(self) -> list[Path]:
-        """Return the files that could be deleted: each is similar to a kept one."""
+        """Return the files that could be deleted; each is similar to a kept one."""
         return [self.files[place] for place in np.flatnonzero(~self.keep).tolist()]
 
     def write(self, path: str | Path) -> int:
         """Copy the kept files into a new folder, or list them in a file; return how many.
 
-        The name tells which: .txt has a path a line; .jsonl, .json, .csv, .tsv and .parquet are
-        tables; a name without a suffix is a folder.
+        The suffix tells which: .txt has a path per line; .jsonl, .json, .csv, .tsv and .parquet are
+        tables; none is a folder.
         """
         return write.write_kept_files(self, file_path("path", path))
 
@@ -621,7 +615,12 @@ class MediaResult(DedupResult):
         return write.write_dropped_files(self, file_path("path", path))
 
     def write_annotated(self, path: str | Path) -> int:
-        """Write a table of all files: whether each is kept, its group, and what stands for it."""
+        """Write a table of all files: whether each is kept, its group, and what stands for it.
+
+        `cluster` is the path of the group's first file, null for one that stands alone;
+        `duplicate_of` that of the file that stands for a dropped one, with their `similarity` and
+        `distance`, which are null for kept files.
+        """
         return write.write_annotated_files(self, file_path("path", path))
 
     def write_pairs(self, path: str | Path) -> int:

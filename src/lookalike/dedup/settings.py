@@ -1,16 +1,16 @@
-"""What a job is to do, checked before it begins."""
+"""Settings of a job, checked before it begins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import flag, one_of, whole_number
+from lookalike.checks import flag, one_of, share, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES, FeatureKind
 from lookalike.features.choice import (
@@ -32,14 +32,10 @@ from lookalike.signatures.methods import (
 )
 from lookalike.signatures.signer import DocumentSigner
 
-__all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
-
 CLUSTERINGS = ("star", "components")
 RULES = ("first", "last", "longest", "shortest", "none")
-
 ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radius"}
-"""What other tools call some of the settings."""
-
+"""Names of settings in other tools."""
 DEVICES = ("cpu", "gpu")
 """Where pairs of signatures are looked for."""
 
@@ -53,13 +49,12 @@ def _setting(
     kinds: str = "text spark",
     **option: Any,
 ) -> Any:
-    """Return a field that says all there is to know of a setting, for the command line too.
+    """Return a field that describes a setting, for the command line too.
 
-    `help` says what it is, and its default where that is None; of one that is on, what it means to
-    turn it off. `signs`: the signatures depend on it. `only`: another setting, and those of its
-    values without which this one does nothing. `kinds`: which kinds of items support it, and
-    whether the engine Spark does; see `lookalike.dedup.kinds`. `option` is what an option of that
-    name takes: `type`, `metavar`, `choices`.
+    `help` includes the default where that is None; for a setting that is on, it describes turning
+    it off. `signs`: the signatures depend on it. `only`: another setting, and the values of it with
+    which this one has an effect. `kinds`: the kinds of items, and the engine, that support it; see
+    `lookalike.dedup.kinds`. `option`: `type`, `metavar` and `choices` of the option.
     """
     if not (default is None or isinstance(default, bool)):
         help = f"{help} (default {default})"
@@ -67,21 +62,21 @@ def _setting(
     return field(default=default, metadata=about)
 
 
+_number = partial(_setting, type=int, metavar="N")
+
+
 def refuse_idle(values: Mapping[str, Any], said: Collection[str]) -> None:
-    """Refuse settings that were `said` and do nothing beside the values of others."""
+    """Refuse settings that were `said` and do nothing with the values of others."""
     for setting in fields(DedupSettings):
         if setting.name not in said or setting.metadata["only"] is None:
             continue
         other, allowed = setting.metadata["only"]
         if values[other] not in allowed:
-            with_which = Said(
-                " or ".join(f"{other}={value!r}" for value in allowed),
-                f"--{other} {' or '.join(allowed)}",
-            )
+            named = " or ".join(f"{other}={value!r}" for value in allowed)
             raise ArgumentError(
                 Said(setting.name),
                 " goes with ",
-                with_which,
+                Said(named, f"--{other} {' or '.join(allowed)}"),
                 " and does nothing with ",
                 Said(f"{other}={values[other]!r}", f"--{other} {values[other]}"),
                 "; leave it out",
@@ -94,24 +89,14 @@ _BITS = ", ".join(f"{name} {method_class(name).usual_bits}" for name in BIT_METH
 
 @dataclass(frozen=True, kw_only=True)
 class DedupSettings:
-    """How documents are compared, put together and chosen from. None stands for the default.
+    """How documents are compared, grouped and chosen from; see `la.dedup`.
 
-    `method`: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or "topsig" (cosine
-    of word n-gram counts). Two documents are near-duplicates if their exact similarity is at least
-    `threshold`; without `verify`, if their signatures say so. `permutations` are MinHash's, `bits`
-    and `radius` (the most bits that may differ; by the threshold unless told) the others'. With
-    `exact` every pair of near-duplicates is found, whatever the signatures say of it.
-
-    `features` are "words", "chars" or both ("words,chars"), an object such as `la.Words(...)`, or a
-    function from a text to its features; `ngram` may be several lengths, and is that of words where
-    there are both. `stop_words` are "english" or a list. `measure` is "jaccard" or "containment"
-    of sets of features, or "cosine" of counts; by the method unless told. Containment, how much of
-    the smaller document is in the larger one, drops those that a larger one has in it; `keep` then
-    decides between those of equally many different features.
-
-    `keep` may be a function: it is given the rows of a group as a list of dicts, and returns the
-    one that stays, or its place; those alike to that one go, and of the others it is asked again.
-    `lookalike dedup --help` says more of each.
+    None stands for the default. Two documents are near-duplicates if their exact similarity is at
+    least `threshold`; without `verify`, if their signatures say so. With `exact`, every pair of
+    near-duplicates is found, not only those that signatures propose. `measure` is "jaccard" or
+    "containment" of sets of features, or "cosine" of counts (default: by the method). With
+    containment, how much of the smaller document is in the larger one, the larger one is kept, and
+    `keep` decides between those with equally many different features.
     """
 
     method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
@@ -124,66 +109,51 @@ class DedupSettings:
     )
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
-        "words or characters that make a feature, or several such lengths: 1,2; that of words "
-        f"where there are some (default: {_NGRAMS}; chars {CHARS_NGRAM})",
+        "words or characters of a feature, or several such lengths: 1,2; that of words if there "
+        f"are both (default: {_NGRAMS}; chars {CHARS_NGRAM})",
         signs=True,
         type=typed_lengths,
         metavar="N",
     )
-    permutations: int = _setting(
-        PERMUTATIONS,
-        "of minhash",
-        signs=True,
-        only=("method", BAND_METHODS),
-        type=int,
-        metavar="N",
+    permutations: int = _number(
+        PERMUTATIONS, "of minhash", signs=True, only=("method", BAND_METHODS)
     )
-    bits: int | None = _setting(
+    bits: int | None = _number(
         None,
         f"bits of a signature; of images 256 or 64 (default: {_BITS})",
         signs=True,
         only=("method", BIT_METHODS),
         kinds="text spark images",
-        type=int,
-        metavar="N",
     )
-    radius: int | None = _setting(
+    radius: int | None = _number(
         None,
         "maximum Hamming distance of a candidate pair of simhash or topsig; of images 56 of 256 "
         "(default: derived from the threshold)",
         only=("method", BIT_METHODS),
         kinds="text spark images",
-        type=int,
-        metavar="N",
     )
-    seed: int = _setting(0, "of signatures", signs=True, type=int, metavar="N")
+    seed: int = _number(0, "random seed for signatures", signs=True)
     verify: bool = _setting(
-        True, "believe the signatures, do not compare the documents: all is estimated"
+        True, "skip verification: report similarities estimated from signatures"
     )
-    min_features: int = _setting(
-        1,
-        "keep documents with fewer features, whatever they look like",
-        type=int,
-        metavar="N",
-    )
+    min_features: int = _number(1, "keep documents with fewer features, without comparing them")
     cluster: str = _setting(
         "star",
-        "star: drop only near-duplicates of one that stays; components: of all that pairs connect "
-        "keep one, so that ends of chains are dropped that resemble none that stays",
+        "star: drop only near-duplicates of a kept document; components: keep one of all documents "
+        "that pairs connect, so that the ends of chains may resemble no kept document",
         kinds="text spark vectors",
         choices=CLUSTERINGS,
     )
-    max_cluster: int = _setting(
+    max_cluster: int = _number(
         1000,
         "with components: split those of more different documents into stars",
         only=("cluster", ("components",)),
         kinds="text spark vectors",
-        type=int,
-        metavar="N",
     )
     keep: str | Callable[[list[dict[str, Any]]], Any] = _setting(  # noqa: RUF009
         "first",
-        f"who stays of those alike: {', '.join(RULES)} (all go), max:COLUMN, min:COLUMN",
+        f"which document of a group to keep: {', '.join(RULES)} (drop the whole group), "
+        "max:COLUMN, min:COLUMN",
         kinds="text spark vectors",
         metavar="RULE",
     )
@@ -200,7 +170,7 @@ class DedupSettings:
     )
     stop_words: Any = _setting(  # noqa: RUF009  # a field
         None,
-        "words to leave out: english, or those in FILE, one a line",
+        "words to leave out: english, or those in FILE, one per line",
         signs=True,
         metavar="FILE",
     )
@@ -213,32 +183,26 @@ class DedupSettings:
     measure: str = _setting(
         None,
         "similarity of documents; containment: how much of the smaller is in the larger, which "
-        "stays (default: what the signatures estimate, jaccard or cosine)",
+        "is kept (default: what the signatures estimate, jaccard or cosine)",
         choices=MEASURES,
     )
 
     def __post_init__(self) -> None:
-        for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in choices:
-                raise ArgumentError(
-                    Said(name), f" is {value!r}; expected one of {', '.join(choices)}"
-                )
+        self._set("threshold", share("threshold", self.threshold))
+        one_of("cluster", self.cluster, CLUSTERINGS)
         for name in ("verify", "exact"):
-            object.__setattr__(self, name, flag(name, getattr(self, name)))
-        self._check_threshold()
+            self._set(name, flag(name, getattr(self, name)))
         self._check_keep()
         method = self._method
-        estimated = method.measure
         if self.measure is None:
-            object.__setattr__(self, "measure", estimated)
-        self._check_measure(estimated)
+            self._set("measure", method.measure)
+        self._check_measure(method.measure)
         self._keep_features(method)
-        object.__setattr__(self, "bits", method.bits)
+        self._set("bits", method.bits)
         bounds = {
             "permutations": (2, 4096),
-            "bits": (0 if method.by_bands else 8, 1 << 16),
-            "radius": (0, 1 << 16),  # what it is by default depends on the bits
+            "bits": (0 if self.by_bands else 8, 1 << 16),
+            "radius": (0, 1 << 16),  # its default depends on the bits
             "min_features": (1, None),
             "max_cluster": (2, None),
         }
@@ -246,11 +210,9 @@ class DedupSettings:
             del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
-                # Only now the bits are known to be valid.
-                radius = method.radius(min(1.0, float(self.threshold)))
-                object.__setattr__(self, "radius", radius)
+                self._set("radius", method.radius(self.threshold))  # the bits are valid by now
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
-            object.__setattr__(self, name, value)
+            self._set(name, value)
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
         said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
         refuse_idle(vars(self), said)
@@ -259,26 +221,27 @@ class DedupSettings:
         )
         self.signer()
 
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
     def _keep_features(self, method: Method) -> None:
         """Keep what was chosen, so that it can be read more than once."""
         if not isinstance(self.features, str):
-            object.__setattr__(self, "features", method.features)
+            self._set("features", method.features)
             return
-        object.__setattr__(self, "ngram", method.ngram)
+        self._set("ngram", method.ngram)
         if (words := chosen_words(method.features)) is not None:
-            object.__setattr__(self, "stop_words", words.stopwords)
+            self._set("stop_words", words.stopwords)
 
     @property
     def keep_column(self) -> str | None:
-        """The column that decides who survives, if one does."""
+        """The column that decides which document is kept, if one does."""
         rule, _, column = self.keep_rule.partition(":")
         return column if rule in ("max", "min") else None
 
     @cached_property
     def keep_rule(self) -> str:
-        """The rule by which documents are ranked before anybody is asked: "first", where `keep` is
-        a function or "none".
-        """
+        """The rule that ranks documents: "first" where `keep` is a function or "none"."""
         return self.keep if isinstance(self.keep, str) and self.keep != "none" else "first"
 
     @cached_property
@@ -301,7 +264,7 @@ class DedupSettings:
 
     @property
     def said_reason(self) -> Said:
-        """What was chosen that makes signatures propose nothing."""
+        """The setting because of which signatures propose nothing."""
         if self.exact:
             return Said("exact=True", "--exact")
         return Said(f"measure={self.measure!r}", f"--measure {self.measure}")
@@ -328,10 +291,7 @@ class DedupSettings:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Return the similarity that distances of signatures suggest.
-
-        Of MinHash, a distance is the number of values that differ.
-        """
+        """Return the similarity that distances of signatures suggest."""
         return self._method.estimate(distances)
 
     def to_dict(self) -> dict[str, Any]:
@@ -342,22 +302,14 @@ class DedupSettings:
             keep = f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
         return {**self.__getstate__(), "features": plain, "keep": keep}
 
-    def _check_threshold(self) -> None:
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
-            raise ArgumentError(
-                Said("threshold"), f" is {self.threshold!r}; expected a number up to 1"
-            )
-        if not 0 < self.threshold <= 1:
-            raise ArgumentError(
-                Said("threshold"), f" is {self.threshold}; expected more than 0, at most 1"
-            )
-
     def _check_measure(self, estimated: str) -> None:
-        """Refuse a measure that signatures do not estimate, where they are to, and what means
-        nothing where they propose no pairs.
+        """Refuse a measure that signatures do not estimate, and settings of signatures that
+        propose nothing.
         """
         one_of("measure", self.measure, MEASURES)
-        if self.by_signatures and self.measure != estimated:
+        if self.by_signatures:
+            if self.measure == estimated:
+                return
             others = [name for name in METHODS if method_class(name).measure == self.measure]
             raise ArgumentError(
                 Said("measure"),
@@ -365,26 +317,26 @@ class DedupSettings:
                 f"by {estimated}; choose the method {' or '.join(others)}, or ",
                 Said("exact=True", "--exact"),
             )
-        why = self.said_reason
-        if not self.by_signatures and not self.verify:
+        if not self.verify:
             raise ArgumentError(
-                why,
+                self.said_reason,
                 " compares the documents, ",
                 Said("verify=False", "--no-verify"),
                 " believes the signatures; leave one of them out",
             )
-        if not self.by_signatures and self.radius is not None:
+        if self.radius is not None:
             raise ArgumentError(
                 Said("radius"),
                 f" is {self.radius!r}, and says which pairs signatures propose; with ",
-                why,
+                self.said_reason,
                 " they propose none: leave one of them out",
             )
 
     def _check_keep(self) -> None:
-        rule, _, column = str(self.keep).partition(":")
-        is_rule = callable(self.keep) or (isinstance(self.keep, str) and self.keep in RULES)
-        if not is_rule and not (isinstance(self.keep, str) and rule in ("max", "min") and column):
+        named = self.keep if isinstance(self.keep, str) else ""
+        rule, _, column = named.partition(":")
+        is_rule = callable(self.keep) or named in RULES
+        if not is_rule and not (rule in ("max", "min") and column):
             raise ArgumentError(
                 Said("keep"),
                 f" is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN",

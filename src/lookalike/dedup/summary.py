@@ -15,21 +15,6 @@ if TYPE_CHECKING:
     from lookalike.dedup.result import DedupCounts
     from lookalike.dedup.settings import DedupSettings
 
-__all__ = [
-    "Line",
-    "Summarized",
-    "Wording",
-    "columns_text",
-    "count_lines",
-    "left_out_lines",
-    "share_text",
-    "similarity_text",
-    "size_text",
-    "summary_text",
-    "text_wording",
-    "timings",
-]
-
 Line = tuple[str, str, str]
 """A name, a value and a note."""
 
@@ -70,34 +55,23 @@ class Wording:
     """Further lines."""
 
 
-class Summarized(Protocol):
+class _Summarized(Protocol):
     """A result of any kind or engine."""
 
     @property
-    def counts(self) -> DedupCounts:
-        """How many of what."""
-
+    def counts(self) -> DedupCounts: ...
     @property
-    def seconds(self) -> dict[str, float]:
-        """Of each step."""
-
+    def seconds(self) -> dict[str, float]: ...
     @property
-    def warnings(self) -> list[str]:
-        """What must not be overlooked."""
-
+    def warnings(self) -> list[str]: ...
     @property
-    def reused(self) -> tuple[str, ...]:
-        """Steps that an earlier run had done."""
-
+    def reused(self) -> tuple[str, ...]: ...
     @property
-    def overlapped(self) -> tuple[str, ...]:
-        """Steps of which a part was done while documents were read."""
-
-    def wording(self) -> Wording:
-        """Return the words for its items."""
+    def overlapped(self) -> tuple[str, ...]: ...
+    def wording(self) -> Wording: ...
 
 
-def summary_text(result: Summarized) -> str:
+def summary_text(result: _Summarized) -> str:
     """Return counts and times, a line each."""
     text = [
         f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in count_lines(result)
@@ -110,8 +84,8 @@ def summary_text(result: Summarized) -> str:
     return "\n".join(text)
 
 
-def count_lines(result: Summarized) -> list[Line]:
-    """Return all counts that say something of this result."""
+def count_lines(result: _Summarized) -> list[Line]:
+    """Return all counts that matter for this result."""
     counts, words = result.counts, result.wording()
     share = f"{share_text(counts.kept, counts.documents)} of the {words.items}"
     largest = f"the largest has {counts.largest_cluster:,}"
@@ -145,11 +119,7 @@ def count_lines(result: Summarized) -> list[Line]:
 
 
 def _about_dropped(counts: DedupCounts, words: Wording) -> list[Line]:
-    """Return what must be known of dropped items.
-
-    Those that were dropped by signatures alone; the lowest similarity to the item that stands for
-    one; and those that are less similar than the threshold, if chains were followed.
-    """
+    """Return lines about estimates, lowest similarities and items below the threshold."""
     lines = []
     if counts.estimated_duplicates:
         note = f"by signatures alone: {words.estimated}"
@@ -187,18 +157,15 @@ def text_wording(
 
 def _criterion(settings: DedupSettings, how: str) -> str:
     """Return in words why documents are dropped, by "exact" or "estimated" similarity."""
-    words = f"{how} {settings.measure} of {unit_text(settings.feature_kind())} at least"
-    if settings.cluster == "components":
-        return f"connected by pairs of {words} {settings.threshold:g}"
-    return f"{words} {settings.threshold:g}"
+    chain = "connected by pairs of " if settings.cluster == "components" else ""
+    units = unit_text(settings.feature_kind())
+    return f"{chain}{how} {settings.measure} of {units} at least {settings.threshold:g}"
 
 
 def columns_text(columns: Columns) -> str:
     """Return which columns the texts and ids came from."""
-    ids = (
-        "" if columns.id is None else f", ids from {escape_terminal(columns.id, _LONGEST_COLUMN)!r}"
-    )
-    return f"text from the column {escape_terminal(columns.text, _LONGEST_COLUMN)!r}{ids}"
+    text, ids = (escape_terminal(one, _LONGEST_COLUMN) for one in (columns.text, columns.id))
+    return f"text from the column {text!r}" + ("" if columns.id is None else f", ids from {ids!r}")
 
 
 def left_out_lines(reasons: Mapping[str, int]) -> list[Line]:
@@ -218,11 +185,10 @@ def share_text(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def timings(result: Summarized) -> list[tuple[str, float, str, str]]:
-    """Return each step and all together: name, seconds, items a second, and a note.
+def timings(result: _Summarized) -> list[tuple[str, float, str, str]]:
+    """Return each step and their sum: name, seconds, items per second, and a note.
 
-    A step has no speed if a part of its work was done elsewhere: by an earlier run, or while
-    documents were read.
+    A step has no speed if a part of its work was done elsewhere.
     """
     rows = []
     for step, seconds in result.seconds.items():
@@ -234,17 +200,17 @@ def timings(result: Summarized) -> list[tuple[str, float, str, str]]:
     return [*rows, ("all", whole, _rate(result, 0.0 if result.reused else whole), "")]
 
 
-def _rate(result: Summarized, seconds: float) -> str:
+def _rate(result: _Summarized, seconds: float) -> str:
     return f"{result.counts.documents / seconds:,.0f}" if seconds > 0 else "-"
 
 
 def size_text(count: int) -> str:
     """Return a number of bytes in the unit that suits it."""
-    value = float(count)
-    for unit in ("bytes", "KB", "MB", "GB"):
+    if count < 1000:
+        return "1 byte" if count == 1 else f"{count} bytes"
+    value = count / 1000
+    for unit in ("KB", "MB", "GB"):
         if value < 1000:
-            if unit == "bytes":
-                return "1 byte" if count == 1 else f"{count} bytes"
             return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
         value /= 1000
     return f"{value:.1f} TB"

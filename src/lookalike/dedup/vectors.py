@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import callback, flag, share, thread_count, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
-from lookalike.corpora.base import compute, pa
+from lookalike.corpora.base import pa
 from lookalike.corpora.columns import id_column, id_strings
 from lookalike.dedup.decide import decide, rule_ranks
 from lookalike.dedup.pairs import VerifiedPairs
@@ -20,13 +20,16 @@ from lookalike.dedup.result import DedupCounts, VectorResult
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.jobs.context import JobProgress
+from lookalike.jobs.documents import comparable, dense_ranks
 from lookalike.shown import brief
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_vectors, in_single_precision
 
 THRESHOLD, RECALL = 0.95, 0.999
-
-_MOST_EQUAL = 1 << 16
+_GUESSES = ("embedding", "embeddings", "vector", "vectors", "emb")
+_COSINES_AT_A_TIME = 1 << 16
+_AT_A_TIME = 512
+"""Written vectors that are held as Python lists."""
 
 
 def run_vector_job(
@@ -55,7 +58,12 @@ def run_vector_job(
     every, workers = flag("exact", exact), thread_count(threads)
     most = whole_number("max_cluster", max_cluster, at_least=2)
     settings = DedupSettings(threshold=least, cluster=cluster, keep=keep, max_cluster=most)
-    _check_keep(settings)
+    if callable(keep) or keep in ("longest", "shortest"):
+        raise ArgumentError(
+            Said("keep"),
+            f" is {keep!r}, which needs texts; expected first, last, none, max:COLUMN or "
+            "min:COLUMN for vectors",
+        )
     steps = JobProgress(callback("progress", progress))
     corpus = open_corpus(source, format, encoding=encoding)
     identity = corpus.identity()
@@ -105,15 +113,6 @@ def run_vector_job(
     )
 
 
-def _check_keep(settings: DedupSettings) -> None:
-    if callable(settings.keep) or settings.keep in ("longest", "shortest"):
-        raise ArgumentError(
-            Said("keep"),
-            f" is {settings.keep!r}, which needs texts; expected first, last, none, max:COLUMN "
-            "or min:COLUMN for vectors",
-        )
-
-
 def _first_equal(given: Embeddings) -> NDArray[np.int64]:
     """Return for each row the first with the same vector, number by number; zeros are alone."""
     first = np.arange(given.count)
@@ -130,14 +129,14 @@ def _first_equal(given: Embeddings) -> NDArray[np.int64]:
 def _cosines(
     given: Embeddings, duplicate_of: NDArray[np.int64], threads: int
 ) -> NDArray[np.float64]:
-    """Return the cosine of each row that goes with the one that stands for it."""
+    """Return the cosine of each dropped row with the one that stands for it."""
     from lookalike.vectors.search import Store
 
     similarity = np.full(len(duplicate_of), np.nan)
     dropped = np.flatnonzero(duplicate_of >= 0)
     store = Store(given.vectors, given.vectors[:0])
-    for start in range(0, len(dropped), _MOST_EQUAL):
-        own = dropped[start : start + _MOST_EQUAL]
+    for start in range(0, len(dropped), _COSINES_AT_A_TIME):
+        own = dropped[start : start + _COSINES_AT_A_TIME]
         here, there = (np.searchsorted(given.rows, one) for one in (own, duplicate_of[own]))
         measured = np.empty(len(own), np.float64)
         queries = in_single_precision(given.vectors[here])
@@ -146,22 +145,19 @@ def _cosines(
     return similarity
 
 
-_GUESSES = ("embedding", "embeddings", "vector", "vectors", "emb")
-
-
 @dataclass(frozen=True, eq=False)
 class Embeddings:
     """Vectors of rows of a corpus."""
 
     count: int
-    """Rows that there are, with a vector or not."""
+    """The number of rows, with a vector or not."""
     rows: NDArray[np.int64]
-    """Which of them have one."""
+    """The rows that have a vector."""
     vectors: NDArray[Any]
     ids: Sequence[str] | None
-    """Of all rows; None where numbers of rows are ids."""
+    """Of all rows; None where positions are ids."""
     order: NDArray[np.int64] | None
-    """Of all rows: the rank of the value that decides who stays; -1 where there is none."""
+    """Of all rows: the rank of the value to keep by; -1 without a value."""
 
 
 def read_embeddings(
@@ -179,11 +175,8 @@ def read_embeddings(
     if order is not None:
         corpus.column_for(order, (), "choice of survivors")
     others = [one for one in (id_name, order) if one is not None]
-    count = 0
-    rows: list[NDArray[np.int64]] = []
-    parts: list[NDArray[Any]] = []
-    ids: list[str] = []
-    deciding: list[Any] = []
+    count, rows, parts = 0, list[NDArray[np.int64]](), list[NDArray[Any]]()
+    ids, deciding = list[str](), list[Any]()
     for batch in corpus.read([name, *others], Problems()):
         vectors = batch.column(0)
         there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
@@ -193,14 +186,14 @@ def read_embeddings(
         if id_name is not None:
             ids += id_strings(batch.column(1), count).to_pylist()
         if order is not None:
-            deciding.append(batch.column(len(others)))
+            deciding.append(comparable(batch.column(len(others))))
         count += len(batch)
     found = Embeddings(
         count,
         np.concatenate([np.empty(0, np.int64), *rows]),
         np.concatenate(parts) if parts else np.empty((0, 1), np.float32),
         ids if id_name is not None else None,
-        _ranked(deciding) if order is not None else None,
+        dense_ranks(pa.chunked_array(deciding or [pa.nulls(0)])) if order is not None else None,
     )
     return found, name
 
@@ -212,7 +205,8 @@ def _of_batch(
     width = before[0].shape[1] if before else None
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return written_vectors(column.to_pylist(), rows, width, corpus.place_of)
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or _is_fixed(kind)):
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(is_kind(kind) for is_kind in lists):
         raise DocumentError(
             f"{corpus.name}: the column {name!r} is of type {kind}; expected lists of numbers, as "
             "Parquet and JSON have them"
@@ -226,29 +220,6 @@ def _of_batch(
     return vectors
 
 
-def _is_fixed(kind: Any) -> bool:
-    return bool(pa.types.is_fixed_size_list(kind))
-
-
-def _ranked(parts: Sequence[Any]) -> NDArray[np.int64]:
-    """Return the place of each value among those that differ, from 0; -1 of nulls and NaN."""
-    if not parts:
-        return np.empty(0, np.int64)
-    column = pa.chunked_array(parts).combine_chunks()
-    if pa.types.is_floating(column.type):
-        column = compute.if_else(compute.is_nan(column), pa.scalar(None, column.type), column)
-    there = column.is_valid().to_numpy(zero_copy_only=False)
-    places = np.full(len(column), -1, np.int64)
-    ranks = compute.rank(column.drop_null(), "ascending", tiebreaker="dense")
-    places[there] = ranks.to_numpy(zero_copy_only=False).astype(np.int64) - 1
-    return places
-
-
-_AT_A_TIME = 512
-
-"""Lists that are held as objects of Python."""
-
-
 def written_vectors(
     texts: Sequence[str],
     rows: NDArray[np.int64],
@@ -257,11 +228,10 @@ def written_vectors(
     *,
     like: str = "the first",
 ) -> NDArray[np.float32]:
-    """Return vectors of which each is written as a list of numbers, all of one length: that of
-    `dimensions`, which is that of `like`, or of the first.
+    """Return vectors that are written as lists of numbers, all of one length.
 
-    For the first that is none, `DocumentError` says where it is, by `place_of` its row, and what
-    stands there.
+    That is `dimensions`, as `like` has, or that of the first. A `DocumentError` names the first bad
+    vector by `place_of` its row.
     """
     parts = []
     for start in range(0, len(texts), _AT_A_TIME):
@@ -283,7 +253,7 @@ def written_vectors(
 
 
 class _NotOneError(Exception):
-    """What was expected to be a vector is none."""
+    """A value is not a vector."""
 
 
 def _numbers(text: str, dimensions: int | None, like: str) -> list[float]:
@@ -303,21 +273,14 @@ def _numbers(text: str, dimensions: int | None, like: str) -> list[float]:
 
 
 def _held(vectors: list[list[float]]) -> tuple[NDArray[np.float32], tuple[int, str] | None]:
-    """Return vectors as they are held, or which is the first that cannot be, and why."""
+    """Return vectors as an array, or the first that float32 cannot hold, and why."""
     try:
         wide = np.array(vectors, np.float64)
-    except OverflowError:  # a whole number of hundreds of digits
-        wide = np.array([[_as_float(one) for one in vector] for vector in vectors], np.float64)
+    except OverflowError:  # a whole number of hundreds of digits is infinite
+        wide = np.array([[float(str(one)) for one in vector] for vector in vectors], np.float64)
     bad = ~(np.abs(wide) <= np.finfo(np.float32).max)  # NaN is neither
     if bad.any():
         row, place = (int(one[0]) for one in np.nonzero(bad))
         what = f"has the value {wide[row, place]:g}; expected numbers that float32 can hold"
         return np.empty((0, 0), np.float32), (row, what)
     return wide.astype(np.float32), None
-
-
-def _as_float(number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return np.inf if number > 0 else -np.inf

@@ -1,4 +1,4 @@
-"""Step 8, write: kept items, all items with what was found, pairs, and signatures for next time.
+"""The last step, write: kept items, annotated items, pairs, and signatures for next time.
 
 Rows of a corpus are written as they were read; files such as images are listed or copied.
 """
@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -20,37 +21,13 @@ from lookalike.corpora import Problems, check_table_target, format_of, write_cor
 from lookalike.corpora.base import BATCH_ROWS, arrow_positions, limited, pa
 from lookalike.corpora.formats import is_table
 from lookalike.corpora.writing import local_file
-from lookalike.dedup.pairs import VerifiedPairs, count_every_pair, count_with_copies
-from lookalike.errors import (
-    ArgumentError,
-    DocumentError,
-    FileError,
-    ResultTooLargeError,
-    Said,
-)
+from lookalike.dedup.pairs import VerifiedPairs, count_every_pair, count_with_copies, with_copies
+from lookalike.errors import ArgumentError, DocumentError, FileError, ResultTooLargeError, Said
 from lookalike.signatures import save_signatures
 from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import MediaResult, RowsResult, TextResult
-
-__all__ = [
-    "check_file_list",
-    "check_kept_files",
-    "check_pair_count",
-    "id_array",
-    "pair_batches",
-    "strings",
-    "survivors_table",
-    "write_annotated_files",
-    "write_dropped_files",
-    "write_file_pairs",
-    "write_kept_files",
-    "write_rows",
-    "write_signatures",
-    "write_table",
-    "write_text_pairs",
-]
 
 Ids = Callable[[NDArray[np.int64]], Any]
 """Returns the ids of items as an Arrow array."""
@@ -67,8 +44,7 @@ def write_rows(
 ) -> int:
     """Write the kept rows, or all rows with what was found.
 
-    The source has to be the one that was read, and still is when its rows are copied: in place, the
-    check after copying protects a file that was changed meanwhile.
+    The source must be unchanged since it was read, also after its rows were copied.
     """
     rows: dict[str, Any] = {"keep": result.keep}
     if annotated:
@@ -120,13 +96,8 @@ def id_array(
     if id_of is None:
         return pa.array(rows, pa.int64(), mask=missing)
     if missing is not None:
-        absent = missing.tolist()
-        return strings(
-            [
-                None if gone else str(id_of(row))
-                for row, gone in zip(rows.tolist(), absent, strict=True)
-            ]
-        )
+        each = zip(rows.tolist(), missing.tolist(), strict=True)
+        return strings([None if gone else str(id_of(row)) for row, gone in each])
     different, places = np.unique(rows, return_inverse=True)
     return strings([str(id_of(row)) for row in different.tolist()]).take(arrow_positions(places))
 
@@ -151,11 +122,9 @@ def survivors_table(result: RowsResult) -> Any:
 def write_signatures(result: TextResult, path: Path) -> None:
     """Write the signatures of old documents and of kept ones, with their ids.
 
-    If no document of a group is kept, all are written: a document that resembles them is to be
-    dropped next time, too.
+    If no document of a group is kept, all are written, so that similar ones are dropped next time.
     """
-    documents, signed = result.documents, result.signed
-    keep = result.keep
+    documents, signed, keep = result.documents, result.signed, result.keep
     if result.settings.keep == "none":
         keep = (result.first_equal == np.arange(len(documents)))[documents.old :]
     stays = np.concatenate([np.ones(documents.old, bool), keep])
@@ -169,23 +138,21 @@ def write_signatures(result: TextResult, path: Path) -> None:
 
 def check_pair_count(result: TextResult, limit: int, *, collapse: bool) -> None:
     """Raise an error if there are more pairs of documents than the limit."""
-    pairs, first, old = result.text_pairs, result.first_equal, result.documents.old
+    given = result.text_pairs, result.first_equal, result.documents.old
+    fewer = count_with_copies(*given)
     every = result.settings.exact and not collapse
-    count = count_every_pair(pairs, first, old) if every else count_with_copies(pairs, first, old)
+    count = count_every_pair(*given) if every else fewer
     if count > limit:
+        collapsing = (
+            "pair equal texts with their first only by ",
+            Said("collapse=True", "--collapse"),
+            f" ({fewer:,} pairs), ",
+        )
         raise ResultTooLargeError(
             f"there are {count:,} pairs, more than ",
             Said(f"limit={limit:,}", f"--max-pairs {limit:,}"),
             "; ",
-            *(
-                (
-                    "pair equal texts with their first only by ",
-                    Said("collapse=True", "--collapse"),
-                    f" ({count_with_copies(pairs, first, old):,} pairs), ",
-                )
-                if every
-                else ()
-            ),
+            *(collapsing if every else ()),
             "write the group of each document by ",
             Said("write_annotated", "--annotate"),
             ", or raise ",
@@ -200,46 +167,34 @@ def write_text_pairs(result: TextResult, path: Path, *, collapse: bool) -> int:
 
 
 def _text_pair_batches(result: TextResult, collapse: bool) -> Iterator[Any]:
-    if not result.documents.old:
-        for new, _ in result.pair_batches(collapse=collapse):
-            yield from pair_batches(new, result.ids, result.ids, _plain_distances)
-        return
-
-    def named(id_of: Callable[[int], str | int]) -> Ids:
-        return lambda rows: id_array(id_of, rows)
-
+    new_ids, old_ids = (partial(id_array, id_of) for id_of in (result.id, result.old_id))
     for new, old in result.pair_batches(collapse=collapse):
-        for pairs, is_old in ((old, True), (new, False)):
-            left = named(result.old_id if is_old else result.id)
-            yield from pair_batches(pairs, left, named(result.id), _plain_distances, old=is_old)
+        if not result.documents.old:
+            yield from pair_batches(new, result.ids, result.ids)
+            continue
+        yield from pair_batches(old, old_ids, new_ids, old=True)
+        yield from pair_batches(new, new_ids, new_ids, old=False)
 
 
 def pair_batches(
-    pairs: VerifiedPairs,
-    left: Ids,
-    right: Ids,
-    distances: Callable[[NDArray[np.int32]], Any] | None = None,
-    **constant: bool,
+    pairs: VerifiedPairs, left: Ids, right: Ids, *, distances: bool = True, **constant: bool
 ) -> Iterator[Any]:
     """Yield pairs as batches of a table; at least an empty one, which has the columns."""
     for begin in range(0, max(1, len(pairs)), BATCH_ROWS):
-        part = pairs[np.arange(begin, min(len(pairs), begin + BATCH_ROWS))]
+        part = pairs[begin : begin + BATCH_ROWS]
         columns = {
             "left": left(part.left),
             "right": right(part.right),
             "similarity": pa.array(part.similarity, pa.float64()),
         }
-        if distances is not None:
-            columns["distance"] = distances(part.distance)
+        if distances:
+            columns["distance"] = _distances(part.distance)
         columns |= {name: pa.array(np.full(len(part), one)) for name, one in constant.items()}
         yield pa.record_batch(columns)
 
 
-def _plain_distances(distances: NDArray[np.int32]) -> Any:
-    return pa.array(distances, pa.int32())
-
-
-def _known_distances(distances: NDArray[np.int32]) -> Any:
+def _distances(distances: NDArray[np.int32]) -> Any:
+    """Return distances as Arrow, null where they are unknown."""
     return pa.array(distances, pa.int32(), mask=distances < 0)
 
 
@@ -285,12 +240,7 @@ def write_dropped_files(result: MediaResult, path: Path) -> int:
 
 
 def write_annotated_files(result: MediaResult, path: Path) -> int:
-    """Write a table of all files.
-
-    `cluster` is the path of the group's first file, null for one that stands alone;
-    `duplicate_of` that of the file that stands for a dropped one, with their `similarity` and
-    `distance`, which are null for kept files.
-    """
+    """Write a table of all files; see `MediaResult.write_annotated`."""
     check_table_target(path)
     return write_table(_batches(result, np.arange(len(result.files)), _annotated_columns), path)
 
@@ -298,20 +248,9 @@ def write_annotated_files(result: MediaResult, path: Path) -> int:
 def write_file_pairs(result: MediaResult, path: Path) -> int:
     """Write the pairs; an equal file is paired with the first one, at similarity 1."""
     check_table_target(path)
-    copies = np.flatnonzero(result.first_equal != np.arange(len(result.files)))
-    different = result.different_pairs
-    pairs = VerifiedPairs(
-        np.concatenate([different.left, result.first_equal[copies]]),
-        np.concatenate([different.right, copies]),
-        np.concatenate([different.similarity, np.ones(len(copies))]),
-        np.concatenate([different.distance, np.zeros(len(copies), np.int32)]),
-    )
-    pairs = pairs[np.lexsort((pairs.right, pairs.left))]
-
-    def paths(rows: NDArray[np.int64]) -> Any:
-        return _paths(result, rows)
-
-    return write_table(pair_batches(pairs, paths, paths, _known_distances), path)
+    (pairs,) = with_copies(result.different_pairs, result.first_equal, 0)
+    paths = partial(_paths, result)
+    return write_table(pair_batches(pairs, paths, paths), path)
 
 
 def _write_list(result: MediaResult, rows: NDArray[np.int64], path: Path, columns: Any) -> int:
@@ -358,7 +297,7 @@ def _annotated_columns(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[
         "cluster": _paths(result, np.where(alone, -1, result.clusters[rows])),
         "duplicate_of": _paths(result, result.duplicate_of[rows]),
         "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
-        "distance": _known_distances(result.distance[rows]),
+        "distance": _distances(result.distance[rows]),
     }
 
 

@@ -1,7 +1,4 @@
-"""Passages that documents have in common: what was quoted, copied or pasted, and where.
-
-Each name is imported when it is first asked for.
-"""
+"""Passages that documents have in common: what was quoted, copied or pasted, and where."""
 
 from typing import TYPE_CHECKING
 

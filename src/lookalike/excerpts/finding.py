@@ -1,9 +1,10 @@
-"""Passages in a corpus: those of one text, and those that its documents have in common."""
+"""Find passages in a corpus: those of one text, and those that documents have in common."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -26,25 +27,21 @@ from lookalike.excerpts.results import (
 from lookalike.features.base import text_batches
 from lookalike.shown import brief
 
-__all__ = [
-    "COMMON",
-    "CONTEXT",
-    "GAP",
-    "LEAST",
-    "MIN_WORDS",
-    "PIECE",
-    "CorpusTexts",
-    "overlaps",
-    "passages",
-    "piece_words",
-]
-
-
 Progress = Callable[[str, float], None]
+
+LEAST = 0.6
+"""Share of the query's words that a passage has."""
+PIECE = 4
+"""Words of a run."""
+CONTEXT = 60
+"""Characters before and after a passage."""
+MIN_WORDS, GAP, COMMON = 50, 4, 100
+_PIECES = 5
+_MOST = 2**31
 
 
 class CorpusTexts:
-    """The texts of a corpus, which are read once."""
+    """The texts of a corpus, read once."""
 
     def __init__(
         self,
@@ -61,8 +58,7 @@ class CorpusTexts:
         self.problems = Problems(flag("skip_bad", skip_bad))
         self._corpus: Corpus = open_corpus(source, format, encoding=encoding)
         if max_document is not None:
-            most = whole_number("max_document", max_document, at_least=1)
-            self._corpus.max_document = most
+            self._corpus.max_document = whole_number("max_document", max_document, at_least=1)
         self._columns = find_columns(self._corpus, text, id)
         self._tell = progress or (lambda step, share: None)
         self.documents = 0
@@ -81,29 +77,16 @@ class CorpusTexts:
         self._tell("read", 1.0)
 
     def left_out(self) -> dict[str, Any]:
-        """Return what could not be read, as results tell it."""
+        """Return what could not be read, for a result."""
+        problems = self.problems
         return {
-            "bad_rows": self.problems.bad,
-            "binary_files": self.problems.binary,
-            "examples": tuple(self.problems.examples),
-            "left_out": dict(self.problems.left_out),
-            "files_left_out": tuple(self.problems.files),
-            "notices": tuple(self.problems.notices()),
+            "bad_rows": problems.bad,
+            "binary_files": problems.binary,
+            "examples": tuple(problems.examples),
+            "left_out": dict(problems.left_out),
+            "files_left_out": tuple(problems.files),
+            "notices": tuple(problems.notices()),
         }
-
-
-LEAST = 0.6
-"""Share of the query's words that a passage has."""
-PIECE = 4
-"""Words of a run."""
-CONTEXT = 60
-"""Characters before and after a passage."""
-MIN_WORDS = 50
-GAP = 4
-COMMON = 100
-
-_PIECES = 5
-_MOST = 2**31
 
 
 def passages(
@@ -122,18 +105,18 @@ def passages(
     threads: SupportsIndex | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Passages:
-    """Find the documents of a corpus that have a text in them, and where.
+    """Find the documents of a corpus that contain a text, and where.
 
     `source`, `text`, `id`, `format`, `skip_bad` and `max_document` are those of `la.dedup`; `query`
-    is the text that is looked for.
+    is the text to look for.
 
-    Words are those of `la.Words()`. A run is a row of equal words that cannot be made longer. A
-    passage is one run, or several of four words or more that follow each other in both texts with
-    at most `gap` other words between them in either. All passages are found whose equal words are
-    `least` of the query's words or more, and nothing else; a document may have several. Only, where
-    the same four words are in more than 100 places of a document, or of the query, the first 100
-    are tried (`Passages.repeated`). The corpus is read once, and a batch of it is held at a time.
-    `context` is how many characters before and behind a passage come along.
+    Words are those of `la.Words()`. A run is a maximal sequence of equal words. A passage is one
+    run, or several of four words or more that follow each other in both texts with at most `gap`
+    other words between them in either. All passages are found whose equal words are at least the
+    share `least` of the query's words; a document may have several. If the same four words are in
+    more than 100 places of a document, or of the query, only the first 100 are tried
+    (`Passages.repeated`). The corpus is read once, in batches. `context` is the number of
+    characters before and after a passage in the result.
     """
     wanted = share("least", least)
     between = whole_number("gap", gap, at_least=0, at_most=_MOST)
@@ -209,7 +192,7 @@ def _passage(
 
 
 def piece_words(min_words: int, gap: int) -> int:
-    """Return how many words a run must have to count: a fifth, where passages may have gaps."""
+    """Return how many words a run must have: a fifth, if passages may have gaps."""
     return min_words if gap == 0 else max(1, min_words // _PIECES)
 
 
@@ -232,16 +215,16 @@ def overlaps(
 
     `source`, `text`, `id`, `format`, `skip_bad` and `max_document` are those of `la.dedup`.
 
-    Words are those of `la.Words()`: letters and digits, capital or not, whatever stands between
-    them. A run is a row of equal words that cannot be made longer; a passage is one run, or several
-    of a fifth of `min_words` words or more that follow each other in both documents with at most
-    `gap` other words between them in either. With `gap=0` passages are single runs. Only equal
-    words count. Copies within one document are not looked for.
+    Words are those of `la.Words()`: letters and digits, in upper or lower case. A run is a maximal
+    sequence of equal words; a passage is one run, or several of a fifth of `min_words` words or
+    more that follow each other in both documents with at most `gap` other words between them in
+    either. With `gap=0` passages are single runs. Only equal words count. Copies within one
+    document are not looked for.
 
-    All such passages are found, and nothing else, with one exception: windows of some words that
-    are in more than `common` places of the corpus propose nothing, so that what consists of those
-    alone (licences, headers) is left out. `Overlaps.common_windows` counts them. Memory holds the
-    texts, and some 15 bytes a word.
+    All such passages are found, with one exception: windows of some words that are in more than
+    `common` places of the corpus propose nothing, so that passages of those alone (licenses,
+    headers) are left out; `Overlaps.common_windows` counts them. Memory holds the texts, and some
+    15 bytes per word.
     """
     least = whole_number("min_words", min_words, at_least=1, at_most=_MOST)
     between = whole_number("gap", gap, at_least=0, at_most=_MOST)
@@ -267,14 +250,8 @@ def overlaps(
     tell("compare", 0.0)
     columns, windows, places = numbered.overlaps(piece, between, least, most, workers)
     tell("compare", 1.0)
-    return Overlaps(
-        _overlaps(held, *columns),
-        corpus.documents,
-        numbered.words,
-        windows,
-        places,
-        **corpus.left_out(),
-    )
+    found = _overlaps(held, *columns)
+    return Overlaps(found, corpus.documents, numbered.words, windows, places, **corpus.left_out())
 
 
 def _overlaps(
@@ -287,61 +264,41 @@ def _overlaps(
     run_right: NDArray[np.int64],
     run_length: NDArray[np.int64],
 ) -> tuple[Overlap, ...]:
-    """Return what was found, with the characters that the words are."""
-    firsts, lasts = begins[:-1], begins[1:] - 1
-    stretches = {
-        "left": (left, run_left[firsts], run_left[lasts] + run_length[lasts]),
-        "right": (right, run_right[firsts], run_right[lasts] + run_length[lasts]),
-    }
-    characters = {side: np.empty((len(left), 2), np.int64) for side in stretches}
+    """Return overlaps with the characters of their words."""
+    if not len(left):
+        return ()
+    firsts, lasts, count = begins[:-1], begins[1:] - 1, len(left)
+    # Of both sides, left ones first: the first word, and the one behind the last.
+    first_words = np.concatenate([run_left[firsts], run_right[firsts]])
+    last_words = np.concatenate([run_left[lasts], run_right[lasts]]) + np.tile(run_length[lasts], 2)
+    characters = np.empty((2 * count, 2), np.int64)
     ids: dict[int, str] = {}
-    rows = np.unique(np.concatenate([left, right]))
-    orders = {side: np.argsort(of[0], kind="stable") for side, of in stretches.items()}
-    for row in rows.tolist():
-        ids[row] = held.id(row)
-        places: WordPlaces | None = None
-        for side, (of, begin, end) in stretches.items():
-            order = orders[side]
-            part = slice(*np.searchsorted(of[order], [row, row + 1]).tolist())
-            own = order[part]
-            if len(own):
-                places = word_places(held.text(row)) if places is None else places
-                characters[side][own, 0] = places.begins[begin[own]]
-                characters[side][own, 1] = places.ends[end[own] - 1]
+    sides = np.concatenate([left, right])
+    order = np.argsort(sides, kind="stable")
+    rows, cuts = np.unique(sides[order], return_index=True)
+    for row, own in zip(rows.tolist(), np.split(order, cuts[1:]), strict=True):
+        ids[row], places = held.id(row), word_places(held.text(row))
+        characters[own, 0] = places.begins[first_words[own]]
+        characters[own, 1] = places.ends[last_words[own] - 1]
+    words_of = list(zip(first_words.tolist(), last_words.tolist(), strict=True))
+    characters_of = list(zip(*characters.T.tolist(), strict=True))
     runs = list(zip(run_left.tolist(), run_right.tolist(), run_length.tolist(), strict=True))
     each = zip(
-        left.tolist(),
-        right.tolist(),
-        words.tolist(),
-        *(zip(*(column.tolist() for column in of[1:]), strict=True) for of in stretches.values()),
-        *(map(tuple, characters[side].tolist()) for side in stretches),
-        begins[:-1].tolist(),
-        begins[1:].tolist(),
-        strict=True,
+        left.tolist(), right.tolist(), words.tolist(), pairwise(begins.tolist()), strict=True
     )
     return tuple(
         Overlap(
             left=ids[one],
             right=ids[other],
             words=equal,
-            left_words=left_words,
-            right_words=right_words,
-            left_characters=left_characters,
-            right_characters=right_characters,
+            left_words=words_of[at],
+            right_words=words_of[count + at],
+            left_characters=characters_of[at],
+            right_characters=characters_of[count + at],
             runs=runs[first:last],
             left_row=one,
             right_row=other,
             texts=held,
         )
-        for (
-            one,
-            other,
-            equal,
-            left_words,
-            right_words,
-            left_characters,
-            right_characters,
-            first,
-            last,
-        ) in each
+        for at, (one, other, equal, (first, last)) in enumerate(each)
     )

@@ -1,11 +1,11 @@
-"""What is found: passages of one text in documents, and of documents in each other."""
+"""Passages of one text in documents, and passages that documents have in common."""
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,10 @@ from lookalike.checks import flag
 from lookalike.features.base import text_batches
 from lookalike.indexes.results import Result, as_int64
 
-__all__ = ["HeldTexts", "Overlap", "Overlaps", "Passage", "Passages", "WordPlaces", "word_places"]
-
 Run = tuple[int, int, int]
-"""Words that are equal: where on the left, where on the right, how many."""
-
+"""Equal words: the first one on the left, the first one on the right, their number."""
 Stretch = tuple[int, int]
-"""From where, and up to before where."""
+"""The begin, and the end, which is not included."""
 
 _STRETCHES = (
     "query_words", "document_words", "query_characters", "document_characters", "lines",
@@ -40,7 +37,7 @@ class WordPlaces(NamedTuple):
     ends: NDArray[np.int64]
 
     def characters(self, begin: int, end: int) -> tuple[int, int]:
-        """Return the characters from one word to before another one; there is a word between."""
+        """Return the characters from one word up to another one."""
         return int(self.begins[begin]), int(self.ends[end - 1])
 
 
@@ -59,7 +56,7 @@ class HeldTexts:
         self._batches: list[tuple[Any, Any]] = []
 
     def add(self, first: int, texts: Any, ids: Any) -> None:
-        """Hold some more, which come behind those before."""
+        """Add texts that follow those before."""
         self._firsts.append(first)
         self._batches.append((texts, ids))
 
@@ -68,7 +65,7 @@ class HeldTexts:
         return str(self._at(row, 0))
 
     def id(self, row: int) -> str:
-        """Return the id of a document, or its row where it has none."""
+        """Return the id of a document, or its row if it has none."""
         return str(self._at(row, 1))
 
     def _at(self, row: int, which: int) -> Any:
@@ -79,10 +76,24 @@ class HeldTexts:
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
 class _Listed(Result, Generic[T]):
-    """What was found, one after the other."""
+    """What was found, and what could not be read."""
 
     found: tuple[T, ...]
+    documents: int
+    """The number of documents that were read."""
+    _: KW_ONLY
+    bad_rows: int = 0
+    binary_files: int = 0
+    examples: tuple[str, ...] = ()
+    """What is wrong with some of the bad rows."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Files and pages that cannot be read, by kind."""
+    files_left_out: tuple[str, ...] = ()
+    """Every file of a folder that was left out, with the reason."""
+    notices: tuple[str, ...] = ()
+    """Warnings about how files were read."""
 
     def __len__(self) -> int:
         return len(self.found)
@@ -98,7 +109,7 @@ class _Listed(Result, Generic[T]):
         return iter(self.found)
 
     def _columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return these attributes of all; of a stretch, where it begins and ends."""
+        """Return these attributes of all; of a stretch, its begin and its end."""
         columns: dict[str, NDArray[Any]] = {}
         for name in names:
             values = [getattr(one, name) for one in self.found]
@@ -112,76 +123,60 @@ class _Listed(Result, Generic[T]):
 
 @dataclass(frozen=True)
 class Passage:
-    """A stretch of a document that has words of the text that was looked for."""
+    """A stretch of a document that has words of the query."""
+
+    _SHOWN: ClassVar[tuple[str, ...]] = (
+        *("id", "row", "words", "share", "query_words", "document_words", "query_characters"),
+        *("document_characters", "lines", "exact", "text"),
+    )
 
     id: str
-    """Of the document; its row where it has none."""
+    """The id of the document, or its row if it has none."""
     row: int
-    """Of the document, from 0 on."""
+    """The row of the document, from 0."""
     words: int
-    """How many words of the text are there, in runs."""
+    """The number of words of the query that are there, in runs."""
     share: float
-    """The same as a share of the text's words."""
+    """The same as a share of the query's words."""
     query_words: Stretch
-    """Which words of the text it is, from the first that is there to the last."""
+    """The words of the query, from the first that is there to the last."""
     document_words: Stretch
-    """Which words of the document."""
     query_characters: Stretch
     document_characters: Stretch
     lines: Stretch
-    """The first and the last line of it in the document, counted from 1."""
+    """Its first and last line in the document, from 1."""
     runs: list[Run]
-    """Words that are equal: where in the text, where in the document, how many."""
+    """Equal words: the first one in the query, the first one in the document, their number."""
     text: str = field(repr=False)
-    """The stretch, as it stands in the document."""
+    """The passage as it is in the document."""
     before: str = field(default="", repr=False)
-    """Some characters before it."""
     after: str = field(default="", repr=False)
-    """Some characters behind it."""
+    """Some characters before and after it."""
     document_length: int = 0
-    """Characters of the whole document."""
+    """Characters of the document."""
 
     @property
     def exact(self) -> bool:
-        """Whether it is one run, without any change."""
+        """Whether it is one run, without changes."""
         return len(self.runs) == 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        names = ("id", "row", "words", "share", "query_words", "document_words")
-        more = ("query_characters", "document_characters", "lines", "exact", "text")
-        return {name: getattr(self, name) for name in (*names, *more)}
+        return {name: getattr(self, name) for name in self._SHOWN}
 
 
 @dataclass(frozen=True)
 class Passages(_Listed[Passage]):
-    """What was found, most words first; then as the documents come."""
+    """Passages, those with most words first, then in the order of the documents."""
 
-    found: tuple[Passage, ...]
-    documents: int
-    """That were read."""
     query_words: int
-    """Of the text that was looked for."""
+    """The number of words of the query."""
     repeated: int
-    """Times that a few words were in so many places of a document that not all were tried."""
-    bad_rows: int = 0
-    binary_files: int = 0
-    examples: tuple[str, ...] = ()
-    """What is wrong with some of the bad rows."""
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Files and pages that cannot be read, by kind."""
-    files_left_out: tuple[str, ...] = ()
-    """Every file of a folder that was left out, with the reason."""
-    notices: tuple[str, ...] = ()
-    """What people should know of how files were read."""
+    """How often a few words were in so many places of a document that not all were tried."""
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return what `Passage.to_dict` has of every passage, with `..._begin` and `..._end` of
-        stretches.
-        """
-        names = ("id", "row", "words", "share", "query_words", "document_words")
-        more = ("query_characters", "document_characters", "lines", "exact", "text")
-        return self._columns((*names, *more))
+        """Return `Passage.to_dict` of every passage; stretches have `..._begin` and `..._end`."""
+        return self._columns(Passage._SHOWN)
 
     def __repr__(self) -> str:
         return f"Passages({len(self)} in {self.documents} documents)"
@@ -191,24 +186,28 @@ class Passages(_Listed[Passage]):
 class Overlap:
     """A passage that two documents have in common; left comes before right in the corpus."""
 
+    _SHOWN: ClassVar[tuple[str, ...]] = (
+        *("left", "right", "words", "left_words", "right_words", "left_characters"),
+        *("right_characters", "exact"),
+    )
+
     left: str
-    """Its id, or its row where it has none."""
+    """The id of the document, or its row if it has none."""
     right: str
     words: int
-    """How many words are equal, in runs."""
+    """The number of equal words, in runs."""
     left_words: Stretch
     right_words: Stretch
     left_characters: Stretch
     right_characters: Stretch
     runs: list[Run]
-    """Words that are equal: where on the left, where on the right, how many."""
     left_row: int
     right_row: int
     texts: HeldTexts = field(repr=False, compare=False)
 
     @property
     def exact(self) -> bool:
-        """Whether it is one run, without any change."""
+        """Whether it is one run, without changes."""
         return len(self.runs) == 1
 
     @property
@@ -222,48 +221,30 @@ class Overlap:
         return self.texts.text(self.right_row)[slice(*self.right_characters)]
 
     def to_dict(self, *, text: bool = False) -> dict[str, Any]:
-        """Return it in plain values; with `text`, what it says on the left, too."""
-        names = ("left", "right", "words", "left_words", "right_words", "left_characters")
-        more = ("right_characters", "exact", *(["text"] if flag("text", text) else []))
-        return {name: getattr(self, name) for name in (*names, *more)}
+        """Return it in plain values; with `text`, also the text on the left."""
+        more = ["text"] if flag("text", text) else []
+        return {name: getattr(self, name) for name in (*self._SHOWN, *more)}
 
 
 @dataclass(frozen=True)
 class Overlaps(_Listed[Overlap]):
-    """Passages that documents of a corpus have in common, in the order of the documents on the
-    left, then of those on the right, then of their places.
-    """
+    """Passages that documents have in common, by left document, right document and place."""
 
-    found: tuple[Overlap, ...]
-    documents: int
     words: int
-    """Of all documents."""
+    """The number of words of all documents."""
     common_windows: int
-    """Windows of a few words that are in so many places that they proposed nothing."""
+    """Windows of a few words that are in too many places to propose passages."""
     common_places: int
-    """How many places these are in."""
-    bad_rows: int = 0
-    binary_files: int = 0
-    examples: tuple[str, ...] = ()
-    """What is wrong with some of the bad rows."""
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Files and pages that cannot be read, by kind."""
-    files_left_out: tuple[str, ...] = ()
-    """Every file of a folder that was left out, with the reason."""
-    notices: tuple[str, ...] = ()
-    """What people should know of how files were read."""
+    """The number of these places."""
 
     @property
     def pairs(self) -> int:
-        """How many pairs of documents have a passage in common."""
+        """The number of pairs of documents with a passage in common."""
         return len({(one.left_row, one.right_row) for one in self.found})
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return what `Overlap.to_dict` has of every passage, with `..._begin` and `..._end` of
-        stretches.
-        """
-        names = ("left", "right", "words", "left_words", "right_words", "left_characters")
-        return self._columns((*names, "right_characters", "exact"))
+        """Return `Overlap.to_dict` of every passage; stretches have `..._begin` and `..._end`."""
+        return self._columns(Overlap._SHOWN)
 
     def __repr__(self) -> str:
         return f"Overlaps({len(self)} among {self.documents} documents)"

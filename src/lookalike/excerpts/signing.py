@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,9 @@ from lookalike.shown import brief
 from lookalike.signatures import SimHash
 from lookalike.signatures.signer import DocumentSigner
 
-__all__ = [
-    "MOST_WORDS",
-    "PassageHash",
-    "SignedPassages",
-    "check_bits",
-    "sign_passages",
-]
-
 MOST_WORDS = 2**31
 _AT_A_TIME = 256
-
-
-class SignedPassages(NamedTuple):
-    """The passages of one text, for `la.PartIndex.add` and `search`."""
-
-    signatures: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
-    """The word that each passage begins with, counted from 0."""
+_BITS, _LEAST_VOTES = 64, 2
 
 
 def sign_passages(
@@ -45,13 +30,13 @@ def sign_passages(
     words: SupportsIndex = 50,
     step: SupportsIndex = 10,
     threads: SupportsIndex | None = None,
-) -> list[SignedPassages]:
+) -> list[SignedParts]:
     """Sign passages of `words` words, one every `step` words, of each document.
 
-    `signer` is one whose signatures are bits, such as `la.SimHash(64)` or `la.TopSig(1024)`. The
-    last passage ends with the text; a text of fewer words is one passage, one without words none.
-    A query is signed with a step of 1: wherever it was cut from, some of its passages are those
-    of the document.
+    `signer` makes bits, such as `la.SimHash(64)` or `la.TopSig(1024)`. The last passage ends with
+    the text; a text of fewer words is one passage, one without words none. Sign a query with a step
+    of 1: wherever it was cut from, some of its passages are those of the document. An offset is the
+    word that a passage begins with.
     """
     check_bits("signer", signer)
     wide = whole_number("words", words, at_least=1, at_most=MOST_WORDS)
@@ -65,22 +50,14 @@ def sign_passages(
             places = word_places(text)
             count = len(places.begins)
             last = max(0, count - wide)
-            begins = np.unique([*range(0, last, forward), *([last] if count else [])])
-            own = np.array(begins, np.int64)
+            own = np.array([*range(0, last, forward), *([last] if count else [])], np.int64)
             offsets.append(own)
-            ends = np.minimum(own + wide, count)
-            texts += [
-                text[begin:end]
-                for begin, end in zip(
-                    places.begins[own].tolist(), places.ends[ends - 1].tolist(), strict=True
-                )
-            ]
+            ends = places.ends[np.minimum(own + wide, count) - 1]
+            spans = zip(places.begins[own].tolist(), ends.tolist(), strict=True)
+            texts += [text[begin:end] for begin, end in spans]
         rows = signer.sign(texts, threads=threads)
         cuts = np.cumsum([len(own) for own in offsets])[:-1]
-        signed += [
-            SignedPassages(part, own)
-            for part, own in zip(np.split(rows, cuts), offsets, strict=True)
-        ]
+        signed += map(SignedParts, np.split(rows, cuts), offsets)
     return signed
 
 
@@ -95,17 +72,13 @@ def check_bits(name: str, signer: object) -> DocumentSigner:
     return given
 
 
-_BITS = 64
-_LEAST_VOTES = 2
-
-
 class PassageHash(PartSigner):
     """Signatures of passages of `words` words each, with the words that they begin with.
 
-    `by` signs a passage: a signer of texts whose signatures are bits, `la.SimHash(64)` unless told.
-    Of a document there is a passage every `step` words, and one that ends with the text; of a
-    query, one that begins with each word: wherever it was cut from, some of its passages are those
-    of the document. A text of fewer words is one passage, one without words has none.
+    `by` signs passages in bits (default: `la.SimHash(64)`). A document has a passage every `step`
+    words, and one that ends with the text; a query has one at every word, so that some of its
+    passages are those of the document, wherever it was cut from. A text of fewer words is one
+    passage, one without words has none.
     """
 
     _seeded = False
@@ -124,12 +97,12 @@ class PassageHash(PartSigner):
 
     @property
     def votes(self) -> VoteSettings:
-        """What suits passages: words that were left out or put in move what follows a little."""
+        """Settings for passages: removed or added words move those after them a little."""
         return VoteSettings(self.bits // 10, self.step, _LEAST_VOTES)
 
     @property
     def features(self) -> FeatureKind:
-        """What passages are signed by."""
+        """The features that passages are signed by."""
         return self.by.features
 
     def sign(self, document: str, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
@@ -137,15 +110,11 @@ class PassageHash(PartSigner):
         return self.sign_parts(document, threads=threads).signatures
 
     def sign_parts(self, document: str, *, threads: SupportsIndex | None = None) -> SignedParts:
-        """Return the signatures of the passages of one document, and the word that each begins
-        with: what `PartIndex.add` takes.
-        """
+        """Return the signatures and first words of passages, for `PartIndex.add`."""
         return self._signed([_text(document)], self.step, threads)[0]
 
     def sign_query(self, thing: str, *, threads: SupportsIndex | None = None) -> SignedParts:
-        """Return the same of a text that is looked for, a passage at every word: what
-        `PartIndex.search` takes.
-        """
+        """Return the same of a query, with a passage at every word, for `PartIndex.search`."""
         return self._signed([_text(thing)], 1, threads)[0]
 
     def sign_each(
@@ -168,8 +137,7 @@ class PassageHash(PartSigner):
     def _signed(
         self, documents: Sequence[str], step: int, threads: SupportsIndex | None
     ) -> list[SignedParts]:
-        found = sign_passages(self.by, documents, words=self.words, step=step, threads=threads)
-        return [SignedParts(*passages) for passages in found]
+        return sign_passages(self.by, documents, words=self.words, step=step, threads=threads)
 
 
 def _text(document: Any) -> str:

@@ -1,11 +1,11 @@
-"""What every step of a job is given: limits, threads, progress and the work folder."""
+"""Limits, threads, progress and the work folder of a job."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, SupportsIndex
 
 from lookalike.checks import whole_number
@@ -17,37 +17,35 @@ _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20
 _BYTES_A_BYTE = 40
-"""Memory per byte of the longest document: it is copied, and its features are larger.
-
-Measured: 14 (words, MinHash) to 26 (characters, SimHash or `exact`), beside some 150 MB.
+"""Memory per byte of the longest document: it is copied, and its features are larger. Measured: 14
+(words, MinHash) to 26 (characters, SimHash or `exact`), beside some 150 MB.
 """
 
 
+@dataclass
 class JobProgress:
-    """Reports the progress of each step, and adds up its seconds.
+    """Reports the progress of each step to a listener, and adds up its seconds."""
 
-    The listener gets the name of a step and the share of it that is done.
-    """
-
-    def __init__(self, listener: Callable[[str, float], None] | None = None) -> None:
-        self._listener = listener
-        self.seconds: dict[str, float] = {}
-        self.reused: list[str] = []
-        self.overlapped: list[str] = []
+    listener: Callable[[str, float], None] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    reused: list[str] = field(default_factory=list)
+    """Steps that an earlier run has done, or a part of them."""
+    overlapped: list[str] = field(default_factory=list)
+    """Steps of which a part was done while documents were read."""
 
     def step(self, name: str, share: float) -> None:
         """Report that this share of a step is done."""
-        if self._listener is not None:
-            self._listener(name, share)
+        if self.listener is not None:
+            self.listener(name, share)
 
     def reuse(self, *names: str) -> None:
-        """Report that an earlier run has done these steps, or a part of them."""
+        """Note that an earlier run has done these steps."""
         for name in names:
             self.reused.append(name)
             self.seconds.setdefault(name, 0.0)
 
     def overlap(self, name: str) -> None:
-        """Report that a part of a step was done while documents were read."""
+        """Note that a part of a step was done while documents were read."""
         if name not in self.overlapped:
             self.overlapped.append(name)
 
@@ -66,7 +64,7 @@ class JobProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext:
-    """The means of a job. A job with settings of its own adds them in a subclass."""
+    """What every step of a job is given; a subclass adds settings."""
 
     skip_bad: bool
     memory_limit: int | None
@@ -75,7 +73,7 @@ class JobContext:
     work: WorkFolder
 
     smaller_job: ClassVar[str] = "or process fewer documents"
-    """What to do if the documents do not fit into memory, beside raising the limit."""
+    """Advice if the documents do not fit into memory."""
 
     @property
     def limits(self) -> tuple[int | None, int]:
@@ -110,8 +108,7 @@ def memory_bytes(memory_limit: SupportsIndex | None) -> int | None:
     limit = whole_number("memory_limit", memory_limit, at_least=1)
     if limit < _BYTES_AT_LEAST:
         raise ArgumentError(
-            Said("memory_limit"),
-            f" is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least",
+            Said("memory_limit"), f" is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
     return limit
 

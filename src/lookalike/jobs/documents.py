@@ -6,8 +6,9 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,6 @@ class StringsOnDisk:
                 f"{work.path(name)}.ends does not fit {work.path(name)}.bytes; one of them is "
                 "damaged: remove them"
             )
-        self._documents: _native.Documents | None = None
 
     @staticmethod
     def writer(files: ExitStack, work: WorkFolder, name: str) -> StringWriter:
@@ -67,37 +67,35 @@ class StringsOnDisk:
         return len(self.offsets) - 1
 
     def __getitem__(self, position: int) -> str:
-        return self._data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+        return self._bytes(position).tobytes().decode()
 
     def size(self, position: int) -> int:
         """Return the length of one string in bytes."""
-        return int(self.offsets[position + 1] - self.offsets[position])
+        return len(self._bytes(position))
 
     def equal(self, one: int, two: int) -> bool:
         """Return whether two strings are equal byte for byte."""
-        a, b = (self._data[self.offsets[at] : self.offsets[at + 1]] for at in (one, two))
-        return np.array_equal(a, b)
+        return np.array_equal(self._bytes(one), self._bytes(two))
 
     def beginning(self, position: int, most: int) -> str:
         """Return at most `most` bytes of one string, without a cut character or link marks."""
-        begin, end = self.offsets[position], self.offsets[position + 1]
-        data = self._data[begin : min(end, begin + most)].tobytes()
+        data = self._bytes(position)[:most].tobytes()
         return without_marks(data.decode(errors="ignore"))
+
+    def _bytes(self, position: int) -> NDArray[np.uint8]:
+        return self._data[self.offsets[position] : self.offsets[position + 1]]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """The length of each string in bytes."""
         return np.diff(self.offsets)
 
-    @property
+    @cached_property
     def documents(self) -> _native.Documents:
         """All strings, in the form that the core reads."""
-        if self._documents is None:
-            buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
-            strings = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
-            stream = pa.chunked_array([strings]).__arrow_c_stream__()
-            self._documents = _native.Documents.from_arrow(stream)
-        return self._documents
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
+        strings = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+        return _native.Documents.from_arrow(pa.chunked_array([strings]).__arrow_c_stream__())
 
     def release(self) -> None:
         """Drop the text from memory; reading it again loads it."""
@@ -112,6 +110,12 @@ class Source:
     columns: Columns
     identity: list[Any] | None
     """Its state when the job began; see `Corpus.identity`."""
+
+    def described(self) -> list[Any]:
+        """Return what the documents depend on."""
+        corpus = self.corpus
+        filters = [] if corpus.described is None else [corpus.described]
+        return [self.identity, corpus.format, vars(self.columns), corpus.max_document, *filters]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,9 +177,6 @@ class OldSignatures:
     identity: list[Any]
     """Changes when the file of the signatures does."""
 
-    def __len__(self) -> int:
-        return len(self.signatures)
-
 
 @dataclass(frozen=True, eq=False)
 class DocumentTable:
@@ -211,33 +212,27 @@ class DocumentTable:
         return row if ids is None else ids[row]
 
 
+@dataclass(eq=False)
 class EarlySignatures:
     """Signatures of the first documents, made while later ones are read."""
 
-    def __init__(
-        self,
-        signer: DocumentSigner,
-        row_bytes: int,
-        threads: int,
-        room: int,
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        self._signer = signer
-        self._row_bytes = row_bytes
-        self._threads = threads
-        self._room = room
-        self._pool = pool
-        self._made: deque[Future[NDArray[np.uint8]]] = deque()
-        self._waiting = self._bytes = 0
+    signer: DocumentSigner
+    row_bytes: int
+    threads: int
+    room: int
+    pool: ThreadPoolExecutor
+    _made: deque[Future[NDArray[np.uint8]]] = field(default_factory=deque, init=False)
+    _waiting: int = field(default=0, init=False)
+    _bytes: int = field(default=0, init=False)
 
     def add(self, texts: Any) -> None:
         """Sign an Arrow array of texts in the background; none once they are too many."""
         self._waiting += texts.nbytes
-        self._bytes += len(texts) * self._row_bytes
-        if self._waiting > self._room or self._bytes > self._room:
-            self._room = 0
+        self._bytes += len(texts) * self.row_bytes
+        if self._waiting > self.room or self._bytes > self.room:
+            self.room = 0
         else:
-            self._made.append(self._pool.submit(self._sign, texts))
+            self._made.append(self.pool.submit(self._sign, texts))
 
     def taken(self) -> Iterator[NDArray[np.uint8]]:
         """Yield the signatures in the order of the documents, each once."""
@@ -246,9 +241,8 @@ class EarlySignatures:
 
     def _sign(self, texts: Any) -> NDArray[np.uint8]:
         filled = texts.fill_null("") if texts.null_count else texts
-        stream = pa.chunked_array([filled]).__arrow_c_stream__()
-        documents = _native.Documents.from_arrow(stream)
-        signatures = self._signer.sign(documents, threads=self._threads)
+        documents = _native.Documents.from_arrow(pa.chunked_array([filled]).__arrow_c_stream__())
+        signatures = self.signer.sign(documents, threads=self.threads)
         self._waiting -= texts.nbytes
         return signatures
 
@@ -259,8 +253,7 @@ def early_signatures(
 ) -> Iterator[EarlySignatures | None]:
     """Yield what signs documents while others are read; None if no core is idle.
 
-    `row_bytes` is the size of a signature. The signer must work without Python: else it would slow
-    down the reading.
+    The signer must work without Python: else it would slow down the reading.
     """
     if job.threads < 2:
         yield None
@@ -288,15 +281,9 @@ def read_documents(
     """
     work = job.work
     signatures = old if isinstance(old, OldSignatures) else None
-    without_text = 0 if signatures is None else len(signatures)
+    without_text = 0 if signatures is None else len(signatures.signatures)
     sources = [*([old] if isinstance(old, Source) else []), source]
-    described = [
-        [
-            *(one.identity, one.corpus.format, vars(one.columns), one.corpus.max_document),
-            *([] if one.corpus.described is None else [one.corpus.described]),
-        ]
-        for one in sources
-    ]
+    described = [one.described() for one in sources]
     repeatable = all(one.identity is not None for one in sources)
     known = None if signatures is None else signatures.identity
     key = digest("read", described, known, job.skip_bad)
@@ -312,7 +299,7 @@ def read_documents(
         work.complete("read", key, facts, [*made, *ordered])
     job.check_memory(sum(facts["counts"]) + without_text)
     last = len(sources) - 1
-    count = sum(facts["counts"][:last]) if signatures is None else len(signatures)
+    count = without_text or sum(facts["counts"][:last])
     old_ids: Sequence[str] | StringsOnDisk | None = None
     if signatures is not None:
         old_ids = signatures.ids
@@ -353,15 +340,10 @@ def _read_all(
             source.corpus.check_identity(source.identity)
             counts.append(texts.count - begin)
     pa.default_memory_pool().release_unused()  # batches are gone: later steps get their memory
-    return {
-        "counts": counts,
-        "bad": problems.bad,
-        "binary": problems.binary,
-        "examples": problems.examples,
-        "left_out": problems.left_out,
-        "files": problems.files,
-        "notices": problems.notices(),
+    told = {
+        name: getattr(problems, name) for name in ("bad", "binary", "examples", "left_out", "files")
     }
+    return {"counts": counts, **told, "notices": problems.notices()}
 
 
 def _read(
@@ -386,7 +368,7 @@ def _read(
         if ids is not None:
             ids.append(id_strings(batch.column(1), row))
         if columns.order:
-            order.append(_comparable(batch.column(len(columns.names) - 1)))
+            order.append(comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)
         _check_expansion(corpus, texts.size)
         job.progress.step("read", corpus.done)
@@ -410,7 +392,7 @@ def _check_expansion(corpus: Corpus, size: int) -> None:
         )
 
 
-def _comparable(column: Any) -> Any:
+def comparable(column: Any) -> Any:
     """Return a column in a type that Arrow can rank."""
     column = undictionaried(column)
     if pa.types.is_string_view(column.type):
@@ -420,32 +402,35 @@ def _comparable(column: Any) -> Any:
     return column
 
 
-def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
-    """Return the dense ranks of a column, from 1; -1 for old documents and missing values.
+def dense_ranks(values: Any) -> NDArray[np.int64]:
+    """Return the dense ranks of a `comparable` column, from 1; -1 for missing values.
 
     Text is ranked as numbers if every value is one.
     """
-    ranks = np.full(old + count, -1, np.int64)
-    if count == 0:
+    ranks = np.full(len(values), -1, np.int64)
+    if values.null_count == len(values):  # of any type, or of none
         return ranks
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        for kind in (pa.int64(), pa.float64()):
+            with suppress(pa.ArrowInvalid):
+                values = values.cast(kind)
+                break
+    try:
+        dense = compute.rank(values, tiebreaker="dense")
+    except pa.ArrowNotImplementedError as error:
+        raise ArgumentError(
+            f"the column to keep by is of type {values.type}, which has no order"
+        ) from error
+    there = values.is_valid().to_numpy()
+    ranks[there] = dense.to_numpy()[there]
+    return ranks
+
+
+def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
+    """Return the ranks of the column to keep by; -1 for old documents and missing values."""
+    ranks = np.full(old + count, -1, np.int64)
     path = work.path("order.arrow")
-    with naming(path, "read"), pa.memory_map(str(path)) as file:
-        values = pa.ipc.open_file(file).read_all()["order"]
-        if values.null_count == count:  # of any type, or of none
-            return ranks
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            for kind in (pa.int64(), pa.float64()):
-                try:
-                    values = values.cast(kind)
-                    break
-                except pa.ArrowInvalid:
-                    pass
-        try:
-            dense = compute.rank(values, tiebreaker="dense")
-        except pa.ArrowNotImplementedError as error:
-            raise ArgumentError(
-                f"the column to keep by is of type {values.type}, which has no order"
-            ) from error
-        ranks[old:] = dense.to_numpy()
-        ranks[old:][values.is_null().to_numpy()] = -1
+    if count:
+        with naming(path, "read"), pa.memory_map(str(path)) as file:
+            ranks[old:] = dense_ranks(pa.ipc.open_file(file).read_all()["order"])
     return ranks

@@ -1,9 +1,8 @@
 """The work folder of a job: the files of finished steps, so that no step runs twice.
 
-A step writes its files and syncs them, then it writes a stamp, `STEP.json`. The stamp holds the key
-of the step, facts about the files, their lengths and checksums, and a checksum of itself. A step is
-skipped if its stamp has the same key and its files match. A key contains the keys of the steps
-before it. Everything else in the folder, such as leftovers of an interrupted run, is written anew.
+A step syncs its files, then it writes a stamp, `STEP.json`: the key of the step, facts about the
+files, their lengths and checksums, and a checksum of itself. A step is skipped if its stamp has the
+same key, which contains the keys of the steps before it, and its files match.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -79,13 +79,11 @@ class WorkFolder:
         if stamp is None:
             return None
         try:
-            for name, fingerprint in stamp["files"].items():
-                if self._fingerprint(name) != fingerprint:
-                    return None
+            same = all(self._fingerprint(name) == one for name, one in stamp["files"].items())
         except OSError:
             return None
         facts: dict[str, Any] = stamp["facts"]
-        return facts
+        return facts if same else None
 
     def begin(self, step: str) -> None:
         """Remove the stamp of a step."""
@@ -100,7 +98,8 @@ class WorkFolder:
         fingerprints = {}
         for name in files:
             with naming(self.path(name), "written"):
-                self._sync(name)
+                with open(self.path(name), "rb") as file:
+                    os.fsync(file.fileno())
                 fingerprints[name] = self._fingerprint(name)
         self.stamp(step, key, facts, fingerprints)
 
@@ -127,10 +126,6 @@ class WorkFolder:
                 return [0, _native.Xxh64().value()]
             with mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ) as mapping:
                 return [length, *checksums(mapping, [(0, length)])]
-
-    def _sync(self, name: str) -> None:
-        with open(self.path(name), "rb") as file:
-            os.fsync(file.fileno())
 
     @contextmanager
     def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:
@@ -184,36 +179,41 @@ class WorkFolder:
             self.path(name).unlink(missing_ok=True)
 
 
+@dataclass
+class _GrowingFile:
+    """A file with its current length and checksum."""
+
+    file: BinaryIO
+    length: int
+    checksum: _native.Xxh64
+
+
+@dataclass(eq=False)
 class GrowingFiles:
     """Files that are appended to together, and the lengths up to which they are consistent."""
 
-    def __init__(self, work: WorkFolder, step: str, key: str, facts: dict[str, Any] | None) -> None:
-        self.facts = facts
-        """The facts marked last before an interruption; None if the files are new."""
-        self._work, self._step, self._key = work, step, key
-        self._files: dict[str, BinaryIO] = {}
-        self._lengths: dict[str, int] = {}
-        self._checksums: dict[str, _native.Xxh64] = {}
-        self._marked: tuple[dict[str, Any], dict[str, list[int]]] | None = None
-        self._stamped = time.monotonic()
-
-    def use(self, name: str, file: BinaryIO, length: int, checksum: _native.Xxh64) -> None:
-        """Add an open file with its current length and checksum."""
-        self._files[name], self._lengths[name], self._checksums[name] = file, length, checksum
+    work: WorkFolder
+    step: str
+    key: str
+    facts: dict[str, Any] | None
+    """The facts marked last before an interruption; None if the files are new."""
+    files: dict[str, _GrowingFile] = field(default_factory=dict)
+    _marked: tuple[dict[str, Any], dict[str, list[int]]] | None = field(default=None, init=False)
+    _stamped: float = field(default_factory=time.monotonic, init=False)
 
     def write(self, name: str, array: NDArray[Any]) -> None:
         """Append an array to a file."""
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        self._files[name].write(data.data)
-        self._checksums[name].add(data)
-        self._lengths[name] += len(data)
+        data, one = np.ascontiguousarray(array).reshape(-1).view(np.uint8), self.files[name]
+        one.file.write(data.data)
+        one.checksum.add(data)
+        one.length += len(data)
 
     def mark(self, facts: dict[str, Any]) -> None:
         """Mark the files as consistent: an interrupted step continues from here."""
-        for file in self._files.values():
-            file.flush()
+        for one in self.files.values():
+            one.file.flush()
         fingerprints = {
-            name: [length, self._checksums[name].value()] for name, length in self._lengths.items()
+            name: [one.length, one.checksum.value()] for name, one in self.files.items()
         }
         self._marked = facts, fingerprints
         if time.monotonic() - self._stamped > _SECONDS:
@@ -221,10 +221,10 @@ class GrowingFiles:
 
     def stamp(self) -> None:
         """Sync the files, then write the stamp of the last mark."""
-        if self._marked is not None and not self._work.temporary:
-            for file in self._files.values():
-                os.fsync(file.fileno())
-            self._work.stamp(self._step, self._key, *self._marked)
+        if self._marked is not None and not self.work.temporary:
+            for one in self.files.values():
+                os.fsync(one.file.fileno())
+            self.work.stamp(self.step, self.key, *self._marked)
         self._stamped = time.monotonic()
 
 
@@ -255,7 +255,7 @@ def growing_files(
         for name in names:
             length, checksum = kept.get(name, (0, _native.Xxh64()))
             file = files.enter_context(work.writer(name, keep_bytes=length))
-            growing.use(name, file, length, checksum)
+            growing.files[name] = _GrowingFile(file, length, checksum)
         try:
             yield growing
         except BaseException:
@@ -295,12 +295,10 @@ def _refuse_other_files(folder: Path) -> None:
     names = {one.name for one in folder.iterdir() if not one.name.startswith(_TEMPORARY)}
     if not names:
         return
-    lock = folder / "lock"
-    if lock.is_file() and not lock.is_symlink() and not lock.stat().st_size:
+    lock, stamps = folder / "lock", [name for name in names if name.endswith(".json")]
+    locked = lock.is_file() and not lock.is_symlink() and not lock.stat().st_size
+    if locked or any(sealed_stamp(folder / name) is not None for name in stamps):
         return
-    for name in names:
-        if name.endswith(".json") and sealed_stamp(folder / name) is not None:
-            return
     raise FileError(
         f"{folder} has files that no job has made, such as {min(names)!r}; a job would replace "
         "some of them: give a new or an empty folder"

@@ -1,7 +1,4 @@
-"""What a corpus is about: its documents in clusters, with words and documents that tell of them.
-
-What the steps need is imported when the first corpus comes.
-"""
+"""What a corpus is about: its documents in clusters, and the words that tell them apart."""
 
 from __future__ import annotations
 
@@ -54,57 +51,21 @@ def cluster_documents(
 ) -> DocumentClusters:
     """Put the documents of a corpus into k clusters, and say what each is about.
 
-    `source`, `text`, `id` and how it is read are as of `la.dedup`. Without `k`, there are as many
-    clusters as the root of half the number of documents, at most 50.
+    `source`, `text`, `id` and the options for reading are those of `la.dedup`. The default of `k`
+    is the root of half the number of documents, at most 50.
 
     Documents are signed by "topsig" or "simhash" in 4096 `bits`, by single words unless `ngram` or
-    `features` say otherwise, with `weights` that are learnt from the corpus, and put together by
-    `la.cluster`. A document is in the cluster whose centre is nearest; one without features is in
-    none. Clusters are numbered from 0, the largest first; of fewer different signatures than k,
-    there are as many clusters.
+    `features` say otherwise, with `weights` that are learned from the corpus, and clustered by
+    `la.cluster`. A document is in the cluster with the nearest center; one without features is in
+    none. Clusters are numbered from 0, the largest first; if there are fewer different signatures
+    than k, there are as many clusters.
 
     Each cluster has up to `words` words, those that tell it best from the others (Dunning's
     log-likelihood ratio of the documents that have them), and up to `central` documents, those
-    nearest to its centre, of equal ones the first. The same corpus gives the same result, for any
-    number of threads.
-
-    Texts and signatures lie on disk, in a temporary folder, until the result is gone.
+    nearest to its center, the first of equal ones. The same corpus gives the same result, for any
+    number of threads. Texts and signatures are in a temporary folder until the result is gone.
     """
-    from lookalike.corpora.columns import Filters
-    from lookalike.jobs.context import longest_document
-    from lookalike.jobs.documents import Reading
+    options = dict(locals())
     from lookalike.topics.job import run_job
-    from lookalike.topics.settings import TopicSettings
 
-    return run_job(
-        source,
-        k,
-        text=text,
-        id=id,
-        skip_bad=skip_bad,
-        threads=threads,
-        progress=progress,
-        reading=Reading(
-            format=format,
-            encoding=encoding,
-            html=html,
-            page_limits=page_limits,
-            filters=Filters(
-                min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
-            ),
-            longest=longest_document(max_document, None),
-            was_given=True,
-        ),
-        settings=TopicSettings(
-            method=method,
-            bits=bits,
-            ngram=ngram,
-            features=features,
-            stop_words=stop_words,
-            stem=stem,
-            weights=weights,
-            seed=seed,
-            words=words,
-            central=central,
-        ),
-    )
+    return run_job(options)

@@ -1,9 +1,8 @@
-"""The steps, one after the other: read, fit, sign, cluster, and what clusters are about."""
+"""The steps, one after the other: read, fit, sign, cluster, words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,12 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import callback, flag, thread_count, whole_number
 from lookalike.corpora.base import limited
+from lookalike.corpora.columns import Filters
+from lookalike.dedup.kinds import chosen
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
-from lookalike.jobs.context import JobContext, JobProgress
+from lookalike.jobs.context import JobContext, JobProgress, longest_document
 from lookalike.jobs.documents import DocumentTable, Reading, read_documents
 from lookalike.jobs.work_folder import WorkFolder
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
@@ -25,42 +26,41 @@ _AT_A_TIME = 1 << 15
 _SIGNATURES = "signatures"
 
 
-def run_job(
-    source: Any,
-    k: SupportsIndex | None,
-    *,
-    text: str | None,
-    id: str | None,
-    skip_bad: bool,
-    threads: SupportsIndex | None,
-    progress: Callable[[str, float], None] | None,
-    reading: Reading,
-    settings: TopicSettings,
-) -> DocumentClusters:
-    """Run the steps; see `lookalike.topics.cluster_documents`."""
-    wanted = None if k is None else whole_number("k", k, at_least=1)
-    skip_bad, progress = flag("skip_bad", skip_bad), callback("progress", progress)
-    workers = thread_count(threads)
-    opened = reading.source(source, settings.signing.features, text=text, id=id)
-    folder = WorkFolder(None)
-    tell = JobProgress(progress)
+def run_job(options: dict[str, Any]) -> DocumentClusters:
+    """Run the steps, with the arguments of `lookalike.topics.cluster_documents`."""
+    settings = TopicSettings(**chosen(options, TopicSettings))
+    wanted = None if options["k"] is None else whole_number("k", options["k"], at_least=1)
+    reading = Reading(
+        filters=Filters(**chosen(options, Filters)),
+        longest=longest_document(options["max_document"], None),
+        was_given=True,
+        **chosen(options, Reading),
+    )
+    skip_bad, tell = (
+        flag("skip_bad", options["skip_bad"]),
+        callback("progress", options["progress"]),
+    )
+    workers = thread_count(options["threads"])
+    features = settings.signing.features
+    opened = reading.source(options["source"], features, text=options["text"], id=options["id"])
+    folder, progress = WorkFolder(None), JobProgress(tell)
     job = JobContext(
-        skip_bad=skip_bad, memory_limit=None, threads=workers, progress=tell, work=folder
+        skip_bad=skip_bad, memory_limit=None, threads=workers, progress=progress, work=folder
     )
     try:
         with limited(*job.limits):
-            with tell.timed("read"):
+            with progress.timed("read"):
                 documents = read_documents(job, opened, None, None)
             rows, positions = _signed(job, documents, settings)
-            with tell.timed("cluster"):
+            with progress.timed("cluster"):
                 assigned = _assigned(rows, positions, len(documents), wanted, settings, workers)
-            with tell.timed("words"):
+            with progress.timed("words"):
                 clusters = _described(documents, rows, positions, assigned, settings, workers)
             return DocumentClusters(
+                **vars(assigned),
                 settings=settings,
-                assigned=assigned,
                 clusters=clusters,
-                seconds=tell.seconds,
+                seconds=progress.seconds,
                 wanted=wanted,
                 source=opened.corpus,
                 columns=opened.columns,
@@ -100,16 +100,13 @@ def _assigned(
     threads: int,
 ) -> Assigned:
     """Put documents into clusters, the largest of which is the first."""
-    if wanted is not None and not len(rows):
-        raise ArgumentError(
-            Said("k"), f" is {wanted:,}; but no document has words, and nothing can be clustered"
-        )
     if wanted is not None and wanted > len(rows):
-        raise ArgumentError(
-            Said("k"),
-            f" is {wanted:,}; expected at most {len(rows):,}, the documents that have words: ask "
-            "for fewer clusters",
+        problem = (
+            f"expected at most {len(rows):,}, the documents that have words: ask for fewer clusters"
+            if len(rows)
+            else "but no document has words, and nothing can be clustered"
         )
+        raise ArgumentError(Said("k"), f" is {wanted:,}; {problem}")
     number = usual_clusters(len(rows)) if wanted is None else wanted
     assigned = Assigned.of_none(documents, np.empty((0, rows.shape[1]), np.uint8))
     if not number:

@@ -1,4 +1,4 @@
-"""The documents of a corpus in clusters, and what they can be asked for."""
+"""The documents of a corpus in clusters."""
 
 from __future__ import annotations
 
@@ -34,17 +34,21 @@ _PRINTED, _PRINTED_CENTRAL, _PRINTED_ID = 50, 3, 60
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
-    """The cluster of each document, and the one that is next; -1 where there is none."""
+    """The nearest and the next nearest cluster of each row; -1 where there is none."""
 
     centres: NDArray[np.uint8]
+    """uint8[clusters, bits // 8]: the signatures that clusters are around."""
     labels: NDArray[np.int64]
+    """int64[n]: the cluster of each row; -1 for one without features."""
     distances: NDArray[np.int32]
+    """int32[n]: the bits in which each row differs from its center."""
     other_labels: NDArray[np.int64]
+    """int64[n]: the cluster with the next nearest center."""
     other_distances: NDArray[np.int32]
 
     @classmethod
     def of_none(cls, documents: int, centres: NDArray[np.uint8]) -> Assigned:
-        """Return that documents are in no cluster."""
+        """Return documents that are in no cluster."""
         labels, distances = np.full(documents, -1, np.int64), np.full(documents, -1, np.int32)
         return cls(centres, labels, distances, labels.copy(), distances.copy())
 
@@ -55,13 +59,13 @@ class DocumentCluster:
 
     number: int
     size: int
-    """How many documents it has."""
+    """The number of documents."""
     mean_distance: float
-    """Bits in which they differ from the centre, on average."""
+    """Of its documents from the center, in bits."""
     words: list[tuple[str, float]]
     """Words that tell it from the others, with their weights, highest first."""
     central: list[int]
-    """Rows of the documents nearest to the centre, nearest first."""
+    """Rows of the documents nearest to the center, nearest first."""
 
     @property
     def name(self) -> str:
@@ -69,63 +73,36 @@ class DocumentCluster:
         return " ".join(word for word, _ in self.words[:_NAMING])
 
 
-@dataclass(frozen=True, eq=False)
-class DocumentClusters:
+@dataclass(frozen=True, eq=False, repr=False)
+class DocumentClusters(Assigned):
     """Clusters of documents, the largest first; arrays have an element per row of the source."""
 
     settings: TopicSettings
-    assigned: Assigned = field(repr=False)
     clusters: list[DocumentCluster]
     seconds: dict[str, float]
     wanted: int | None
-    """How many clusters were asked for."""
-    source: Corpus = field(repr=False)
-    columns: Columns = field(repr=False)
-    documents: DocumentTable = field(repr=False)
-    made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
-    """When."""
+    """The number of clusters that was asked for."""
+    source: Corpus
+    columns: Columns
+    documents: DocumentTable
+    made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __len__(self) -> int:
         return len(self.clusters)
 
     @property
     def bits(self) -> int:
-        """Of each signature."""
+        """Bits of a signature."""
         return 8 * int(self.centres.shape[1])
 
     @property
-    def centres(self) -> NDArray[np.uint8]:
-        """uint8[clusters, bits // 8]: the signatures that clusters are around."""
-        return self.assigned.centres
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """int64[n]: the cluster of each row; -1 for one without features, which is in none."""
-        return self.assigned.labels
-
-    @property
-    def distances(self) -> NDArray[np.int32]:
-        """int32[n]: how far each row is from its centre, in bits; -1 where it has none."""
-        return self.assigned.distances
-
-    @property
-    def other_labels(self) -> NDArray[np.int64]:
-        """int64[n]: the cluster with the next nearest centre; -1 if there is none."""
-        return self.assigned.other_labels
-
-    @property
-    def other_distances(self) -> NDArray[np.int32]:
-        """int32[n]: how far that centre is; -1 if there is none."""
-        return self.assigned.other_distances
-
-    @property
     def without_features(self) -> int:
-        """How many rows are in no cluster, because they have no words."""
+        """The number of rows without words, which are in no cluster."""
         return int(np.count_nonzero(self.labels < 0))
 
     @property
     def mean_distance(self) -> float:
-        """How far rows are from their centres on average; 0 if there are none."""
+        """The mean distance of rows from their centers; 0 if there are none."""
         far = self.distances[self.labels >= 0]
         return float(far.mean()) if len(far) else 0.0
 
@@ -145,9 +122,9 @@ class DocumentClusters:
 
     def to_arrow(self) -> pyarrow.Table:
         """Return a row for each document: `id`, `cluster`, `words` (the first three of it),
-        `distance` from its centre, `other_cluster` and `other_distance`, which is the next nearest.
+        `distance` from its center, `other_cluster` and `other_distance` (the next nearest one).
 
-        What is in no cluster has nulls, and so has what has no other.
+        Values are null where there is no cluster.
         """
         return pa.Table.from_batches(list(self._batches()))
 
@@ -165,18 +142,25 @@ class DocumentClusters:
         return write_table(self._batches(), target)
 
     def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
-        """Write a page that shows the clusters: one HTML file that needs nothing else.
+        """Write one self-contained HTML file that shows the clusters.
 
-        `command` is what was typed for it, word by word; without, the page says how to make it
-        again in Python.
+        `command` is the command that made the result, word by word. By default, the page says how
+        to make it again in Python.
         """
         from lookalike.topics.report.page import write_report
 
         write_report(self, file_path("path", path), command)
 
     def summary(self) -> str:
-        """Return the clusters in a few lines each."""
-        return _summary_text(self)
+        """Return counts, then each cluster with its words and documents, the largest first."""
+        lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(self)]
+        if self.clusters:
+            lines += ["", f"  {'cluster':>7}  {'documents':>9}  words"]
+        for one in self.clusters[:_PRINTED]:
+            lines += _lines(self, one)
+        if len(self) > _PRINTED:
+            lines.append(f"  and {counted(len(self) - _PRINTED, 'more cluster')}")
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return settings, counts, seconds and what each cluster is about, in plain values."""
@@ -236,18 +220,6 @@ class DocumentClusters:
 def _known(values: NDArray[Any], kind: Any) -> Any:
     """Return numbers as Arrow, those below 0 as nulls."""
     return pa.array(values, kind, mask=values < 0)
-
-
-def _summary_text(result: DocumentClusters) -> str:
-    """Return counts, then each cluster with its words and documents, the largest first."""
-    lines = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in about(result)]
-    if result.clusters:
-        lines += ["", f"  {'cluster':>7}  {'documents':>9}  words"]
-    for one in result.clusters[:_PRINTED]:
-        lines += _lines(result, one)
-    if len(result) > _PRINTED:
-        lines.append(f"  and {counted(len(result) - _PRINTED, 'more cluster')}")
-    return "\n".join(lines)
 
 
 def about(result: DocumentClusters) -> list[tuple[str, str, str]]:

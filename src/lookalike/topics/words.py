@@ -1,22 +1,22 @@
 """The words of highest weight of each cluster: frequent in its documents, and rare in the others.
 
-Of a word that is in `a` of the `n` documents of a cluster and in `b` of the `m` others, the weight
-is Dunning's log-likelihood ratio,
+The weight of a word in `a` of the `n` documents of a cluster and in `b` of the `m` others is
+Dunning's log-likelihood ratio,
 
     2 * (a log(a / A) + (n - a) log((n - a) / (n - A))
          + b log(b / B) + (m - b) log((m - b) / (m - B)))
 
-where A = n (a + b) / (n + m) and B = m (a + b) / (n + m) are expected if the word had nothing to do
-with the cluster; 0 where it is not more frequent in the cluster than elsewhere. A word that all
-documents have weighs nothing. One that less than two in a hundred of the cluster's documents have,
-or but one document, does not tell of it, however rare it is elsewhere.
-Documents are counted, not occurrences: no text makes a word the cluster's by repeating it.
+where A = n (a + b) / (n + m) and B = m (a + b) / (n + m) are expected if the word were independent
+of the cluster; 0 if it is not more frequent in the cluster. A word in less than 2% of the cluster's
+documents, or in only one, is left out. Documents are counted, not occurrences, so that repeating a
+word in one text has no effect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,14 @@ from lookalike.checks import thread_count
 from lookalike.features import Words
 
 _MOST_FEATURES = 1 << 17
-"""Different words of a cluster that are counted; of more, those in the fewest documents go."""
+"""Different words of a cluster that are counted; of more, the rarest are forgotten."""
 _SPARE = 2
-"""Times as many words as are wanted are looked at, of which some may be too long to be shown."""
+"""Times as many words as wanted are considered: some may be too long."""
 _LEAST_SHARE, _LEAST = 0.02, 2
-"""Of a cluster's documents that have a word: what fewer have does not tell of the others."""
+"""Minimum share and number of a cluster's documents that have a word."""
 _AT_A_TIME = 8192
 _LONGEST = 40
-"""Characters of a word: what is longer is none that tells people anything."""
+"""Maximum characters of a word."""
 
 Counts = tuple[NDArray[np.uint64], NDArray[np.int64]]
 """Hashes of words, ascending, and in how many documents each is."""
@@ -57,19 +57,14 @@ class WordCounts:
         count: int,
         threads: int,
     ) -> WordCounts:
-        """Count; texts whose label is -1 are in none of the `count` clusters.
-
-        The same for any number of threads. A cluster of more than 131,072 different words forgets
-        those in the fewest of its documents.
-        """
+        """Count; texts whose label is -1 are in none of the `count` clusters."""
         counted = [_native.Vocabulary(_MOST_FEATURES) for _ in range(count)]
         for begin in range(0, len(labels), _AT_A_TIME):
             some = labels[begin : begin + _AT_A_TIME]
             order = np.argsort(some, kind="stable")
             present, begins = np.unique(some[order], return_index=True)
-            for label, rows in zip(
-                present.tolist(), np.split(order, begins[1:].tolist()), strict=True
-            ):
+            parts = np.split(order, begins[1:].tolist())
+            for label, rows in zip(present.tolist(), parts, strict=True):
                 if label >= 0:
                     part = texts.take(np.ascontiguousarray(begin + rows))
                     counted[label].observe(words.source(part), threads)
@@ -89,12 +84,10 @@ class WordCounts:
 def cluster_words(
     counts: WordCounts, texts: _native.Documents, labels: NDArray[np.int64], most: int
 ) -> list[list[tuple[str, float]]]:
-    """Return the words of highest weight of each cluster with their weights, highest first.
+    """Return at most `most` words of each cluster with their weights above 0, highest first.
 
-    No more than `most`, and none that weighs nothing, but for a single cluster, which has no others
-    to be compared with: its most frequent words come first. Where words are stemmed, of those with
-    one stem the most frequent stands for all. Words of equal weight are in the order of their
-    hashes.
+    A single cluster has its most frequent words. The most frequent form stands for all with the
+    same stem. Words of equal weight are in the order of their hashes.
     """
     every, totals = counts.totals()
     all_documents = int(counts.documents.sum())
@@ -117,9 +110,7 @@ def cluster_words(
 def word_weights(
     inside: NDArray[np.int64], size: int, outside: NDArray[np.int64], others: int
 ) -> NDArray[np.float64]:
-    """Return the weights of words that so many documents of a cluster of `size` have, and so many
-    of the `others`; nothing weighs less than 0.
-    """
+    """Return the weights of words in `inside` documents of a cluster and `outside` of others."""
     having, every = (inside + outside).astype(np.float64), max(size + others, 1)
     ratio = np.zeros(len(inside))
     for found, among in ((inside, size), (outside, others)):
@@ -130,7 +121,7 @@ def word_weights(
 
 
 def _surprise(found: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return x log(x / expected), which is 0 where nothing was found."""
+    """Return x log(x / expected), 0 where x is 0."""
     some = found > 0
     ratio = np.divide(found, expected, out=np.ones(len(found)), where=some & (expected > 0))
     return np.where(some, found * np.log(ratio), 0.0)
@@ -201,20 +192,14 @@ class _Spelling:
 
     def words(self, part: _native.Documents) -> Iterator[tuple[int, str]]:
         """Yield the different words of some texts, each with its hash."""
-        # What a reader that stems has no stem of yet are all words there are.
+        # To a reader that stems and knows no stems, all words are unknown.
+        plain = self._plain
         reader = _native.TextFeatures(
-            False,
-            [1],
-            self._plain.lowercase,
-            self._plain.min_length,
-            self._plain._stop_list(),
-            True,
+            False, [1], plain.lowercase, plain.min_length, plain._stop_list(), True
         )
         spelt = sorted(reader.unknown_words(part))
         each = _native.Documents.from_list(spelt, 0)
         offsets, hashes = self.hashes(each)
-        for word, begin, end in zip(
-            spelt, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True
-        ):
+        for word, (begin, end) in zip(spelt, pairwise(offsets.tolist()), strict=True):
             if end == begin + 1:
                 yield int(hashes[begin]), word

@@ -28,8 +28,6 @@ from lookalike.signatures import hamming
 if TYPE_CHECKING:
     from lookalike.topics.result import DocumentClusters
 
-__all__ = ["MOST_ON_MAP", "apart", "map_chart", "plane", "spread_chart"]
-
 MOST_ON_MAP = 150
 _MAP_HEIGHT, _MARGIN = 420, 14
 _FILLED = 0.22
@@ -44,9 +42,7 @@ _GAP = 2.0
 
 
 def map_chart(result: DocumentClusters, linked: int) -> str:
-    """Return the clusters as circles, areas by size; the first `linked` lead to where they are
-    told of.
-    """
+    """Return the clusters as circles, areas by size; the first `linked` link to their cards."""
     some = result.clusters[:MOST_ON_MAP]
     sizes = np.array([one.size for one in some], np.float64)
     room = _FILLED * (WIDTH - 2 * _MARGIN) * (_MAP_HEIGHT - 2 * _MARGIN)
@@ -72,10 +68,10 @@ def map_chart(result: DocumentClusters, linked: int) -> str:
 
 
 def _fitted(places: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return places within the picture, circles side by side."""
+    """Return places within the chart, circles side by side."""
     size = np.array([WIDTH, _MAP_HEIGHT], np.float64)
     spread = np.abs(places).max(axis=0, initial=0.0)
-    # Both directions fill the picture: how wide the map is tells nothing.
+    # Both directions fill the chart: how wide the map is has no meaning.
     scaled = places / np.where(spread > 0, spread, 1.0) * (size / 2 - _MARGIN - radii.max()) * 0.9
     moved = apart(scaled, radii)
     low, high = (moved - radii[:, None]).min(axis=0), (moved + radii[:, None]).max(axis=0)
@@ -92,7 +88,7 @@ def _name(
     words: list[str],
     taken: list[tuple[float, float, float, float]],
 ) -> list[str]:
-    """Return the words of a cluster, a line each, unless others stand there already."""
+    """Return the words of a cluster, a line each, unless other words are there."""
     lines = [clipped(word, _WORD) for word in words]
     if not lines:
         return []
@@ -134,15 +130,11 @@ def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int])
     return svg("Documents by their distance from the center", lines)
 
 
-# Where clusters are on the map
-
-
 def plane(centres: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return a place for each centre, float64[k, 2]: classical scaling of their distances.
+    """Return a place for each center, float64[k, 2]: classical scaling of their distances.
 
-    Bits that differ are the square of the distance of corners of a cube, so that these two
-    directions are those in which the centres are spread most. The larger half of each points to the
-    right, and down.
+    The number of bits that differ is the squared distance of corners of a cube, so these are the
+    two directions of most spread. The larger half of each points to the right, and down.
     """
     count = len(centres)
     if count < 2:
@@ -150,17 +142,13 @@ def plane(centres: NDArray[np.uint8]) -> NDArray[np.float64]:
     square = np.array([hamming(np.broadcast_to(one, centres.shape), centres) for one in centres])
     middle = np.eye(count) - 1.0 / count
     values, vectors = np.linalg.eigh(-0.5 * middle @ square.astype(np.float64) @ middle)
-    places = np.zeros((count, 2))
-    for axis, at in enumerate((count - 1, count - 2)):
-        direction = vectors[:, at] * np.sqrt(max(values[at], 0.0))
-        if direction[np.argmax(np.abs(direction))] < 0:
-            direction = -direction
-        places[:, axis] = direction
-    return places
+    places: NDArray[np.float64] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, :-3:-1]
+    largest = np.take_along_axis(places, np.abs(places).argmax(axis=0)[None], axis=0)
+    return np.where(largest < 0, -places, places)
 
 
 def apart(places: NDArray[np.float64], radii: ArrayLike) -> NDArray[np.float64]:
-    """Return places where circles of these radii cover each other less, pushed as far as needed."""
+    """Return places where circles of these radii overlap less."""
     radius, moved = np.asarray(radii, np.float64), places.astype(np.float64).copy()
     least = radius[:, None] + radius[None, :] + _GAP
     # Equal places have no direction: each gets one of its own.

@@ -1,8 +1,9 @@
-"""The page of clusters: what goes into each part; `topics.html` has the markup."""
+"""The page of clusters; `topics.html` has the markup."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -11,54 +12,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.report.remade import argument_text, reading_arguments
-from lookalike.report.frame import (
-    listed_card,
-    made_line,
-    page,
-    remade_card,
-    settings_card,
-    typed_command,
-    write_page,
-)
-from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
+from lookalike.report.frame import listed_card, made_line, page, settings_cards, write_page
+from lookalike.report.markup import clipped, one_line, pieces, rendered
 from lookalike.topics import cluster_documents
 from lookalike.topics.report.charts import MOST_ON_MAP, map_chart, spread_chart
 from lookalike.topics.result import DocumentCluster, DocumentClusters, about
 
-__all__ = ["write_report"]
-
+_TEMPLATE = "topics/report/topics.html"
 MOST_CARDS, MOST_BARS = 100, 300
-"""Clusters that have a card, and that have a bar: the largest."""
+"""The number of clusters that have a card, and that have a bar: the largest."""
 _ID, _BEGINNING, _BEGINNING_BYTES = 80, 280, 1200
 
 
 def write_report(
     result: DocumentClusters, path: Path, command: Sequence[str] | None = None
 ) -> None:
-    """Write the page; an interrupted run leaves what was there before.
-
-    The same result gives the same page. Its size is bounded, however large the corpus.
-    """
-    parts = pieces("topics/report/topics.html")
-    name = result.source.name
+    """Write the page, of bounded size: the same page for the same result."""
+    parts, name = pieces(_TEMPLATE), result.source.name
     clustered = len(result.labels) - result.without_features
-    heading = [
-        parts.heading(name),
-        made_line(result.made),
-        parts.lead(clustered, len(result.clusters)),
-    ]
-    settings = [settings_card(_settings(result)), remade_card(_typed(result, command))]
+    lead = parts.lead(clustered, len(result.clusters))
+    settings = settings_cards(_settings(result), command, partial(_call_text, result))
     sections = [
         ("summary", "Summary", parts.summary(about(result))),
-        ("sizes", "Sizes", _sizes(parts, result)),
-        ("map", "Map", _map(parts, result)),
-        ("clusters", "Clusters", _clusters(parts, result)),
+        ("sizes", "Sizes", _sizes(result)),
+        ("map", "Map", _map(result)),
+        ("clusters", "Clusters", _clusters(result)),
         ("left-out", "Left out", _left_out(result)),
-        ("settings", "Settings", Markup("\n").join(settings)),
+        ("settings", "Settings", settings),
     ]
+    above = [parts.heading(name), made_line(result.made), lead]
     style = rendered("topics/report/style.css")
     title = f"Topics of {name}"
-    write_page(page(title, "lookalike cluster", heading, sections, style=style), path)
+    write_page(page(title, "lookalike cluster", above, sections, style=style), path)
 
 
 def _named(one: DocumentCluster) -> dict[str, Any]:
@@ -67,7 +52,7 @@ def _named(one: DocumentCluster) -> dict[str, Any]:
     return {"number": one.number, "title": title, "size": one.size, "words": one.words}
 
 
-def _sizes(parts: Any, result: DocumentClusters) -> str:
+def _sizes(result: DocumentClusters) -> str:
     if not result.clusters:
         return ""
     most = result.clusters[0].size
@@ -75,19 +60,17 @@ def _sizes(parts: Any, result: DocumentClusters) -> str:
         {**_named(one), "told": one.number < MOST_CARDS, "share": 100 * one.size / most}
         for one in result.clusters[:MOST_BARS]
     ]
-    made: str = parts.sizes(listed, len(result) - MOST_BARS)
-    return made
+    return pieces(_TEMPLATE).sizes(listed, len(result) - MOST_BARS)
 
 
-def _map(parts: Any, result: DocumentClusters) -> str:
+def _map(result: DocumentClusters) -> str:
     if len(result) < 2:
         return ""
     which = "Clusters" if len(result) <= MOST_ON_MAP else f"The largest {MOST_ON_MAP} clusters"
-    made: str = parts.map(which, map_chart(result, MOST_CARDS))
-    return made
+    return pieces(_TEMPLATE).map(which, map_chart(result, MOST_CARDS))
 
 
-def _clusters(parts: Any, result: DocumentClusters) -> str:
+def _clusters(result: DocumentClusters) -> str:
     some = result.clusters[:MOST_CARDS]
     if not some:
         return ""
@@ -101,18 +84,18 @@ def _clusters(parts: Any, result: DocumentClusters) -> str:
             **_named(one),
             "far": 100 * one.mean_distance / result.bits,
             "chart": spread_chart(distances, result.bits, span),
-            "central": [_central(parts, result, row) for row in one.central],
+            "central": [_central(result, row) for row in one.central],
         }
 
     cards = [
         card(one, result.distances[order[ends[at] : ends[at + 1]]]) for at, one in enumerate(some)
     ]
-    made: str = parts.clusters(cards, len(result) - len(some))
-    return made
+    return pieces(_TEMPLATE).clusters(cards, len(result) - len(some))
 
 
-def _central(parts: Any, result: DocumentClusters, row: int) -> list[Any]:
+def _central(result: DocumentClusters, row: int) -> list[str]:
     """Return the cells of one of the most central documents."""
+    parts = pieces(_TEMPLATE)
     name = clipped(one_line(str(result.id(row))), _ID)
     begin = one_line(result.documents.texts.beginning(row, _BEGINNING_BYTES))
     far = f"{int(result.distances[row]):,}"
@@ -120,7 +103,6 @@ def _central(parts: Any, result: DocumentClusters, row: int) -> list[Any]:
 
 
 def _left_out(result: DocumentClusters) -> str:
-    """Return which documents were left out, or some of them, and why."""
     documents = result.documents
     more = documents.bad + sum(documents.left_out.values()) - len(documents.examples)
     rest = f"And {more:,} more." if more > 0 else ""
@@ -140,16 +122,13 @@ def _settings(result: DocumentClusters) -> list[tuple[str, str, bool]]:
     return pairs
 
 
-def _typed(result: DocumentClusters, command: Sequence[str] | None) -> str:
-    """Return what to type for the page: in a shell if a command made it, else in Python."""
-    if command is not None:
-        return typed_command(command)
+def _call_text(result: DocumentClusters) -> str:
+    """Return the call in Python that makes the page."""
     given = reading_arguments(result.source, result.columns)
     if result.wanted is not None:
         given.insert(1, f"{result.wanted}")
-    settings = result.settings
     for name, parameter in signature(cluster_documents).parameters.items():
-        value = getattr(settings, name, parameter.default)
+        value = getattr(result.settings, name, parameter.default)
         if value != parameter.default:
             given.append(f"{name}={argument_text(name, value)}")
     return f"la.cluster_documents({', '.join(given)}).report('topics.html')"
