@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.dedup.pairs import (
+    Flags,
+    Floats,
+    Ints,
     VerifiedPairs,
     distinct,
     in_order,
@@ -37,9 +40,7 @@ LEADERS = 8
 class Compare(Protocol):
     """Compares pairs of items."""
 
-    def __call__(
-        self, left: NDArray[np.int64], right: NDArray[np.int64], *, screen: bool
-    ) -> VerifiedPairs:
+    def __call__(self, left: Ints, right: Ints, *, screen: bool) -> VerifiedPairs:
         """Return pairs with their similarities.
 
         With `screen`, pairs that are clearly below the threshold may be left out.
@@ -52,19 +53,18 @@ class Decision:
 
     pairs: VerifiedPairs
     """The given pairs, and those that were found while deciding."""
-    clusters: NDArray[np.int64]
+    clusters: Ints
     """The first item of each item's cluster; the item itself if it is alone."""
-    duplicate_of: NDArray[np.int64]
+    duplicate_of: Ints
     """The item that a dropped one is a duplicate of; -1 for kept items."""
-    similarity: NDArray[np.float64]
-    """With that item. NaN for kept items, and where it is unknown and `compare` is None."""
+    similarity: Floats
+    """With that item; NaN for kept items, and where it is unknown."""
     warnings: tuple[str, ...]
     rejected: VerifiedPairs
-    """The most similar pairs that were compared while deciding and are below the threshold."""
+    """The most similar pairs below the threshold that were compared while deciding."""
     proposed: int
-    """Pairs that were looked at while deciding."""
+    """Pairs that were given to `compare`, and those that it returned."""
     compared: int
-    """Those of them that `compare` returned."""
     exhausted: bool
     """Whether the last round of comparing kept items still found a pair."""
     split: int
@@ -75,12 +75,12 @@ class Decision:
 
 def decide(
     pairs: VerifiedPairs,
-    rank: NDArray[np.int64],
+    rank: Ints,
     settings: DedupSettings,
     *,
-    first: NDArray[np.int64] | None = None,
+    first: Ints | None = None,
     old: int = 0,
-    sizes: NDArray[np.int64] | None = None,
+    sizes: Ints | None = None,
     choices: GroupChoices | None = None,
     compare: Compare | None = None,
     complete: bool = False,
@@ -93,19 +93,16 @@ def decide(
     different items becomes stars. With `keep="none"`, every item that has a duplicate is dropped.
 
     Args:
-        pairs: pairs at or above the threshold, of different items, each once, by (left, right).
-        rank: the place of each item in the order in which items are kept, from 0: see `rule_ranks`
-            and `rank_by`. Its length is the number of items.
+        pairs: Pairs of different items at or above the threshold, each once, by (left, right).
+        rank: The order in which items are kept, from 0: see `rule_ranks` and `rank_by`.
         settings: `cluster`, `max_cluster`, `keep` and `threshold` are used.
-        first: for each item the first equal one. Pairs are pairs of these. None: all differ.
-        old: the first `old` items are those of an old corpus: never dropped, never a pair.
-        sizes: for containment, the number of features of all items that have pairs. The larger
-            item of a pair is kept.
-        choices: asks the function that `keep` is; its answers take the place of `rank`.
-        compare: compares more pairs. Kept items that share a dropped neighbor are compared with
-            each other until no pair is found; and the similarity of dropped items that only a chain
-            of pairs connects with the kept one is computed. None: neither is done.
-        complete: every pair at the threshold is known, so that kept items need no comparison.
+        first: For each item the first equal one; pairs are of these (default: all differ).
+        old: The number of items of an old corpus, the first ones: never dropped, never a pair.
+        sizes: For containment, the number of features; the larger item of a pair is kept.
+        choices: Asks the function that `keep` is; its answers take the place of `rank`.
+        compare: Compares kept items that share a dropped neighbor until no pair is found, and
+            dropped items with the kept one that a chain of pairs connects them with.
+        complete: Every pair at the threshold is known, so that kept items need no comparison.
     """
     count = len(rank)
     first = np.arange(count) if first is None else first
@@ -152,14 +149,13 @@ def rule_ranks(
     count: int,
     *,
     old: int = 0,
-    lengths: NDArray[np.int64] | None = None,
-    order: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
-    """Return the place of each item in the order in which items are kept, by the rule of `keep`.
+    lengths: Ints | None = None,
+    order: Ints | None = None,
+) -> Ints:
+    """Return the order in which items are kept: old items, then by the rule, then by position.
 
-    A total order: old items first, then by the rule, then by position. `lengths` are needed for
-    "longest" and "shortest"; `order`, dense ranks of the items with -1 for missing values, for
-    "max:COLUMN" and "min:COLUMN".
+    `lengths` are for "longest" and "shortest"; `order`, dense ranks of the items with -1 for
+    missing values, is for "max:COLUMN" and "min:COLUMN".
     """
     positions = np.arange(count)
     rule = settings.keep_rule.partition(":")[0]
@@ -176,7 +172,7 @@ def rule_ranks(
     return rank_by(np.where(order < 0, count + 1, -order if rule == "max" else order), old=old)
 
 
-def rank_by(*keys: NDArray[Any], old: int = 0) -> NDArray[np.int64]:
+def rank_by(*keys: NDArray[Any], old: int = 0) -> Ints:
     """Return the place of each item by these keys, ascending, then by position; old items first."""
     positions = np.arange(len(keys[0]))
     rank = np.empty(len(positions), np.int64)
@@ -184,7 +180,7 @@ def rank_by(*keys: NDArray[Any], old: int = 0) -> NDArray[np.int64]:
     return rank
 
 
-def best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+def best_of_equals(rank: Ints, first: Ints) -> Ints:
     """Return ranks in which the first of equal items has the rank of the best of them."""
     best = np.full(len(rank), len(rank), np.int64)
     np.minimum.at(best, first, rank)
@@ -195,18 +191,17 @@ def best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray
 class _Order:
     """The order in which items are kept."""
 
-    rank: NDArray[np.int64]
+    rank: Ints
     """A total order; old items come first, whatever their size."""
-    best: NDArray[np.int64]
+    best: Ints
     """The same, but the first of equal items has the rank of the best of them."""
     old: int
-    sizes: NDArray[np.int64] | None
+    sizes: Ints | None
 
     def deciding(self, pairs: VerifiedPairs) -> VerifiedPairs:
         """Return the pairs in which the worse item may be dropped for the better one.
 
-        Pairs of two old items decide nothing; and for containment, neither does an old item inside
-        a larger new one: the old one cannot be dropped, and the new one contains more.
+        Not pairs of two old items; nor, for containment, of an old item inside a larger new one.
         """
         if not self.old:
             return pairs
@@ -237,7 +232,7 @@ class _Found:
         self, order_of: Callable[[VerifiedPairs], _Order], threshold: float, compare: Compare
     ) -> None:
         """Compare kept items that share a dropped neighbor until no pair is found."""
-        done: NDArray[np.int64] = np.empty(0, np.int64)
+        done: Ints = np.empty(0, np.int64)
         for _ in range(ROUNDS):
             order = order_of(self.pairs)
             unmet = unmet_pairs(order.deciding(self.pairs), order.best, order.old)
@@ -256,7 +251,7 @@ class _Found:
         self.exhausted = True
 
 
-def unmet_pairs(pairs: VerifiedPairs, rank: NDArray[np.int64], old: int) -> NDArray[np.int64]:
+def unmet_pairs(pairs: VerifiedPairs, rank: Ints, old: int) -> Ints:
     """Return pairs of items that would be kept and share a dropped neighbor.
 
     As `left * count + right`, ascending, without pairs of two old items. Of many items with the
@@ -294,11 +289,8 @@ def rounds_exhausted_warning() -> str:
 
 
 def _clusters(
-    first: NDArray[np.int64],
-    pairs: VerifiedPairs,
-    settings: DedupSettings,
-    rank: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], int, int]:
+    first: Ints, pairs: VerifiedPairs, settings: DedupSettings, rank: Ints
+) -> tuple[Ints, int, int]:
     """Return the cluster of each item, how many components were split, and the largest size."""
     count = len(first)
     if settings.cluster == "star":
@@ -311,7 +303,7 @@ def _clusters(
     return by_first(labels[first], count), int(large.sum()), int(sizes.max(initial=0))
 
 
-def _components(count: int, pairs: VerifiedPairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _components(count: int, pairs: VerifiedPairs) -> tuple[Ints, Ints]:
     """Return the component of each item, and the number of items in pairs by component."""
     labels = np.empty(count, np.int64)
     _native.components(pairs.left, pairs.right, labels)
@@ -331,30 +323,23 @@ def split_warnings(split: int, largest: int, most: int) -> tuple[str, ...]:
     )
 
 
-def _stars(count: int, pairs: VerifiedPairs, rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the center of each item, the item itself for a center.
-
-    By rank, an item without a center becomes one, and that of its neighbors without a center.
+def _stars(count: int, pairs: VerifiedPairs, rank: Ints) -> Ints:
+    """Return the center of each item: by rank, an item without a center becomes one, and that of
+    its neighbors without a center.
     """
     labels = np.empty(count, np.int64)
     _native.stars(np.argsort(rank, kind="stable"), pairs.left, pairs.right, labels)
     return labels
 
 
-def by_first(labels: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
+def by_first(labels: Ints, bound: int) -> Ints:
     """Name each cluster by the position of its first member; labels are below `bound`."""
     least = np.full(bound, len(labels), np.int64)
     np.minimum.at(least, labels, np.arange(len(labels)))
     return least[labels]
 
 
-def _choose(
-    labels: NDArray[np.int64],
-    first: NDArray[np.int64],
-    rank: NDArray[np.int64],
-    old: int,
-    pairs: VerifiedPairs,
-) -> NDArray[np.int64]:
+def _choose(labels: Ints, first: Ints, rank: Ints, old: int, pairs: VerifiedPairs) -> Ints:
     """Return for each item the one that it is a duplicate of; -1 for kept items.
 
     The best item of each cluster is kept: of a star its center, or an item equal to it. A new item
@@ -380,11 +365,10 @@ def _choose(
     return duplicate_of
 
 
-def _drop_groups(first: NDArray[np.int64], old: int, pairs: VerifiedPairs) -> NDArray[np.int64]:
+def _drop_groups(first: Ints, old: int, pairs: VerifiedPairs) -> Ints:
     """Return for each item one that it is a duplicate of; -1 for items that have none.
 
-    That is the most similar old one, else the first other equal item, else the most similar of its
-    pairs. The named item is dropped, too, unless it is old.
+    That is the most similar old one, else the first other equal item, else the most similar one.
     """
     one = np.concatenate([pairs.left, pairs.right])
     two = np.concatenate([pairs.right, pairs.left])
@@ -402,7 +386,7 @@ def _drop_groups(first: NDArray[np.int64], old: int, pairs: VerifiedPairs) -> ND
     return found
 
 
-def _with_named(labels: NDArray[np.int64], named: NDArray[np.int64]) -> NDArray[np.int64]:
+def _with_named(labels: Ints, named: Ints) -> Ints:
     """Return clusters in which a dropped item is with the item that it names, not alone.
 
     Only the center of a star can be alone and dropped: its pairs are all in other stars.
@@ -412,11 +396,8 @@ def _with_named(labels: NDArray[np.int64], named: NDArray[np.int64]) -> NDArray[
 
 
 def _similarities(
-    first: NDArray[np.int64],
-    duplicate_of: NDArray[np.int64],
-    pairs: VerifiedPairs,
-    compare: Compare | None,
-) -> NDArray[np.float64]:
+    first: Ints, duplicate_of: Ints, pairs: VerifiedPairs, compare: Compare | None
+) -> Floats:
     """Return the similarity of each dropped item with the one it is a duplicate of, else NaN."""
     count = len(first)
     similarity = np.full(count, np.nan)
@@ -452,14 +433,14 @@ class GroupChoices:
 
     chooser: Callable[[list[dict[str, Any]]], Any]
     settings: DedupSettings
-    first: NDArray[np.int64]
+    first: Ints
     old: int
-    read: Callable[[NDArray[np.int64]], list[dict[str, Any]]]
+    read: Callable[[Ints], list[dict[str, Any]]]
     _rows: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
     _answers: dict[bytes, int] = field(default_factory=dict, init=False)
 
-    def ranks(self, pairs: VerifiedPairs) -> NDArray[np.int64]:
-        """Return the place of each item: old ones, the choices as they were made, the others."""
+    def ranks(self, pairs: VerifiedPairs) -> Ints:
+        """Return the order of items: old ones, the choices as they were made, the others."""
         count = len(self.first)
         split = self._split(pairs)
         gone = np.zeros(count, bool)  # because of an old one
@@ -487,7 +468,7 @@ class GroupChoices:
         rank[np.concatenate([order, others])] = np.arange(count)
         return rank
 
-    def _split(self, pairs: VerifiedPairs) -> NDArray[np.bool_]:
+    def _split(self, pairs: VerifiedPairs) -> Flags:
         """Return which items are in clusters that are stars, and not a whole component.
 
         As in `_clusters`, items that are dropped because of an old one count.
@@ -495,12 +476,10 @@ class GroupChoices:
         if self.settings.cluster != "components":
             return np.ones(len(self.first), bool)
         labels, sizes = _components(len(self.first), pairs)
-        large: NDArray[np.bool_] = sizes > self.settings.max_cluster
+        large: Flags = sizes > self.settings.max_cluster
         return large[labels]
 
-    def _ask(
-        self, group: NDArray[np.int64], neighbors: dict[int, NDArray[np.int64]], *, once: bool
-    ) -> list[int]:
+    def _ask(self, group: Ints, neighbors: dict[int, Ints], *, once: bool) -> list[int]:
         """Return the kept items of a group in the order of the choices; only one if `once`."""
         choices: list[int] = []
         while len(group) > 1:
@@ -512,7 +491,7 @@ class GroupChoices:
             group = group[~np.isin(self.first[group], like)]
         return choices
 
-    def _choice(self, group: NDArray[np.int64]) -> int:
+    def _choice(self, group: Ints) -> int:
         known = self._answers.get(group.tobytes())
         if known is not None:
             return known
@@ -534,7 +513,7 @@ class GroupChoices:
         return int(group[place])
 
 
-def _neighbors(pairs: VerifiedPairs) -> dict[int, NDArray[np.int64]]:
+def _neighbors(pairs: VerifiedPairs) -> dict[int, Ints]:
     """Return for each item those that it is a pair with."""
     one = np.concatenate([pairs.left, pairs.right])
     two = np.concatenate([pairs.right, pairs.left])

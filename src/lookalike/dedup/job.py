@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, one_of, thread_count
 from lookalike.corpora.base import limited
@@ -23,7 +22,7 @@ from lookalike.dedup.decide import (
     rule_ranks,
 )
 from lookalike.dedup.join import join_documents
-from lookalike.dedup.pairs import count_every_pair, count_with_copies, in_order, most_similar
+from lookalike.dedup.pairs import Ints, count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.result import DedupCounts, TextResult
 from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
@@ -188,13 +187,13 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
 
 
 def _choices(
-    job: DedupJob, source: Source, documents: DocumentTable, first: NDArray[np.int64]
+    job: DedupJob, source: Source, documents: DocumentTable, first: Ints
 ) -> GroupChoices | None:
     """Return what asks the function that `keep` is; None if it is a rule."""
     if not callable(job.settings.keep):
         return None
 
-    def read(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
+    def read(positions: Ints) -> list[dict[str, Any]]:
         rows = source.corpus.rows_at(positions - documents.old, job.skip_bad)
         source.corpus.check_identity(source.identity)
         return rows
@@ -207,7 +206,7 @@ def _conclude(
     source: Source,
     documents: DocumentTable,
     signed: Signed,
-    first: NDArray[np.int64],
+    first: Ints,
     verdict: Verdict,
     decision: Decision,
     compare: Comparer,

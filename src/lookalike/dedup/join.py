@@ -9,10 +9,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.dedup.pairs import COLUMNS, VerifiedPairs
+from lookalike.dedup.pairs import COLUMNS, Ints, VerifiedPairs
 from lookalike.dedup.propose import check_pair_count, distances_of_rows
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.dedup.verify import Verdict, complete
@@ -30,9 +29,7 @@ _MOST_FEATURES = 1 << 62
 _MOST_POSTINGS = 1 << 26
 
 
-def join_documents(
-    job: DedupJob, documents: DocumentTable, signed: Signed, first: NDArray[np.int64]
-) -> Verdict:
+def join_documents(job: DedupJob, documents: DocumentTable, signed: Signed, first: Ints) -> Verdict:
     """Return every pair of different texts whose exact similarity reaches the threshold.
 
     Two old documents are a pair only if a new one has the text of one of them; `first` is the

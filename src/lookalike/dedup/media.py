@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lookalike.checks import callback, file_path, thread_count
 from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.decide import decide, rank_by
-from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.dedup.pairs import Ints, VerifiedPairs
 from lookalike.dedup.result import DedupCounts, MediaResult
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
@@ -117,9 +117,7 @@ def paths_of(source: Any) -> list[Path]:
     )
 
 
-def _of_files(
-    pairs: SimilarPairs, first: NDArray[np.int64], row_of: NDArray[np.int64]
-) -> VerifiedPairs:
+def _of_files(pairs: SimilarPairs, first: Ints, row_of: Ints) -> VerifiedPairs:
     """Return pairs of what was read as pairs of files, the first ones of those that are equal.
 
     What was read is in the order of files, so pairs keep their order.
@@ -130,9 +128,7 @@ def _of_files(
     return VerifiedPairs(number[pairs.left], number[pairs.right], pairs.similarity, pairs.distance)
 
 
-def _distances(
-    first: NDArray[np.int64], duplicate_of: NDArray[np.int64], pairs: VerifiedPairs
-) -> NDArray[np.int32]:
+def _distances(first: Ints, duplicate_of: Ints, pairs: VerifiedPairs) -> NDArray[np.int32]:
     """Return the distance of each dropped file to the one that stands for it; -1 for kept files."""
     distance = np.full(len(first), -1, np.int32)
     dropped = np.flatnonzero(duplicate_of >= 0)
@@ -146,9 +142,7 @@ def _distances(
     return distance
 
 
-def _broken(
-    problems: Sequence[Problem], files: Sequence[Path], first: NDArray[np.int64]
-) -> list[Problem]:
+def _broken(problems: Sequence[Problem], files: Sequence[Path], first: Ints) -> list[Problem]:
     """Return what is wrong with files, copies of broken ones among them."""
     reasons = {problem.path: problem.reason for problem in problems}
     firsts = [files[position] for position in first.tolist()]

@@ -14,7 +14,7 @@ from lookalike.checks import one_of, real_array, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.dedup.decide import GroupChoices, decide, rank_by
-from lookalike.dedup.pairs import VerifiedPairs, differing
+from lookalike.dedup.pairs import Flags, Floats, Ints, VerifiedPairs, differing
 from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs, Result
@@ -35,9 +35,9 @@ class PairClusters(Result):
 
     ids: Sequence[Any]
     """The ids of the documents, in their order."""
-    clusters: NDArray[np.int64]
+    clusters: Ints
     """The position of the first document of each cluster; its own for a document alone."""
-    duplicate_of: NDArray[np.int64]
+    duplicate_of: Ints
     """The position of the document that it is a duplicate of; -1 for kept documents."""
     warnings: tuple[str, ...]
 
@@ -45,7 +45,7 @@ class PairClusters(Result):
         return len(self.ids)
 
     @property
-    def keep(self) -> NDArray[np.bool_]:
+    def keep(self) -> Flags:
         """Whether each document is kept."""
         return self.duplicate_of < 0
 
@@ -71,7 +71,7 @@ class PairClusters(Result):
             "duplicate_of": self._named(self.duplicate_of),
         }
 
-    def _named(self, places: NDArray[np.int64]) -> NDArray[Any]:
+    def _named(self, places: Ints) -> NDArray[Any]:
         named = np.empty(len(places), object)
         named[:] = [None if place < 0 else self.ids[place] for place in places.tolist()]
         return named
@@ -120,7 +120,7 @@ def cluster_pairs(
     choices = None
     if callable(keep):
 
-        def rows(places: NDArray[np.int64]) -> list[dict[str, Any]]:
+        def rows(places: Ints) -> list[dict[str, Any]]:
             return [{"id": known[place]} for place in places.tolist()]
 
         choices = GroupChoices(_by_place(keep), settings, np.arange(len(known)), 0, rows)
@@ -128,7 +128,7 @@ def cluster_pairs(
     return PairClusters(known, decision.clusters, decision.duplicate_of, decision.warnings)
 
 
-def _rank(count: int, keep: Any, values: Iterable[Any] | None) -> NDArray[np.int64]:
+def _rank(count: int, keep: Any, values: Iterable[Any] | None) -> Ints:
     """Return the place of each document in the order in which they are kept."""
     own = np.arange(count)
     if keep == "last":
@@ -184,7 +184,7 @@ def _listed(name: str, values: Iterable[Any]) -> list[Any]:
         raise ArgumentError(f"{name} is {brief(values)}; expected several values") from None
 
 
-def _columns(given: Any) -> tuple[Any, Any, NDArray[np.float64]]:
+def _columns(given: Any) -> tuple[Any, Any, Floats]:
     """Return both ids of each pair, and its similarity, 0 where it is not given."""
     if isinstance(given, Pairs):
         return given.left, given.right, -given.distances.astype(np.float64)
@@ -203,7 +203,7 @@ def _columns(given: Any) -> tuple[Any, Any, NDArray[np.float64]]:
     return _of_tuples(given)
 
 
-def _of_tuples(given: Any) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
+def _of_tuples(given: Any) -> tuple[list[Any], list[Any], Floats]:
     if not isinstance(given, Iterable) or isinstance(given, bytes | dict):
         raise ArgumentError(
             f"pairs is {brief(given)}; expected la.Pairs, pairs of ids, a table or a file with the "
@@ -220,7 +220,7 @@ def _of_tuples(given: Any) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
     return left, right, np.zeros(len(left))
 
 
-def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
+def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], Floats]:
     """Read the columns `left` and `right`, or the only two that may be ids."""
     names = corpus.columns()
     if not names:
@@ -268,7 +268,7 @@ def _as_numbers(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]
     return (made[0], made[1]) if same else (left, right)
 
 
-def _numbered(left: Any, right: Any) -> tuple[Sequence[Any], NDArray[np.int64]]:
+def _numbered(left: Any, right: Any) -> tuple[Sequence[Any], Ints]:
     """Return the ids in pairs, and both sides of the pairs as positions among them."""
     whole = [_whole(side) for side in (left, right)]
     if whole[0] is not None and whole[1] is not None:
@@ -282,7 +282,7 @@ def _numbered(left: Any, right: Any) -> tuple[Sequence[Any], NDArray[np.int64]]:
     return list(places), np.array(one + two, np.int64)
 
 
-def _whole(side: Any) -> NDArray[np.int64] | None:
+def _whole(side: Any) -> Ints | None:
     """Return whole numbers as an array; None if there is anything else."""
     if isinstance(side, np.ndarray):
         whole = np.can_cast(side.dtype, np.int64) and side.dtype != bool
@@ -292,7 +292,7 @@ def _whole(side: Any) -> NDArray[np.int64] | None:
     return None
 
 
-def _positions(known: list[Any], left: Any, right: Any) -> tuple[Sequence[Any], NDArray[np.int64]]:
+def _positions(known: list[Any], left: Any, right: Any) -> tuple[Sequence[Any], Ints]:
     places: dict[Any, int] = {}
     for place, id in enumerate(known):
         if places.setdefault(_hashable(id), place) != place:

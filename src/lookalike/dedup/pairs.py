@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from lookalike.indexes.results import Result
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
 COLUMNS: dict[str, type[np.generic]] = {
     "left": np.int64,
     "right": np.int64,
@@ -26,9 +30,9 @@ _PAIRS_AT_A_TIME = 1 << 20
 class VerifiedPairs(Result):
     """Pairs of items as positions, left before right, sorted by (left, right)."""
 
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    similarity: NDArray[np.float64]
+    left: Ints
+    right: Ints
+    similarity: Floats
     distance: NDArray[np.int32]
 
     def __len__(self) -> int:
@@ -79,7 +83,7 @@ def merged(pairs: VerifiedPairs, more: VerifiedPairs) -> VerifiedPairs:
     )
 
 
-def differing(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+def differing(left: Ints, right: Ints) -> Flags:
     """Return which of sorted pairs differ from the one before."""
     differs = np.ones(len(left), bool)
     differs[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
@@ -92,9 +96,7 @@ def most_similar(pairs: VerifiedPairs) -> VerifiedPairs:
     return pairs[order[:_REJECTED]]
 
 
-def known_similarities(
-    pairs: VerifiedPairs, keys: NDArray[np.int64], count: int
-) -> NDArray[np.float64]:
+def known_similarities(pairs: VerifiedPairs, keys: Ints, count: int) -> Floats:
     """Return the similarities of the pairs `left * count + right`; NaN for unknown pairs."""
     known = pairs.left * count + pairs.right
     places = np.searchsorted(known, keys)
@@ -102,15 +104,15 @@ def known_similarities(
     return np.where(there, np.append(pairs.similarity, np.nan)[places], np.nan)
 
 
-def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def distinct(numbers: Ints) -> Ints:
     """Return distinct numbers, ascending, like `np.unique` but without its slow import."""
     ascending = np.sort(numbers)
     is_first = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
-    found: NDArray[np.int64] = ascending[is_first]
+    found: Ints = ascending[is_first]
     return found
 
 
-def numbered(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def numbered(numbers: Ints, bound: int) -> tuple[Ints, Ints]:
     """Return distinct numbers, ascending, and the place of each number among them.
 
     All numbers are below `bound`. Nothing is sorted if that is not much more than their count.
@@ -124,9 +126,7 @@ def numbered(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64],
     return np.flatnonzero(there), place[numbers]
 
 
-def with_copies(
-    pairs: VerifiedPairs, first: NDArray[np.int64], old: int
-) -> Iterator[VerifiedPairs]:
+def with_copies(pairs: VerifiedPairs, first: Ints, old: int) -> Iterator[VerifiedPairs]:
     """Yield the pairs and, for each new copy, a pair with its first, by (left, right)."""
     copies = np.flatnonzero(first != np.arange(len(first)))
     copies = copies[copies >= old]
@@ -134,12 +134,12 @@ def with_copies(
     yield in_order([pairs, VerifiedPairs(first[copies], copies, similarity, distance)])
 
 
-def count_with_copies(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> int:
+def count_with_copies(pairs: VerifiedPairs, first: Ints, old: int) -> int:
     """Return the number of pairs that `with_copies` yields."""
     return len(pairs) + int(np.count_nonzero((first != np.arange(len(first)))[old:]))
 
 
-def count_every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> int:
+def count_every_pair(pairs: VerifiedPairs, first: Ints, old: int) -> int:
     """Return the number of pairs that `every_pair` yields."""
     all_sizes = np.bincount(first, minlength=len(first))
     old_sizes = np.bincount(first[:old], minlength=len(first))
@@ -151,7 +151,7 @@ def count_every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -
     return between + int(inside.sum())
 
 
-def every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> Iterator[VerifiedPairs]:
+def every_pair(pairs: VerifiedPairs, first: Ints, old: int) -> Iterator[VerifiedPairs]:
     """Yield every pair of items, by (left, right), about a million at a time.
 
     A copy is paired with other copies, and with all copies of the items its first is paired with.
@@ -188,9 +188,7 @@ def every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> Iter
         yield VerifiedPairs(left, right, similarity[edge], distance[edge])
 
 
-def _spread(
-    values: NDArray[np.int64], begins: NDArray[np.int64], counts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _spread(values: Ints, begins: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """Return each value `count` times, beside the places from its beginning on."""
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(values, counts), np.repeat(begins, counts) + within

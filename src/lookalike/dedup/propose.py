@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.dedup.pairs import Flags, Ints
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.errors import ResultTooLargeError, Said
@@ -50,11 +51,11 @@ class Candidates:
     warnings: list[str] = field(default_factory=list)
 
 
-Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+Batch = tuple[Ints, Ints, NDArray[np.int32]]
 
 
 def propose_pairs(
-    job: DedupJob, documents: DocumentTable, signed: Signed, rank: NDArray[np.int64]
+    job: DedupJob, documents: DocumentTable, signed: Signed, rank: Ints
 ) -> Candidates:
     """Write the candidates to the files `left`, `right` and `distance`.
 
@@ -97,9 +98,7 @@ def check_pair_count(job: DedupJob, documents: int) -> Callable[[int], None]:
     return check
 
 
-def distances_of_rows(
-    job: DedupJob, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
-) -> NDArray[np.int32]:
+def distances_of_rows(job: DedupJob, signed: Signed, left: Ints, right: Ints) -> NDArray[np.int32]:
     """Return the distances of the signatures of pairs of rows."""
     found = row_distances(job.settings, signed.signatures, left, right, job.threads)
     release(signed.signatures)
@@ -107,11 +106,7 @@ def distances_of_rows(
 
 
 def row_distances(
-    settings: DedupSettings,
-    signatures: NDArray[np.uint8],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    threads: int,
+    settings: DedupSettings, signatures: NDArray[np.uint8], left: Ints, right: Ints, threads: int
 ) -> NDArray[np.int32]:
     """Return in how many values (MinHash) or bits signatures differ."""
     found = np.empty(len(left), np.int32)
@@ -125,7 +120,7 @@ def row_distances(
     return found
 
 
-def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[np.bool_]:
+def promising(distances: NDArray[np.int32], settings: DedupSettings) -> Flags:
     """Return which distances of signatures make a pair worth comparing."""
     if not settings.by_signatures:
         return np.ones(len(distances), bool)
@@ -136,9 +131,7 @@ def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[
     return settings.permutations - distances >= least
 
 
-def _by_bands(
-    job: DedupJob, signed: Signed, rank: NDArray[np.int64], found: Candidates
-) -> Iterator[Batch]:
+def _by_bands(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> Iterator[Batch]:
     """Yield pairs of MinHash signatures that share a band and are not clearly far apart."""
     settings, work, progress = job.settings, job.work, job.progress
     layout = choose_bands(settings.permutations, settings.threshold)
@@ -198,9 +191,7 @@ def band_warnings(
     return warnings
 
 
-def _by_radius(
-    job: DedupJob, signed: Signed, rank: NDArray[np.int64], found: Candidates
-) -> Iterator[Batch]:
+def _by_radius(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> Iterator[Batch]:
     """Yield pairs within the radius; see `NearbyRows`."""
     radius = job.settings.radius or 0
     rows = NearbyRows(
@@ -272,7 +263,7 @@ class NearbyRows:
     """
 
     signatures: NDArray[np.uint8]
-    rank: NDArray[np.int64]
+    rank: Ints
     radius: int
     _: KW_ONLY
     most: int
@@ -296,7 +287,7 @@ class NearbyRows:
             self.drawn = not found.exact
             yield by_rank[found.left], by_rank[found.right], found.distances
 
-    def _found(self, ids: NDArray[np.int64]) -> Pairs:
+    def _found(self, ids: Ints) -> Pairs:
         """Return pairs of these ids: by the GPU, or by the quickest method."""
         limit = min(most_pairs(len(ids), self.most), self.limit or DEFAULT_LIMIT)
         if self.device == "gpu":
@@ -308,9 +299,7 @@ class NearbyRows:
             self.signatures, ids, self.radius, limit, True, self.threads, recall=recall
         )
 
-    def _some_pairs(
-        self, by_rank: NDArray[np.int64], progress: Callable[[float], None]
-    ) -> Iterator[Batch]:
+    def _some_pairs(self, by_rank: Ints, progress: Callable[[float], None]) -> Iterator[Batch]:
         """Yield pairs of places in the order of ranks, left before right."""
         rows = self.signatures[by_rank]
         release(self.signatures)
@@ -339,13 +328,7 @@ class NearbyRows:
             begin, count = end, min(_ROWS_AT_A_TIME, 2 * count)
             progress(begin / len(rows))
 
-    def _chosen(
-        self,
-        begin: int,
-        offsets: NDArray[np.int64],
-        ids: NDArray[np.int64],
-        distances: NDArray[np.int32],
-    ) -> Batch:
+    def _chosen(self, begin: int, offsets: Ints, ids: Ints, distances: NDArray[np.int32]) -> Batch:
         """Return the matches of rows from `begin` on that become pairs: by (distance, id)."""
         rows = begin + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         better = as_int64(ids) < rows
@@ -356,13 +339,7 @@ class NearbyRows:
         return left[wanted], right[wanted], distances[wanted]
 
 
-def of_crowds(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    known: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    most: int,
-) -> tuple[NDArray[np.bool_], int]:
+def of_crowds(left: Ints, right: Ints, known: Ints, counts: Ints, most: int) -> tuple[Flags, int]:
     """Return which matches become pairs, and the number of rows that have too many.
 
     Row r of `right`, which ascends, has `known[r]` matches here, by (distance, left), and

@@ -25,6 +25,9 @@ from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
 from lookalike.dedup import write
 from lookalike.dedup.pairs import (
+    Flags,
+    Floats,
+    Ints,
     VerifiedPairs,
     concatenated,
     count_every_pair,
@@ -99,14 +102,14 @@ class DedupCounts:
     def of(
         cls,
         *,
-        clusters: NDArray[np.int64],
-        duplicate_of: NDArray[np.int64],
-        first_equal: NDArray[np.int64],
-        similarity: NDArray[np.float64],
+        clusters: Ints,
+        duplicate_of: Ints,
+        first_equal: Ints,
+        similarity: Floats,
         threshold: float = 0.0,
         keep: object = "first",
         old: int = 0,
-        estimated: NDArray[np.bool_] | None = None,
+        estimated: Flags | None = None,
         **more: Any,
     ) -> DedupCounts:
         """Count what a decision says of items; `more` are other counts.
@@ -139,7 +142,7 @@ class DedupCounts:
         return cls(**(counts | more))
 
 
-def _least(values: NDArray[np.float64]) -> float | None:
+def _least(values: Floats) -> float | None:
     return float(values.min()) if len(values) else None
 
 
@@ -158,8 +161,8 @@ class KindAttributes:
     pairs: VerifiedPairs
     # Of text.
     settings: DedupSettings
-    matched_old: NDArray[np.int64]
-    estimated: NDArray[np.bool_]
+    matched_old: Ints
+    estimated: Flags
     text_pairs: VerifiedPairs
     old_pairs: VerifiedPairs
     pair_batches: Callable[..., Iterator[tuple[VerifiedPairs, VerifiedPairs]]]
@@ -181,7 +184,7 @@ class KindAttributes:
     medium: Medium[Any]
     names: Sequence[str] | None
     files: Sequence[Path]
-    sizes: NDArray[np.int64]
+    sizes: Ints
     facts: Mapping[str, Sequence[Any]]
     distance: NDArray[np.int32]
     problems: Sequence[Problem]
@@ -199,15 +202,15 @@ class DedupResult(KindAttributes, ABC):
 
     kind: str
     """What was compared: "text", "vectors", "images", "recordings"."""
-    keep: NDArray[np.bool_]
+    keep: Flags
     """Whether an item is kept."""
-    clusters: NDArray[np.int64]
+    clusters: Ints
     """The first item of each item's group; itself where it stands alone."""
-    duplicate_of: NDArray[np.int64]
+    duplicate_of: Ints
     """The item that stands for a dropped one; -1 for kept items, and where an old one does."""
-    similarity: NDArray[np.float64]
+    similarity: Floats
     """Of a dropped item with the one that stands for it; NaN for kept items."""
-    first_equal: NDArray[np.int64] = field(repr=False)
+    first_equal: Ints = field(repr=False)
     """For each item the first with the same text, vector or bytes."""
     counts: DedupCounts
     seconds: dict[str, float]
@@ -220,7 +223,7 @@ class DedupResult(KindAttributes, ABC):
     made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
 
     @cached_property
-    def survivors_rows(self) -> NDArray[np.int64]:
+    def survivors_rows(self) -> Ints:
         """The positions of kept items, ascending."""
         return np.flatnonzero(self.keep)
 
@@ -232,7 +235,7 @@ class DedupResult(KindAttributes, ABC):
     def id(self, row: int) -> str | int:
         """Return the id of an item: that of a row, its position, or the path of a file."""
 
-    def groups(self) -> list[NDArray[np.int64]]:
+    def groups(self) -> list[Ints]:
         """Return the items of each group of two or more, the largest group first.
 
         In a group, the kept item comes first, then the others by falling similarity.
@@ -317,7 +320,7 @@ class RowsResult(DedupResult):
         return local_file(path, self.source)
 
     @abstractmethod
-    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
+    def ids(self, rows: Ints, missing: Flags | None = None) -> Any:
         """Return ids of rows as Arrow, null where they are missing."""
 
     def representatives(self, begin: int, end: int) -> Any:
@@ -350,9 +353,9 @@ class TextResult(RowsResult):
 
     kind: str = "text"
     settings: DedupSettings
-    matched_old: NDArray[np.int64]
+    matched_old: Ints
     """The row of the old corpus that a dropped row is a duplicate of; -1 for others."""
-    estimated: NDArray[np.bool_]
+    estimated: Flags
     """Whether a similarity is estimated by signatures; others are exact."""
     text_pairs: VerifiedPairs = field(repr=False)
     """Verified pairs of different texts, by positions that count from the first old document."""
@@ -423,7 +426,7 @@ class TextResult(RowsResult):
         """Return the id of a row of the old corpus, or its number."""
         return self.documents.id_of(self._old(row))
 
-    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
+    def ids(self, rows: Ints, missing: Flags | None = None) -> Any:
         """Return ids of rows as Arrow, null where they are missing."""
         return write.id_array(None if self.documents.ids is None else self.id, rows, missing)
 
@@ -525,7 +528,7 @@ class VectorResult(RowsResult):
         """Return the id of a row, or its number."""
         return row if self.names is None else self.names[row]
 
-    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
+    def ids(self, rows: Ints, missing: Flags | None = None) -> Any:
         """Return ids of rows as Arrow, null where they are missing."""
         return write.id_array(None if self.names is None else self.id, rows, missing)
 
@@ -570,7 +573,7 @@ class MediaResult(DedupResult):
     several: bool
     """Whether more than one file or folder was given."""
     files: Sequence[Path] = field(repr=False)
-    sizes: NDArray[np.int64] = field(repr=False)
+    sizes: Ints = field(repr=False)
     """Bytes of each."""
     facts: Mapping[str, Sequence[Any]] = field(repr=False)
     """What is known of each, such as width and height."""

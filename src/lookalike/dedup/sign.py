@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.dedup.pairs import Flags, Ints
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features.base import refuse_below_zero
 from lookalike.jobs.context import JobContext
@@ -37,16 +38,16 @@ class Signed:
     """A signature for each different document that has enough features."""
 
     signatures: NDArray[np.uint8]
-    positions: NDArray[np.int64]
+    positions: Ints
     """The document of each row, the first with its text; ascending."""
     first_new: int
     """The number of rows of old documents."""
-    too_short: NDArray[np.bool_]
+    too_short: Flags
     """Whether each document has too few features to be compared."""
     key: str
 
 
-def collapse(job: DedupJob, documents: DocumentTable) -> NDArray[np.int64]:
+def collapse(job: DedupJob, documents: DocumentTable) -> Ints:
     """Return for each document the first equal one; one without text equals no other."""
     first = np.arange(len(documents))
     without_text = documents.signatures_only
@@ -61,7 +62,7 @@ def sign_documents(
     job: DedupJob,
     signer: DocumentSigner,
     documents: DocumentTable,
-    first: NDArray[np.int64],
+    first: Ints,
     old: Source | OldSignatures | None,
     early: EarlySignatures | None,
 ) -> Signed:
@@ -84,7 +85,7 @@ def sign_documents(
         work.complete("sign", key, {}, ["signatures", "enough"])
         work.begin("signing")
     signatures = work.array("signatures", np.uint8, row_bytes)
-    enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
+    enough: Flags = np.asarray(work.array("enough", np.uint8), bool)
     too_short = np.zeros(len(first), bool)
     too_short[candidates[~enough]] = True
     too_short[known:] = too_short[first[known:]]
@@ -98,7 +99,7 @@ def _sign(
     signer: DocumentSigner,
     files: GrowingFiles,
     documents: DocumentTable,
-    candidates: NDArray[np.int64],
+    candidates: Ints,
     old_signatures: NDArray[np.uint8] | None,
     early: EarlySignatures | None,
 ) -> None:
@@ -128,11 +129,8 @@ def _sign(
 
 
 def _parts(
-    documents: DocumentTable,
-    candidates: NDArray[np.int64],
-    done: int,
-    early: EarlySignatures | None,
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8] | None]]:
+    documents: DocumentTable, candidates: Ints, done: int, early: EarlySignatures | None
+) -> Iterator[tuple[Ints, NDArray[np.uint8] | None]]:
     """Yield the documents that are left to sign, with their early signatures or None."""
     position = documents.signatures_only
     for made in () if early is None else early.taken():

@@ -15,7 +15,7 @@ from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import id_column, id_strings
 from lookalike.dedup.decide import decide, rule_ranks
-from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs
 from lookalike.dedup.result import DedupCounts, VectorResult
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, DocumentError, Said
@@ -113,7 +113,7 @@ def run_vector_job(
     )
 
 
-def _first_equal(given: Embeddings) -> NDArray[np.int64]:
+def _first_equal(given: Embeddings) -> Ints:
     """Return for each row the first with the same vector, number by number; zeros are alone."""
     first = np.arange(given.count)
     rows = np.ascontiguousarray(given.vectors + 0)  # so that there is no -0
@@ -126,9 +126,7 @@ def _first_equal(given: Embeddings) -> NDArray[np.int64]:
     return first
 
 
-def _cosines(
-    given: Embeddings, duplicate_of: NDArray[np.int64], threads: int
-) -> NDArray[np.float64]:
+def _cosines(given: Embeddings, duplicate_of: Ints, threads: int) -> Floats:
     """Return the cosine of each dropped row with the one that stands for it."""
     from lookalike.vectors.search import Store
 
@@ -151,12 +149,12 @@ class Embeddings:
 
     count: int
     """The number of rows, with a vector or not."""
-    rows: NDArray[np.int64]
+    rows: Ints
     """The rows that have a vector."""
     vectors: NDArray[Any]
     ids: Sequence[str] | None
     """Of all rows; None where positions are ids."""
-    order: NDArray[np.int64] | None
+    order: Ints | None
     """Of all rows: the rank of the value to keep by; -1 without a value."""
 
 
@@ -175,7 +173,7 @@ def read_embeddings(
     if order is not None:
         corpus.column_for(order, (), "choice of survivors")
     others = [one for one in (id_name, order) if one is not None]
-    count, rows, parts = 0, list[NDArray[np.int64]](), list[NDArray[Any]]()
+    count, rows, parts = 0, list[Ints](), list[NDArray[Any]]()
     ids, deciding = list[str](), list[Any]()
     for batch in corpus.read([name, *others], Problems()):
         vectors = batch.column(0)
@@ -199,7 +197,7 @@ def read_embeddings(
 
 
 def _of_batch(
-    column: Any, rows: NDArray[np.int64], corpus: Corpus, name: str, before: Sequence[Any]
+    column: Any, rows: Ints, corpus: Corpus, name: str, before: Sequence[Any]
 ) -> NDArray[Any]:
     kind = column.type
     width = before[0].shape[1] if before else None
@@ -222,7 +220,7 @@ def _of_batch(
 
 def written_vectors(
     texts: Sequence[str],
-    rows: NDArray[np.int64],
+    rows: Ints,
     dimensions: int | None,
     place_of: Callable[[int], str],
     *,

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.pairs import (
     COLUMNS,
+    Flags,
+    Floats,
+    Ints,
     VerifiedPairs,
     differing,
     distinct,
@@ -119,10 +122,10 @@ class Comparer:
 
     settings: DedupSettings
     signatures: NDArray[np.uint8]
-    positions: NDArray[np.int64]
+    positions: Ints
     """The document of each signature, ascending."""
     documents: _native.Documents
-    lengths: NDArray[np.int64]
+    lengths: Ints
     """The bytes of all documents."""
     without_text: int = 0
     """The number of documents without text, the first ones: their similarities are estimated."""
@@ -145,9 +148,7 @@ class Comparer:
             texts.release,
         )
 
-    def __call__(
-        self, left: NDArray[np.int64], right: NDArray[np.int64], *, screen: bool
-    ) -> VerifiedPairs:
+    def __call__(self, left: Ints, right: Ints, *, screen: bool) -> VerifiedPairs:
         """Return pairs with similarities; with `screen`, only those with promising signatures."""
         distances = self.distances(left, right)
         if screen:
@@ -155,14 +156,14 @@ class Comparer:
             left, right, distances = left[near], right[near], distances[near]
         return self.similarities(left, right, distances)
 
-    def distances(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int32]:
+    def distances(self, left: Ints, right: Ints) -> NDArray[np.int32]:
         """Return the distances of the signatures of documents; see `row_distances`."""
         one, two = (np.searchsorted(self.positions, side) for side in (left, right))
         found = row_distances(self.settings, self.signatures, one, two, self.threads)
         release(self.signatures)
         return found
 
-    def sizes(self, pairs: VerifiedPairs) -> NDArray[np.int64]:
+    def sizes(self, pairs: VerifiedPairs) -> Ints:
         """Return the number of different features of each document with pairs, 0 for others."""
         sizes = np.zeros(len(self.lengths), np.int64)
         features = self.settings.feature_kind()
@@ -174,7 +175,7 @@ class Comparer:
             self.release()
         return sizes
 
-    def estimated(self, left: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def estimated(self, left: Ints) -> Flags:
         """Return for which pairs, given their left documents, the similarity is an estimate.
 
         For all without `verify`, else for those of a document without text.
@@ -183,8 +184,8 @@ class Comparer:
 
     def similarities(
         self,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
+        left: Ints,
+        right: Ints,
         distance: NDArray[np.int32],
         tell: Callable[[float], None] = lambda share: None,
     ) -> VerifiedPairs:
@@ -215,14 +216,14 @@ class Comparer:
 
 def exact_similarities(
     settings: DedupSettings,
-    take: Callable[[NDArray[np.int64]], _native.Documents],
-    lengths: NDArray[np.int64],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
+    take: Callable[[Ints], _native.Documents],
+    lengths: Ints,
+    left: Ints,
+    right: Ints,
     *,
     threads: int,
     tell: Callable[[float], None] = lambda share: None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the exact similarities of documents, some at a time, so that memory is bounded.
 
     `take` returns the documents at some positions, `lengths` are the bytes of all. A similarity
@@ -247,9 +248,7 @@ def exact_similarities(
     return unrounded(found, settings.threshold)
 
 
-def _reading_order(
-    lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _reading_order(lengths: Ints, left: Ints, right: Ints) -> Ints:
     """Return the order of pairs in which fewer bytes are read.
 
     That is the given one, by left document, unless most documents are paired with many and do not
@@ -263,7 +262,7 @@ def _reading_order(
     blocks = (ends // (_BYTES_AT_A_TIME // 2))[places].reshape(2, -1)
     by_block = np.lexsort((right, left, blocks[1], blocks[0]))
 
-    def bytes_read(order: NDArray[np.int64]) -> int:
+    def bytes_read(order: Ints) -> int:
         one, two = left[order], right[order]
         return sum(
             int(lengths[distinct(np.concatenate([one[part], two[part]]))].sum())
@@ -273,9 +272,7 @@ def _reading_order(
     return min(as_they_come, by_block, key=bytes_read)
 
 
-def _parts(
-    lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
-) -> Iterator[slice]:
+def _parts(lengths: Ints, left: Ints, right: Ints) -> Iterator[slice]:
     """Cut pairs into runs with a bounded number of pairs and bytes of text.
 
     A document is read once per run, and counts where it comes first.

@@ -21,7 +21,14 @@ from lookalike.corpora import Problems, check_table_target, format_of, write_cor
 from lookalike.corpora.base import BATCH_ROWS, arrow_positions, limited, pa
 from lookalike.corpora.formats import is_table
 from lookalike.corpora.writing import local_file
-from lookalike.dedup.pairs import VerifiedPairs, count_every_pair, count_with_copies, with_copies
+from lookalike.dedup.pairs import (
+    Flags,
+    Ints,
+    VerifiedPairs,
+    count_every_pair,
+    count_with_copies,
+    with_copies,
+)
 from lookalike.errors import ArgumentError, DocumentError, FileError, ResultTooLargeError, Said
 from lookalike.signatures import save_signatures
 from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
@@ -29,7 +36,7 @@ from lookalike.storage import check_replaceable, is_there, whole_file, whole_fol
 if TYPE_CHECKING:
     from lookalike.dedup.result import MediaResult, RowsResult, TextResult
 
-Ids = Callable[[NDArray[np.int64]], Any]
+Ids = Callable[[Ints], Any]
 """Returns the ids of items as an Arrow array."""
 
 _ENDINGS = ".txt, .jsonl, .json, .csv, .tsv or .parquet"
@@ -88,9 +95,7 @@ def _found_columns(result: RowsResult) -> Callable[[int, int], dict[str, Any]]:
 
 
 def id_array(
-    id_of: Callable[[int], str | int] | None,
-    rows: NDArray[np.int64],
-    missing: NDArray[np.bool_] | None = None,
+    id_of: Callable[[int], str | int] | None, rows: Ints, missing: Flags | None = None
 ) -> Any:
     """Return ids of rows as Arrow, null where they are missing; positions without `id_of`."""
     if id_of is None:
@@ -253,7 +258,7 @@ def write_file_pairs(result: MediaResult, path: Path) -> int:
     return write_table(pair_batches(pairs, paths, paths), path)
 
 
-def _write_list(result: MediaResult, rows: NDArray[np.int64], path: Path, columns: Any) -> int:
+def _write_list(result: MediaResult, rows: Ints, path: Path, columns: Any) -> int:
     if format_of(path) != "text":
         return write_table(_batches(result, rows, columns), path)
     lines = [os.fsencode(result.files[row]) for row in rows.tolist()]
@@ -269,12 +274,12 @@ def _write_list(result: MediaResult, rows: NDArray[np.int64], path: Path, column
     return len(lines)
 
 
-def _batches(result: MediaResult, rows: NDArray[np.int64], columns: Any) -> Iterator[Any]:
+def _batches(result: MediaResult, rows: Ints, columns: Any) -> Iterator[Any]:
     for begin in range(0, max(1, len(rows)), BATCH_ROWS):
         yield pa.record_batch(columns(result, rows[begin : begin + BATCH_ROWS]))
 
 
-def _file_columns(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[str, Any]:
+def _file_columns(result: MediaResult, rows: Ints) -> Mapping[str, Any]:
     """Return path, bytes and facts."""
     facts = {
         name: pa.array([result.facts[name][row] for row in rows.tolist()], pa.type_for_alias(kind))
@@ -287,7 +292,7 @@ def _file_columns(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[str, 
     }
 
 
-def _annotated_columns(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[str, Any]:
+def _annotated_columns(result: MediaResult, rows: Ints) -> Mapping[str, Any]:
     """Return these and what was found."""
     alone = np.bincount(result.clusters, minlength=len(result.files))[result.clusters[rows]] < 2
     similarity = result.similarity[rows]
@@ -301,7 +306,7 @@ def _annotated_columns(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[
     }
 
 
-def _paths(result: MediaResult, rows: NDArray[np.int64]) -> Any:
+def _paths(result: MediaResult, rows: Ints) -> Any:
     """Return paths as they lead to files from here; null for -1."""
     return strings([None if row < 0 else _text(result.files[row]) for row in rows.tolist()])
 
@@ -319,18 +324,14 @@ def _text(file: Path) -> str:
     return text
 
 
-def _copy(result: MediaResult, rows: NDArray[np.int64], path: Path) -> int:
+def _copy(result: MediaResult, rows: Ints, path: Path) -> int:
     """Copy files into a new folder, whole or not at all, under the paths that they have."""
     with whole_folder(path) as folder:
         for row in rows.tolist():
             file = result.files[row]
-            inside = file.relative_to(result.root) if result.root else _inside(file)
-            target = folder / inside
+            # Without `..`, a path cannot lead out of the folder.
+            parts = (part for part in file.absolute().parts[1:] if part != "..")
+            target = folder / (file.relative_to(result.root) if result.root else Path(*parts))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
     return len(rows)
-
-
-def _inside(file: Path) -> Path:
-    """Return a path that cannot lead out of a folder."""
-    return Path(*(part for part in file.absolute().parts[1:] if part != ".."))

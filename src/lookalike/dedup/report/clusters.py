@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs
 from lookalike.dedup.report.diff_view import excerpt, side_by_side
 from lookalike.dedup.summary import similarity_text, size_text
 from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
-    from lookalike.dedup.pairs import VerifiedPairs
     from lookalike.dedup.result import TextResult
 
 TEMPLATE = "dedup/report/dedup.html"
@@ -64,7 +64,7 @@ class ShownPair:
     old: bool = False
 
 
-def cluster_sizes(result: TextResult) -> NDArray[np.int64]:
+def cluster_sizes(result: TextResult) -> Ints:
     """Return the sizes of clusters with two or more documents."""
     sizes = np.bincount(result.clusters)
     return sizes[sizes > 1]
@@ -72,11 +72,8 @@ def cluster_sizes(result: TextResult) -> NDArray[np.int64]:
 
 def largest_clusters(result: TextResult, most: int = CLUSTERS) -> list[Cluster]:
     """Return the largest clusters; of equally large ones the first."""
-    sizes = np.bincount(result.clusters)
-    labels = np.flatnonzero(sizes > 1)
     found = []
-    for label in labels[np.argsort(-sizes[labels], kind="stable")[:most]].tolist():
-        rows = np.flatnonzero(result.clusters == label)
+    for rows in islice(_by_size(result), most):
         gone = rows[~result.keep[rows]]
         similarity = result.similarity[gone]
         by_similarity = gone[np.argsort(similarity, kind="stable")]  # NaN comes last
@@ -84,7 +81,7 @@ def largest_clusters(result: TextResult, most: int = CLUSTERS) -> list[Cluster]:
         places = np.linspace(0, len(gone) - 1, min(most_members, len(gone)))
         found.append(
             Cluster(
-                int(sizes[label]),
+                len(rows),
                 rows[result.keep[rows]].tolist(),
                 by_similarity[places.round().astype(np.int64)].tolist(),
                 float(np.nanmin(similarity)) if not np.isnan(similarity).all() else float("nan"),
@@ -93,6 +90,17 @@ def largest_clusters(result: TextResult, most: int = CLUSTERS) -> list[Cluster]:
             )
         )
     return found
+
+
+def _by_size(result: TextResult) -> Iterator[Ints]:
+    """Yield the rows of each cluster of two or more, the largest cluster first."""
+    order = np.argsort(result.clusters, kind="stable")
+    begins = np.flatnonzero(np.diff(result.clusters[order], prepend=-1))
+    sizes = np.diff(begins, append=len(order))
+    for place in np.argsort(-sizes, kind="stable").tolist():
+        if sizes[place] < 2:
+            return
+        yield order[begins[place] : begins[place] + sizes[place]]
 
 
 def least_similar(result: TextResult, most: int = PAIRS) -> list[ShownPair]:
@@ -119,9 +127,7 @@ def matches_with_old(result: TextResult, most: int = PAIRS) -> list[ShownPair]:
     ]
 
 
-def _few_of_each(
-    pairs: VerifiedPairs, value: NDArray[np.float64], groups: NDArray[np.int64], most: int
-) -> list[ShownPair]:
+def _few_of_each(pairs: VerifiedPairs, value: Floats, groups: Ints, most: int) -> list[ShownPair]:
     """Return the pairs of least value, few of each group."""
     if len(value) > _CONSIDERED:
         last = np.partition(value, _CONSIDERED)[_CONSIDERED]
@@ -254,9 +260,16 @@ def pair_sections(result: TextResult) -> list[tuple[str, str, str]]:
 
 
 def _pair(result: TextResult, pair: ShownPair) -> str:
-    old = result.documents.old
+    old, texts = result.documents.old, result.documents.texts
     left, right = pair.left + (0 if pair.old else old), pair.right + old
-    unknown = pair.old and not result.documents.texts.size(left)
+    unknown = pair.old and not texts.size(left)
+    if unknown:
+        text = one_line(texts.beginning(right, _BEGINNING_BYTES))
+        content: str = pieces(TEMPLATE).only_signature(clipped(text, _BEGINNING))
+    else:
+        one, two = (texts.beginning(position, COMPARED_BYTES) for position in (left, right))
+        longest = max(texts.size(left), texts.size(right))
+        content = side_by_side(one, two, cut=longest > COMPARED_BYTES)
     estimated = unknown or not result.settings.verify
     differ = ""
     if pair.distance >= 0:
@@ -271,21 +284,8 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
         together and pair.similarity < result.settings.threshold,
         _name(result.old_id(pair.left) if pair.old else result.id(pair.left)),
         _name(result.id(pair.right)),
-        _only_signature(result, right) if unknown else _compared(result, left, right),
+        content,
     )
-
-
-def _compared(result: TextResult, left: int, right: int) -> str:
-    texts = result.documents.texts
-    one, two = (texts.beginning(position, COMPARED_BYTES) for position in (left, right))
-    longest = max(texts.size(left), texts.size(right))
-    return side_by_side(one, two, cut=longest > COMPARED_BYTES)
-
-
-def _only_signature(result: TextResult, position: int) -> str:
-    """Return the new document of a match whose old one has no text."""
-    text = one_line(result.documents.texts.beginning(position, _BEGINNING_BYTES))
-    return pieces(TEMPLATE).only_signature(clipped(text, _BEGINNING))
 
 
 def _name(name: str | int, most: int = _ID) -> str:
@@ -324,21 +324,15 @@ def all_clusters_section(result: TextResult) -> str:
 
 def _rows(result: TextResult) -> Iterator[list[str]]:
     """Yield a row of cells for each cluster, made when asked for."""
-    order = np.argsort(result.clusters, kind="stable")
-    begins = np.flatnonzero(np.diff(result.clusters[order], prepend=-1))
-    sizes = np.diff(begins, append=len(order))
     parts, texts, old = pieces(TEMPLATE), result.documents.texts, result.documents.old
-    for place in np.argsort(-sizes, kind="stable").tolist():
-        if sizes[place] < 2:
-            return
-        rows = order[begins[place] : begins[place] + sizes[place]]
+    for rows in _by_size(result):
         stay, gone = rows[result.keep[rows]], rows[~result.keep[rows]]
         similarity = result.similarity[gone]
         known = similarity[~np.isnan(similarity)]
         first = int(stay[0] if len(stay) else rows[0])
         begin = one_line(texts.beginning(first + old, _LISTED_BYTES))
         yield [
-            f"{int(sizes[place]):,}",
+            f"{len(rows):,}",
             similarity_text(float(known.min())) if len(known) else "-",
             _ids(result, stay.tolist()) or parts.soft_span("an old one"),
             _ids(result, gone.tolist()),

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lookalike.dedup.pairs import Flags, Floats, Ints
 from lookalike.dedup.propose import least_found, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
@@ -35,7 +35,7 @@ from lookalike.signatures.signer import Signer
 if TYPE_CHECKING:
     from lookalike.dedup.result import TextResult
 
-Chance = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Chance = Callable[[Floats], Floats]
 """The chance that pairs of these similarities are proposed."""
 
 _MOST_BINS = 50
@@ -83,9 +83,7 @@ def similarity_of_chance(chance: Chance, wanted: float) -> float:
     return high
 
 
-def chance_of_bits(
-    signer: Signer, radius: int, similarity: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def chance_of_bits(signer: Signer, radius: int, similarity: Floats) -> Floats:
     """Return the chance that signatures of documents at a similarity are within the radius.
 
     Each bit is taken to differ independently, at the rate of the signer's expected distance.
@@ -95,7 +93,7 @@ def chance_of_bits(
     return _at_most(np.array(expected) / bits, bits, radius)
 
 
-def _at_most(differ: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.float64]:
+def _at_most(differ: Floats, bits: int, radius: int) -> Floats:
     """Return the chance that at most `radius` of `bits` differ, each with this chance."""
     if radius >= bits:
         return np.ones_like(differ)
@@ -112,7 +110,7 @@ def _at_most(differ: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.
     return found
 
 
-def cluster_chart(sizes: NDArray[np.int64]) -> str:
+def cluster_chart(sizes: Ints) -> str:
     """Return the number of clusters by size; `sizes` are at least 2."""
     largest = int(sizes.max(initial=2))
     edges = [2, 3, 5, 10]
@@ -144,15 +142,13 @@ class SimilarityBins:
 
     threshold: float
     width: float
-    accepted: NDArray[np.int64]
+    accepted: Ints
     """From the threshold upwards."""
-    rejected: NDArray[np.int64]
+    rejected: Ints
     """From the threshold downwards."""
 
 
-def similarity_bins(
-    accepted: NDArray[np.float64], rejected: NDArray[np.float64], threshold: float
-) -> SimilarityBins:
+def similarity_bins(accepted: Floats, rejected: Floats, threshold: float) -> SimilarityBins:
     """Count pairs; the lowest similarity decides how wide the bins are."""
     span = 1.0 - min(threshold, float(rejected.min(initial=threshold)))
     width = next((width for width in _BIN_WIDTHS if span / width <= _MOST_BINS), _BIN_WIDTHS[-1])
@@ -263,11 +259,11 @@ def dropped_bands(result: TextResult) -> list[Band]:
     return found
 
 
-def _same_text(result: TextResult) -> NDArray[np.bool_]:
+def _same_text(result: TextResult) -> Flags:
     """Return which rows are dropped because of a document with the same text."""
     first, old = result.first_equal, result.documents.old
     named = np.where(result.duplicate_of >= 0, result.duplicate_of + old, result.matched_old)
-    same: NDArray[np.bool_] = ~result.keep & (first[old:] == first[np.maximum(named, 0)])
+    same: Flags = ~result.keep & (first[old:] == first[np.maximum(named, 0)])
     return same
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lookalike.dedup.pairs import Ints
 from lookalike.dedup.report.clusters import TEMPLATE
 from lookalike.dedup.report.page import lead, summary_tiles, warnings_card, write_duplicates
 from lookalike.dedup.report.remade import media_call_text, vector_call_text
@@ -64,12 +64,11 @@ def write_report(result: MediaResult, path: Path, command: Sequence[str] | None 
 def write_vector_report(result: VectorResult, path: Path, command: Sequence[str] | None) -> None:
     """Write the report of rows with vectors, of bounded size: a list of the largest groups."""
     counts, groups = result.counts, result.groups()
-    found = (
-        f"Of {counts.documents:,} rows, {counts.kept:,} {'stays' if counts.kept == 1 else 'stay'} "
-        f"({share_text(counts.kept, counts.documents)})."
-    )
+    share = share_text(counts.kept, counts.documents)
+    stay = "stays" if counts.kept == 1 else "stay"
+    found = f"Of {counts.documents:,} rows, {counts.kept:,} {stay} ({share})."
 
-    def cells(group: NDArray[np.int64]) -> list[str]:
+    def cells(group: Ints) -> list[str]:
         lowest = similarity_text(float(np.nanmin(result.similarity[group])))
         return [f"{len(group):,}", lowest, *_names(result, group)]
 
@@ -86,7 +85,7 @@ def write_vector_report(result: VectorResult, path: Path, command: Sequence[str]
     write_duplicates(result, path, result.source.name, about, sections)
 
 
-def _shown_groups(result: MediaResult) -> tuple[str, list[NDArray[np.int64]]]:
+def _shown_groups(result: MediaResult) -> tuple[str, list[Ints]]:
     """Return the largest groups, as many as there is room for, and the others."""
     groups, cards, room = result.groups(), list[str](), MOST_SHOWN
     for group in groups:
@@ -113,28 +112,24 @@ def _group(result: MediaResult, rows: list[int], most: int) -> str:
 
 def _file(result: MediaResult, row: int, most: int) -> dict[str, Any]:
     look = result.medium.preview(result.files[row], most, memory=result.memory_limit)
-    stays = bool(result.keep[row])
+    stays, first, likeness = bool(result.keep[row]), result.first_equal, "the same file"
+    if first[row] != first[result.duplicate_of[row]] and not stays:
+        distance = int(result.distance[row])
+        likeness = result.medium.likeness(float(result.similarity[row]), distance)
     return {
         "look": Markup(look) if look else "",
         "stays": stays,
-        "likeness": "" if stays else _likeness(result, row),
+        "likeness": likeness,
         "name": _name(result, row),
         "facts": f"{result.descriptions[row]}, {size_text(int(result.sizes[row]))}",
     }
-
-
-def _likeness(result: MediaResult, row: int) -> str:
-    first = result.first_equal
-    if first[row] == first[result.duplicate_of[row]]:
-        return "the same file"
-    return result.medium.likeness(float(result.similarity[row]), int(result.distance[row]))
 
 
 def _name(result: DedupResult, row: int) -> str:
     return clipped(one_line(str(result.id(row))), _NAME)
 
 
-def _names(result: DedupResult, group: NDArray[np.int64]) -> list[str]:
+def _names(result: DedupResult, group: Ints) -> list[str]:
     """Return the ids of the kept and of the dropped items of a group."""
     parts = pieces(TEMPLATE)
     cells = []

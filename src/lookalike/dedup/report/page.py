@@ -67,8 +67,9 @@ def write_report(result: TextResult, path: Path, command: Sequence[str] | None =
     documents. `command` is the typed command, to be shown.
     """
     counts = result.counts
+    stay = "stays" if counts.kept == 1 else "stay"
     found = (
-        f"Of {counts.documents:,} documents, {counts.kept:,} {_verb(counts.kept, 'stay')} "
+        f"Of {counts.documents:,} documents, {counts.kept:,} {stay} "
         f"({share_text(counts.kept, counts.documents)}). "
         f"That saves {size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)} of text."
         f"{_guarantee(result)}"
@@ -120,10 +121,6 @@ def warnings_card(result: DedupResult, *, unverified: bool = False) -> str:
     return pieces(TEMPLATE).warnings(
         texts[:most], len(texts) - most, unverified, result.counts.estimated_pairs
     )
-
-
-def _verb(count: int, verb: str) -> str:
-    return f"{verb}s" if count == 1 else verb
 
 
 def _guarantee(result: TextResult) -> str:
@@ -178,14 +175,11 @@ def summary_tiles(result: DedupResult) -> str:
 
 
 def _sizes(result: TextResult) -> str:
-    sizes = cluster_sizes(result)
+    sizes, title = cluster_sizes(result), "Cluster sizes"
     if not len(sizes):
-        return figure("Cluster sizes", "", "No two of these documents belong together.")
-    return figure(
-        "Cluster sizes",
-        cluster_chart(sizes),
-        f"{counted(len(sizes), 'cluster')} with {int(sizes.sum()):,} documents.",
-    )
+        return figure(title, "", "No two of these documents belong together.")
+    caption = f"{counted(len(sizes), 'cluster')} with {int(sizes.sum()):,} documents."
+    return figure(title, cluster_chart(sizes), caption)
 
 
 def _similarities(result: TextResult) -> str:

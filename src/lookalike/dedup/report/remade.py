@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -124,13 +125,7 @@ def _told(settings: DedupSettings) -> dict[str, Any]:
             told[one.name] = value
     for name in list(told):
         others = {other: value for other, value in told.items() if other != name}
-        if _gives(others, settings):
-            told = others
+        with suppress(ArgumentError):
+            if DedupSettings(**others).to_dict() == settings.to_dict():
+                told = others
     return told
-
-
-def _gives(told: dict[str, Any], settings: DedupSettings) -> bool:
-    try:
-        return DedupSettings(**told).to_dict() == settings.to_dict()
-    except ArgumentError:
-        return False
