@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
+from support.report_pages import page_of
 from support.vector_oracle import cosines
 
 
@@ -190,7 +191,6 @@ def test_the_command_writes_rows_as_they_were(
         (["--method", "simhash"], "--method does nothing for vectors; leave it out"),
         (["--no-verify"], "--no-verify does nothing for vectors"),
         (["--text", "name"], "--text does nothing for vectors: texts are not compared"),
-        (["--report", "x.html"], "--report does nothing for vectors: it shows texts"),
         (["--min-words", "3"], "--min-words does nothing for vectors"),
         (
             ["--engine", "spark"],
@@ -206,3 +206,34 @@ def test_options_that_say_nothing_of_vectors(
 ) -> None:
     assert main(["dedup", str(parquet), "--vectors", "embedding", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("keep", ["first", "none"])
+@pytest.mark.parametrize("cluster", ["star", "components"])
+def test_a_report_lists_the_groups(keep: str, cluster: str, tmp_path: Path) -> None:
+    table = table_of(some_rows(3, 60, "f4"), name=[f"<b>row {at}" for at in range(60)])
+    options: dict[str, Any] = {"id": "name", "threshold": 0.9, "keep": keep, "cluster": cluster}
+    result = la.dedup(table, kind="vectors", vectors="vector", **options)
+    page = page_of(result, tmp_path)
+    assert f"Of 60 rows, {result.counts.kept} stay" in page.text
+    (table_of_groups,) = page.part("clusters").all("table")
+    lines = [line.all("td") for line in table_of_groups.all("tr")[1:]]
+    groups = result.groups()
+    assert len(lines) == len(groups) > 2
+    for (size, lowest, stays, dropped), group in zip(lines, groups, strict=True):
+        named = np.array([f"<b>row {row}" for row in group.tolist()])
+        kept, gone = named[result.keep[group]], named[~result.keep[group]]
+        assert size.text == str(len(group))
+        similar = float(np.nanmin(result.similarity[group]))
+        assert float(lowest.text) == pytest.approx(similar, abs=2e-4)
+        if len(group) <= 12:
+            assert [one.text for one in stays.all("bdi")] == kept.tolist()
+            assert [one.text for one in dropped.all("bdi")] == gone.tolist()
+    settings_shown = page.part("settings").text
+    assert "0.9" in settings_shown and keep in settings_shown and cluster in settings_shown
+
+
+def test_a_report_of_no_groups(tmp_path: Path) -> None:
+    page = page_of(la.dedup(table_of(np.eye(3, dtype="f4")), vectors="vector"), tmp_path)
+    assert "All 3 rows stay: no duplicates were found." in page.text
+    assert page.by_id("clusters") is None

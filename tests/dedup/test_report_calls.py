@@ -150,6 +150,22 @@ def test_calls_of_topics_give_the_same_report(folder: Path, settings: dict[str, 
     run_again(features=first_letters)
 
 
+def vectors() -> None:
+    rows = np.random.default_rng(0).normal(size=(8, 4)).round(3).tolist() * 2
+    lines = [json.dumps({"name": f"r{at}", "v": row, "size": at}) for at, row in enumerate(rows)]
+    Path("vectors.jsonl").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"exact": True, "keep": "max:size"}, {"cluster": "components", "max_cluster": 5}],
+)
+def test_calls_of_vectors_give_the_same_report(folder: Path, settings: dict[str, Any]) -> None:
+    vectors()
+    la.dedup("vectors.jsonl", vectors="v", id="name", **settings).report("report.html")
+    run_again()
+
+
 def photos() -> None:
     Path("photos").mkdir()
     for number in range(3):
@@ -189,6 +205,7 @@ def test_calls_of_recordings_give_the_same_report(folder: Path) -> None:
         'dedup "one\'s.jsonl" two.jsonl --text text --cluster components --report report.html',
         "dedup two.jsonl --text text --against corpus.jsonl --no-verify --report report.html",
         "dedup photos --radius 9 --report report.html",
+        "dedup vectors.jsonl --vectors v --threshold 0.9 --report report.html",
         "cluster corpus.jsonl -k 3 --text text --report report.html",
     ],
 )
@@ -196,6 +213,7 @@ def test_commands_give_the_same_report(
     folder: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     photos()
+    vectors()
     assert main(shlex.split(command)) in (0, None)
     before = Path("report.html").read_text()
     said = shlex.split(typed())

@@ -92,7 +92,7 @@ def run_job(
         longest=longest_document(max_document, limit),
         was_given=max_document is not None,
     )
-    opened = reading.source(source, features, text=text, id=id, order=chosen.keep_column)
+    opened = reading.source(source, features, text, id, chosen.keep_column)
     old: Source | OldSignatures | None = None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
         old = _old_signatures(against, chosen)

@@ -133,18 +133,15 @@ class Reading:
     """Whether that was asked for; else a smaller maximum of the format holds."""
 
     def source(
-        self,
-        given: Any,
-        features: FeatureKind,
-        *,
-        text: str | None,
-        id: str | None,
-        order: str | None = None,
+        self, given: Any, features: FeatureKind, text: str | None, id: str | None, order: str | None
     ) -> Source:
         """Open the corpus of a job. `order` names a column to rank documents by."""
         corpus = open_corpus(given, self.format, encoding=self.encoding)
         corpus = open_corpus(corpus, html=self.html, page_limits=self.page_limits)
-        return self._source(corpus, features, self.filters, text, id, order)
+        self._limit(corpus)
+        columns = columns_for(corpus, find_columns(corpus, text, id, order), features)
+        corpus = filtered(corpus, columns, self.filters)
+        return Source(corpus, columns, corpus.identity())
 
     def old_source(self, given: Any, features: FeatureKind, new: Columns) -> Source:
         """Open an old corpus, with the columns of the new one where it has them."""
@@ -152,20 +149,17 @@ class Reading:
         unnamed = isinstance(given, str | os.PathLike) and format_of(Path(given)) is None
         corpus = open_corpus(given, self.format if unnamed else None, encoding=self.encoding)
         corpus = with_old_pages(corpus, self.html, self.page_limits)
+        self._limit(corpus)
         known = corpus.columns()
         text, id = (name if name in known else None for name in (new.text, new.id))
-        return self._source(corpus, features, self.filters.for_old(), text, id, None)
+        columns = columns_for(corpus, find_columns(corpus, text, id, None), features)
+        filters = self.filters.for_old()
+        return Source(filtered(corpus, columns, filters), columns, corpus.identity())
 
-    def _source(
-        self, corpus: Corpus, features: FeatureKind, filters: Filters, *names: str | None
-    ) -> Source:
-        """Limit and filter a corpus; `names` are its columns of text, ids and order."""
+    def _limit(self, corpus: Corpus) -> None:
         if self.longest is not None:
             default = type(corpus).max_document
             corpus.max_document = self.longest if self.was_given else min(self.longest, default)
-        columns = columns_for(corpus, find_columns(corpus, *names), features)
-        corpus = filtered(corpus, columns, filters)
-        return Source(corpus, columns, corpus.identity())
 
 
 @dataclass(frozen=True)

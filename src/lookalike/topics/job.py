@@ -42,7 +42,7 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
     )
     workers = thread_count(options["threads"])
     features = settings.signing.features
-    opened = reading.source(options["source"], features, text=options["text"], id=options["id"])
+    opened = reading.source(options["source"], features, options["text"], options["id"], None)
     folder, progress = WorkFolder(None), JobProgress(tell)
     job = JobContext(
         skip_bad=skip_bad, memory_limit=None, threads=workers, progress=progress, work=folder
