@@ -1,8 +1,4 @@
-"""De-duplication of text, vectors, images and recordings: read, propose, verify, decide, write.
-
-Signatures propose pairs, the exact similarity of the items decides. What the steps need is imported
-when the first job begins.
-"""
+"""De-duplication of text, vectors, images and recordings: read, propose, verify, decide, write."""
 
 from __future__ import annotations
 
@@ -116,13 +112,12 @@ def dedup(
     """Find near-duplicates among documents, vectors, images or recordings; choose which to keep.
 
     Signatures propose pairs and the exact similarity of the items decides. Every dropped item is
-    equal to a kept one (or to an old one), or at least as similar to it as the threshold; no two
-    kept items are a known pair. This does not hold with `cluster="components"`, `keep="none"`,
-    `verify=False` or an `against` of signatures; `DedupCounts` tells of how many items. The same
-    input gives the same result, for any number of threads. Nothing is deleted or overwritten.
+    equal to a kept (or old) one, or at least as similar to it as the threshold; no two kept items
+    are a known pair. This does not hold with `cluster="components"`, `keep="none"`, `verify=False`
+    or an `against` of signatures; `DedupCounts` has the numbers. The same input gives the same
+    result, for any number of threads. Nothing is deleted or overwritten.
 
-    `lookalike dedup --help` has the same options. docs/deduplicating.md has a table of the options
-    that each kind supports; an option that does nothing for a kind is refused.
+    An option that does nothing for a kind is refused; docs/deduplicating.md has a table.
 
     Args:
         source: A path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
@@ -130,8 +125,8 @@ def dedup(
             pandas or polars frame, a Hugging Face dataset, or an address such as
             s3://bucket/folder. For images and recordings: folders, files or patterns.
         kind: "text", "vectors", "images", "recordings", a medium of another package, or a `Medium`
-            with its settings. "auto": the medium that more than half of the files are of, told by
-            their first bytes; "vectors" if that option is given; else "text".
+            with its settings. "auto": the medium of more than half of the files, told by their
+            first bytes; "vectors" if that option is given; else "text".
         text: The column with the document text (default: detected).
         vectors: The column with lists of numbers, which are compared by their cosine.
         id: The column with ids (default: detected, or the positions of rows).
@@ -146,8 +141,7 @@ def dedup(
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
         strip_urls: Ignore URLs when comparing texts.
-        against: An old corpus, or a file that `save_signatures` wrote: documents that are already
-            there are dropped.
+        against: An old corpus, or a file of `save_signatures`: documents in it are dropped.
         method: The signatures: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or
             "topsig" (cosine of word n-gram counts).
         threshold: The least similarity (default: 0.8; vectors 0.95). Of recordings, the share of
@@ -165,7 +159,7 @@ def dedup(
             items that pairs connect.
         max_cluster: With components: split larger ones into stars.
         keep: Which item of a group to keep: "first", "last", "longest", "shortest", "max:COLUMN",
-            "min:COLUMN", "none" to drop the whole group, or a function. It is given the rows of a
+            "min:COLUMN", "none" to drop the whole group, or a function that gets the rows of a
             group as a list of dicts, and returns the one to keep, or its position. Of similar
             images, the one with most pixels is kept; of recordings, the best: docs/recordings.md.
         exact: Find every pair at or above the threshold, not only those that signatures propose.

@@ -192,7 +192,7 @@ class KindAttributes:
     write_dropped: Callable[[str | Path], int]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class DedupResult(KindAttributes, ABC):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
 
@@ -210,7 +210,7 @@ class DedupResult(KindAttributes, ABC):
     """The item that stands for a dropped one; -1 for kept items, and where an old one does."""
     similarity: Floats
     """Of a dropped item with the one that stands for it; NaN for kept items."""
-    first_equal: Ints = field(repr=False)
+    first_equal: Ints
     """For each item the first with the same text, vector or bytes."""
     counts: DedupCounts
     seconds: dict[str, float]
@@ -220,7 +220,7 @@ class DedupResult(KindAttributes, ABC):
     """Steps that an earlier run in the same `work` had done or begun."""
     overlapped: tuple[str, ...] = ()
     """Steps that were partly done while reading: `seconds` has only the rest."""
-    made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
+    made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @cached_property
     def survivors_rows(self) -> Ints:
@@ -298,11 +298,11 @@ class DedupResult(KindAttributes, ABC):
 class RowsResult(DedupResult):
     """A result of rows of a corpus, which is read again to write them."""
 
-    source: Corpus = field(repr=False)
-    source_identity: list[Any] | None = field(repr=False)
+    source: Corpus
+    source_identity: list[Any] | None
     """The state of the source when it was read; see `Corpus.identity`."""
-    skip_bad: bool = field(default=False, repr=False)
-    limits: tuple[int | None, int | None] = field(default=(None, None), repr=False)
+    skip_bad: bool = False
+    limits: tuple[int | None, int | None] = (None, None)
     """Bytes of memory and threads for reading the source again and writing."""
 
     def survivors(self) -> Any:
@@ -357,13 +357,13 @@ class TextResult(RowsResult):
     """The row of the old corpus that a dropped row is a duplicate of; -1 for others."""
     estimated: Flags
     """Whether a similarity is estimated by signatures; others are exact."""
-    text_pairs: VerifiedPairs = field(repr=False)
+    text_pairs: VerifiedPairs
     """Verified pairs of different texts, by positions that count from the first old document."""
     rejected: VerifiedPairs
     """The most similar pairs below the threshold, at most 200."""
-    columns: Columns = field(repr=False)
-    documents: DocumentTable = field(repr=False)
-    signed: Signed = field(repr=False)
+    columns: Columns
+    documents: DocumentTable
+    signed: Signed
 
     @cached_property
     def pairs(self) -> VerifiedPairs:
@@ -401,8 +401,7 @@ class TextResult(RowsResult):
     def equal_pairs(self) -> int:
         """Number of `pairs` and `old_pairs` whose two texts are equal."""
         if self.settings.exact:
-            none = self.text_pairs[:0]
-            return count_every_pair(none, self.first_equal, self.documents.old)
+            return count_every_pair(self.text_pairs[:0], self.first_equal, self.documents.old)
         return self.counts.verified_pairs - len(self.text_pairs)
 
     @cached_property
@@ -450,9 +449,8 @@ class TextResult(RowsResult):
         `exact`, n equal texts are n (n - 1) / 2 pairs, and with `collapse` n - 1. With an old
         corpus, the column `old` says whether left is one of it.
         """
-        write.check_pair_count(
-            self, whole_number("limit", limit, at_least=0), collapse=flag("collapse", collapse)
-        )
+        most = whole_number("limit", limit, at_least=0)
+        write.check_pair_count(self, most, collapse=flag("collapse", collapse))
         with self._target(path) as file:
             return write.write_text_pairs(self, file, collapse=collapse)
 
@@ -471,11 +469,8 @@ class TextResult(RowsResult):
 
     def wording(self) -> Wording:
         """Return the words for documents."""
-        return text_wording(
-            self.settings,
-            "" if self.source.fixed_columns else columns_text(self.columns),
-            left_out_lines(self.documents.left_out),
-        )
+        about = "" if self.source.fixed_columns else columns_text(self.columns)
+        return text_wording(self.settings, about, left_out_lines(self.documents.left_out))
 
     def described(self) -> dict[str, Any]:
         """Return the settings, in plain values."""
@@ -495,10 +490,9 @@ class TextResult(RowsResult):
         }
 
     def _new(self, row: int) -> int:
-        """Return where a row is among all documents."""
-        return self.documents.old + whole_number(
-            "row", row, at_least=0, at_most=max(0, len(self.keep) - 1)
-        )
+        """Return the position of a row among all documents."""
+        last = max(0, len(self.keep) - 1)
+        return self.documents.old + whole_number("row", row, at_least=0, at_most=last)
 
     def _old(self, row: int) -> int:
         return whole_number("row", row, at_least=0, at_most=max(0, self.documents.old - 1))
@@ -514,14 +508,14 @@ class VectorResult(RowsResult):
     """The chance that a pair at the threshold is found; 1 if all pairs were compared."""
     column: str
     """The column that has the vectors."""
-    id_column: str | None = field(repr=False)
-    settings: DedupSettings = field(repr=False)
+    id_column: str | None
+    settings: DedupSettings
     """How items are put together and chosen from."""
     dimensions: int
     """Numbers of a vector; 0 if there is none."""
-    pairs: VerifiedPairs = field(repr=False)
+    pairs: VerifiedPairs
     """Pairs at or above the threshold; the first stands for equal vectors."""
-    names: Sequence[str] | None = field(repr=False)
+    names: Sequence[str] | None
     """The ids of rows; None where their positions are the ids."""
 
     def id(self, row: int) -> str | int:
@@ -534,10 +528,9 @@ class VectorResult(RowsResult):
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`; return how many."""
+        batches = write.pair_batches(self.pairs, self.ids, self.ids, distances=False)
         with self._target(path) as file:
-            return write_table(
-                write.pair_batches(self.pairs, self.ids, self.ids, distances=False), file
-            )
+            return write_table(batches, file)
 
     def _write_report(self, path: Path, command: Sequence[str] | None) -> None:
         from lookalike.dedup.report.media import write_vector_report
@@ -565,22 +558,22 @@ class VectorResult(RowsResult):
 class MediaResult(DedupResult):
     """A result of files such as images or recordings. Nothing is deleted."""
 
-    medium: Medium[Any] = field(repr=False)
-    memory_limit: int | None = field(default=None, repr=False)
+    medium: Medium[Any]
+    memory_limit: int | None = None
     root: Path | None
     """The folder, if only a folder was given."""
     name: str
     several: bool
     """Whether more than one file or folder was given."""
-    files: Sequence[Path] = field(repr=False)
-    sizes: Ints = field(repr=False)
+    files: Sequence[Path]
+    sizes: Ints
     """Bytes of each."""
-    facts: Mapping[str, Sequence[Any]] = field(repr=False)
+    facts: Mapping[str, Sequence[Any]]
     """What is known of each, such as width and height."""
-    descriptions: Sequence[str] = field(repr=False)
+    descriptions: Sequence[str]
     distance: NDArray[np.int32]
     """The distance as the medium counts it; -1 for kept files, or where it counts none."""
-    different_pairs: VerifiedPairs = field(repr=False)
+    different_pairs: VerifiedPairs
     """Pairs of similar files that differ; the first stands for equal ones."""
     problems: Sequence[Problem]
     """Files that were left out, by path, with the reason."""
@@ -588,10 +581,8 @@ class MediaResult(DedupResult):
     @cached_property
     def names(self) -> list[str]:
         """The paths of files, relative to the folder if only one was given."""
-        return [
-            str(file.relative_to(self.root) if self.root is not None else file)
-            for file in self.files
-        ]
+        root = self.root
+        return [str(file.relative_to(root) if root is not None else file) for file in self.files]
 
     def id(self, row: int) -> str:
         """Return the path of a file, relative to the folder if only one was given."""

@@ -9,10 +9,10 @@ import io
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,12 @@ def write_rows(
     rows: dict[str, Any] = {"keep": result.keep}
     if annotated:
         rows = {"keep": np.ones(len(result.keep), bool), "added": _found_columns(result)}
-    with _target(path, result) as target, limited(*result.limits):
+    if isinstance(path, io.TextIOBase):
+        raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
+    opened: AbstractContextManager[Any] = (
+        nullcontext(path) if hasattr(path, "write") else local_file(path, result.source)
+    )
+    with opened as target, limited(*result.limits):
         result.source.check_identity(result.source_identity)
         return write_corpus(
             result.source,
@@ -66,18 +71,6 @@ def write_rows(
             in_place=in_place,
             **rows,
         )
-
-
-@contextmanager
-def _target(path: str | Path | BinaryIO, result: RowsResult) -> Iterator[Path | BinaryIO]:
-    """Yield a stream as it is, anything else as the file to write."""
-    if isinstance(path, io.TextIOBase):
-        raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
-    if hasattr(path, "write"):
-        yield cast(BinaryIO, path)
-    else:
-        with local_file(path, result.source) as file:
-            yield file
 
 
 def _found_columns(result: RowsResult) -> Callable[[int, int], dict[str, Any]]:

@@ -29,14 +29,11 @@ from lookalike.storage import checksums, whole_file
 from lookalike.storage.files import temporary_folder
 
 _STAMP_VERSION = 2
-_ZEROS = 1 << 20
 _SECONDS = 5.0
 """Work that a kill or a power failure may lose; syncing more often costs time."""
-
-_AT_A_TIME = 1 << 24
-_PREFIX = "lookalike-job-"
-_TEMPORARY = "lookalike-"
-"""Prefix of all temporary folders, such as the one for standard input."""
+_ZEROS, _AT_A_TIME = 1 << 20, 1 << 24
+_PREFIX, _TEMPORARY = "lookalike-job-", "lookalike-"
+"""Prefixes of the folder of a job, and of all temporary folders."""
 
 
 class WorkFolder:
@@ -44,7 +41,7 @@ class WorkFolder:
 
     def __init__(self, folder: Path | None) -> None:
         self.temporary = folder is None
-        """Whether it is removed when the job ends, so that no later run can use it."""
+        """Whether it is removed when the job ends."""
         self._left = ExitStack()
         try:
             if folder is None:
@@ -149,29 +146,26 @@ class WorkFolder:
 
     def array(self, name: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
         """Return a file as a memory-mapped array, of rows of `columns` values if given."""
-        path = self.path(name)
+        path, row = self.path(name), np.dtype(dtype).itemsize * (columns or 1)
         with naming(path, "read"):
             length = path.stat().st_size
-        row = np.dtype(dtype).itemsize * (columns or 1)
-        if length % row:
-            raise CorruptIndexError(
-                f"{path} has {length} bytes, no multiple of {row}; it is damaged: remove it"
-            )
-        shape = (length // row,) if columns is None else (length // row, columns)
-        if length == 0:
-            return np.empty(shape, dtype)
-        with naming(path, "read"):
-            return np.memmap(path, dtype, "r", shape=shape)
+            if length % row:
+                raise CorruptIndexError(
+                    f"{path} has {length} bytes, no multiple of {row}; it is damaged: remove it"
+                )
+            shape = (length // row,) if columns is None else (length // row, columns)
+            return np.memmap(path, dtype, "r", shape=shape) if length else np.empty(shape, dtype)
 
     def scratch(self, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return a writable array on disk."""
         if 0 in shape:
             return np.empty(shape, dtype)
-        with naming(self.path(name), "written"):
-            with open(self.path(name), "wb") as file:
+        path = self.path(name)
+        with naming(path, "written"):
+            with open(path, "wb") as file:
                 # Allocated now: running out of disk later would be a crash, not an error.
                 _allocate(file, int(np.prod(shape)) * np.dtype(dtype).itemsize)
-            return np.memmap(self.path(name), dtype, "r+", shape=shape)
+            return np.memmap(path, dtype, "r+", shape=shape)
 
     def remove(self, name: str) -> None:
         """Remove a file if it exists."""
@@ -236,24 +230,15 @@ def growing_files(
 
     Marks are written to the stamp every few seconds, and when an error interrupts the step.
     """
-    kept: dict[str, tuple[int, _native.Xxh64]] = {}
-    facts = None
     stamp = work.read_stamp(step, key)
-    if stamp is not None and set(stamp["files"]) == set(names):
-        for name, (length, checksum) in stamp["files"].items():
-            found = _checksum_of_beginning(work, name, length)
-            if found is None or found.value() != checksum:
-                break
-            kept[name] = length, found
-        else:
-            facts = stamp["facts"]
-    if facts is None:
-        kept.clear()
+    kept = None if stamp is None else _consistent(work, stamp["files"], names)
+    if kept is None:
         work.begin(step)
+    facts = stamp["facts"] if stamp is not None and kept is not None else None
     growing = GrowingFiles(work, step, key, facts)
     with ExitStack() as files:
         for name in names:
-            length, checksum = kept.get(name, (0, _native.Xxh64()))
+            length, checksum = kept[name] if kept else (0, _native.Xxh64())
             file = files.enter_context(work.writer(name, keep_bytes=length))
             growing.files[name] = _GrowingFile(file, length, checksum)
         try:
@@ -264,20 +249,23 @@ def growing_files(
             raise
 
 
-def _checksum_of_beginning(work: WorkFolder, name: str, length: int) -> _native.Xxh64 | None:
-    """Return the running checksum of the first `length` bytes; None if the file is shorter."""
-    found = _native.Xxh64()
+def _consistent(
+    work: WorkFolder, stamped: dict[str, list[int]], names: Sequence[str]
+) -> dict[str, tuple[int, _native.Xxh64]] | None:
+    """Return lengths and running checksums of files; None if they do not match their stamp."""
+    found: dict[str, tuple[int, _native.Xxh64]] = {}
     try:
-        with open(work.path(name), "rb") as file:
-            while length:
-                data = file.read(min(length, _AT_A_TIME))
-                if not data:
-                    return None
-                found.add(np.frombuffer(data, np.uint8))
-                length -= len(data)
+        for name, (length, checksum) in stamped.items():
+            found[name], left = (length, _native.Xxh64()), length
+            with open(work.path(name), "rb") as file:
+                while left and (data := file.read(min(left, _AT_A_TIME))):
+                    found[name][1].add(np.frombuffer(data, np.uint8))
+                    left -= len(data)
+            if left or found[name][1].value() != checksum:
+                return None
     except OSError:
         return None
-    return found
+    return found if set(found) == set(names) else None
 
 
 def _allocate(file: BinaryIO, size: int) -> None:

@@ -57,12 +57,9 @@ def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, st
         )
     if settings.by_bands:
         layout = choose_bands(settings.permutations, settings.threshold)
-        values = "value" if layout.rows == 1 else "values"
-        bands = "band" if layout.bands == 1 else "bands"
-        return layout.chance, (
-            f"{layout.bands} {bands} of {layout.rows} MinHash {values}; a pair that agrees in a "
-            "whole band is proposed"
-        )
+        bands, values = counted(layout.bands, "band"), counted(layout.rows, "MinHash value")
+        told = f"{bands} of {values}; a pair that agrees in a whole band is proposed"
+        return layout.chance, told
     signer, radius = settings.signer(), settings.radius or 0
     return partial(chance_of_bits, signer, radius), (
         f"signatures of {signer.bits:,} bits; a pair that differs in at most {radius:,} of them is "
@@ -76,10 +73,7 @@ def similarity_of_chance(chance: Chance, wanted: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        if chance(np.array([middle]))[0] < wanted:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if chance(np.array([middle]))[0] < wanted else (low, middle)
     return high
 
 
@@ -170,13 +164,10 @@ def similarity_chart(bins: SimilarityBins, measure: str) -> str:
     heights = Heights(max(1, int(bins.accepted.max(initial=0)), int(bins.rejected.max(initial=0))))
     lines = counted_axis(heights, "pairs")
     scale = (RIGHT - LEFT) / (high - low)
-    bars = [
-        ("accepted", bins.threshold + bins.width * place, count)
-        for place, count in enumerate(bins.accepted.tolist())
-    ] + [
-        ("rejected", bins.threshold - bins.width * (place + 1), count)
-        for place, count in enumerate(bins.rejected.tolist())
-    ]
+    above = bins.threshold + bins.width * np.arange(len(bins.accepted))
+    below = bins.threshold - bins.width * np.arange(1, len(bins.rejected) + 1)
+    bars = [("accepted", *one) for one in zip(above.tolist(), bins.accepted.tolist(), strict=True)]
+    bars += [("rejected", *one) for one in zip(below.tolist(), bins.rejected.tolist(), strict=True)]
     for kind, begin, count in bars:
         if count:
             span = f"{begin:.3f} to {begin + bins.width:.3f}"
