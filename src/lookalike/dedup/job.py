@@ -228,10 +228,8 @@ def _conclude(
     lengths = documents.texts.lengths[new]
     verified = count_every_pair if settings.exact else count_with_copies
     counts = DedupCounts.of(
-        clusters=labels,
-        duplicate_of=stands_for,
-        first_equal=first,
-        similarity=similarity,
+        decision,
+        first,
         threshold=settings.threshold,
         keep=settings.keep,
         old=old,

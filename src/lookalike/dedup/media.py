@@ -65,7 +65,7 @@ def run_media_job(
         pairs = _of_files(similar, first_good, row_of)
         rank = rank_by(-medium.merits(read, similar)[row_of], -sizes)  # then by path
         decision = decide(pairs, rank, DedupSettings(), first=first_good)
-        clusters, duplicate_of = decision.clusters, decision.duplicate_of
+        duplicate_of = decision.duplicate_of
         distance = _distances(first_good, duplicate_of, pairs)
     problems = [*found.problems, *_broken(read.problems, found.files, first)]
     chosen = row_of.tolist()
@@ -81,17 +81,15 @@ def run_media_job(
         facts={name: [values[row] for row in chosen] for name, values in read.facts.items()},
         descriptions=[read.described[row] for row in chosen],
         keep=duplicate_of < 0,
-        clusters=clusters,
+        clusters=decision.clusters,
         duplicate_of=duplicate_of,
         similarity=decision.similarity,
         distance=distance,
         first_equal=first_good,
         different_pairs=pairs,
         counts=DedupCounts.of(
-            clusters=clusters,
-            duplicate_of=duplicate_of,
-            first_equal=first_good,
-            similarity=decision.similarity,
+            decision,
+            first_good,
             without_features=read.without_features,
             verified_pairs=len(pairs),
             bytes=int(sizes.sum()),

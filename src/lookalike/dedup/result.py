@@ -24,6 +24,7 @@ from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
 from lookalike.dedup import write
+from lookalike.dedup.decide import Decision
 from lookalike.dedup.pairs import (
     Flags,
     Floats,
@@ -101,23 +102,21 @@ class DedupCounts:
     @classmethod
     def of(
         cls,
-        *,
-        clusters: Ints,
-        duplicate_of: Ints,
+        decision: Decision,
         first_equal: Ints,
-        similarity: Floats,
+        *,
         threshold: float = 0.0,
         keep: object = "first",
         old: int = 0,
         estimated: Flags | None = None,
         **more: Any,
     ) -> DedupCounts:
-        """Count what a decision says of items; `more` are other counts.
+        """Count what a decision says of items after the first `old` ones; `more` are other counts.
 
-        `first_equal` has an element for each item, the first `old` of which are old; the other
-        arrays have one for each new item.
+        `estimated` says whether the similarity of each new item is an estimate.
         """
-        items, sizes = np.arange(len(first_equal)), np.bincount(clusters, minlength=1)
+        similarity, sizes = decision.similarity[old:], np.bincount(decision.clusters[old:])
+        items, duplicate_of = np.arange(len(first_equal)), decision.duplicate_of[old:]
         dropped = duplicate_of >= 0
         by_signatures = np.zeros(len(dropped), bool) if estimated is None else estimated
         compared = dropped & ~by_signatures
@@ -137,7 +136,7 @@ class DedupCounts:
             "lowest_similarity": _least(similarity[compared]),
             "lowest_estimate": _least(similarity[by_signatures]),
             "clusters": int((sizes > 1).sum()),
-            "largest_cluster": int(sizes.max()) if (sizes > 1).any() else 0,
+            "largest_cluster": int(sizes[sizes > 1].max(initial=0)),
         }
         return cls(**(counts | more))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -80,8 +80,8 @@ def run_vector_job(
     with steps.timed("cluster"):
         rank = rule_ranks(settings, given.count, order=given.order)
         decision = decide(pairs, rank, settings, first=first)
-        duplicate_of = decision.duplicate_of
-        similarity = _cosines(given, duplicate_of, workers)
+        cosines = _cosines(given, decision.duplicate_of, workers)
+        decision = replace(decision, similarity=cosines)
     return VectorResult(
         threshold=least,
         recall=1.0 if every else chance,
@@ -89,16 +89,14 @@ def run_vector_job(
         id_column=id_column(corpus, id),
         settings=settings,
         dimensions=given.vectors.shape[1] if len(given.rows) else 0,
-        keep=duplicate_of < 0,
+        keep=decision.duplicate_of < 0,
         clusters=decision.clusters,
-        duplicate_of=duplicate_of,
-        similarity=similarity,
+        duplicate_of=decision.duplicate_of,
+        similarity=cosines,
         pairs=pairs,
         counts=DedupCounts.of(
-            clusters=decision.clusters,
-            duplicate_of=duplicate_of,
-            first_equal=first,
-            similarity=similarity,
+            decision,
+            first,
             threshold=least,
             keep=settings.keep,
             without_features=given.count - len(given.rows),
