@@ -6,13 +6,15 @@ memory, pairs on disk until all are found.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.dedup.pairs import COLUMNS, Ints, VerifiedPairs
-from lookalike.dedup.propose import check_pair_count, distances_of_rows
+from lookalike.dedup.propose import row_distances, write_batches
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.dedup.verify import Verdict, complete
 from lookalike.errors import ResultTooLargeError, Said
@@ -49,7 +51,7 @@ def join_documents(job: DedupJob, documents: DocumentTable, signed: Signed, firs
             _MOST_POSTINGS if job.memory_limit is None else job.memory_limit // 64,
             job.threads,
         )
-        _write_pairs(job, signed, join)
+        write_batches(job, signed, COLUMNS, _found(job, signed, join))
         columns = {name: job.work.array(name, kind) for name, kind in COLUMNS.items()}
         order = np.argsort(columns["left"] * len(signed.positions) + columns["right"])
         found = {name: np.asarray(column[order]) for name, column in columns.items()}
@@ -91,17 +93,13 @@ def _read_sets(job: DedupJob, documents: DocumentTable, signed: Signed) -> _nati
     return sets
 
 
-def _write_pairs(job: DedupJob, signed: Signed, join: _native.SetJoin) -> None:
-    """Write rows, similarities and distances of the signatures, as they are found."""
-    count, check = 0, check_pair_count(job, len(signed.too_short))
-    with ExitStack() as opened:
-        files = [opened.enter_context(job.work.writer(name)) for name in COLUMNS]
-        while not join.finished:
-            left, right, similarity = join.next(_PAIRS_AT_A_TIME, job.threads)
-            exact = unrounded(similarity, job.settings.threshold)
-            distances = distances_of_rows(job, signed, left, right)
-            for file, column in zip(files, (left, right, exact, distances), strict=True):
-                file.write(column.data)
-            count += len(left)
-            check(count)
-            job.progress.step("verify", join.share)
+def _found(
+    job: DedupJob, signed: Signed, join: _native.SetJoin
+) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Yield rows, similarities and distances of the signatures, as they are found."""
+    settings = job.settings
+    while not join.finished:
+        left, right, similarity = join.next(_PAIRS_AT_A_TIME, job.threads)
+        distances = row_distances(settings, signed.signatures, left, right, job.threads)
+        yield left, right, unrounded(similarity, settings.threshold), distances
+        job.progress.step("verify", join.share)

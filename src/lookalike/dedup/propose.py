@@ -7,10 +7,11 @@ by samples of features.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +63,7 @@ def propose_pairs(
     More than fit into memory are an error. `rank` is the order in which rows are kept. In a group
     that is too large to pair all rows with each other, they are paired with the best ones.
     """
-    found, count = Candidates(), 0
-    check = check_pair_count(job, len(signed.too_short))
+    found = Candidates()
     job.work.begin("pairs")
     if job.settings.measure == "containment":
         batches = sampled_pairs(job, documents, signed, found)
@@ -71,38 +71,28 @@ def propose_pairs(
         batches = _by_bands(job, signed, rank, found)
     else:
         batches = _by_radius(job, signed, rank, found)
+    write_batches(job, signed, ("left", "right", "distance"), batches)
+    return found
+
+
+def write_batches(
+    job: DedupJob, signed: Signed, names: Iterable[str], batches: Iterable[Sequence[NDArray[Any]]]
+) -> None:
+    """Write columns of pairs to files; refuse more than fit into memory beside the documents."""
+    count, most = 0, job.most_pairs(len(signed.too_short))
     with ExitStack() as opened:
-        names = ("left", "right", "distance")
         files = [opened.enter_context(job.work.writer(name)) for name in names]
         for batch in batches:
             for file, column in zip(files, batch, strict=True):
                 file.write(column.data)
             count += len(batch[0])
-            check(count)
-    return found
-
-
-def check_pair_count(job: DedupJob, documents: int) -> Callable[[int], None]:
-    """Return a function that refuses more pairs than fit into memory beside the documents."""
-    most = job.most_pairs(documents)
-
-    def check(count: int) -> None:
-        if most is not None and count > most:
-            raise ResultTooLargeError(
-                f"more than {most:,} pairs of documents look alike, for which ",
-                Said("memory_limit"),
-                " leaves no room; raise it, choose a higher threshold or a smaller radius, or "
-                "de-duplicate parts one after the other, each against those before",
-            )
-
-    return check
-
-
-def distances_of_rows(job: DedupJob, signed: Signed, left: Ints, right: Ints) -> NDArray[np.int32]:
-    """Return the distances of the signatures of pairs of rows."""
-    found = row_distances(job.settings, signed.signatures, left, right, job.threads)
-    release(signed.signatures)
-    return found
+            if most is not None and count > most:
+                raise ResultTooLargeError(
+                    f"more than {most:,} pairs of documents look alike, for which ",
+                    Said("memory_limit"),
+                    " leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                    "de-duplicate parts one after the other, each against those before",
+                )
 
 
 def row_distances(
@@ -117,6 +107,7 @@ def row_distances(
         for begin in range(0, len(left), _AT_A_TIME):
             part = slice(begin, begin + _AT_A_TIME)
             found[part] = hamming(signatures[left[part]], signatures[right[part]])
+    release(signatures)
     return found
 
 
@@ -158,7 +149,7 @@ def _by_bands(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> I
     for band in range(layout.bands):
         for left, right in pairs.of_band(band):
             found.proposed += len(left)
-            distances = distances_of_rows(job, signed, left, right)
+            distances = row_distances(settings, signed.signatures, left, right, job.threads)
             near = promising(distances, settings)
             yield left[near], right[near], distances[near]
         if not (band + 1) % bands_at_a_time:
@@ -422,7 +413,8 @@ def sampled_pairs(
         some = samples.pairs(begin, end, needed, signed.first_new, job.threads)
         left, right = np.minimum(*some), np.maximum(*some)
         found.proposed += len(left)
-        yield left, right, distances_of_rows(job, signed, left, right)
+        distances = row_distances(job.settings, signed.signatures, left, right, job.threads)
+        yield left, right, distances
         job.progress.step("propose", (2 + end / count) / 3)
     if samples.in_large_groups:
         found.warnings.append(

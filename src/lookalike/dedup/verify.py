@@ -27,7 +27,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed
 from lookalike.features import similarity_pairs, unrounded
 from lookalike.jobs.documents import DocumentTable
-from lookalike.jobs.work_folder import digest, release
+from lookalike.jobs.work_folder import digest
 
 _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_AT_A_TIME = 96 << 20
@@ -159,9 +159,7 @@ class Comparer:
     def distances(self, left: Ints, right: Ints) -> NDArray[np.int32]:
         """Return the distances of the signatures of documents; see `row_distances`."""
         one, two = (np.searchsorted(self.positions, side) for side in (left, right))
-        found = row_distances(self.settings, self.signatures, one, two, self.threads)
-        release(self.signatures)
-        return found
+        return row_distances(self.settings, self.signatures, one, two, self.threads)
 
     def sizes(self, pairs: VerifiedPairs) -> Ints:
         """Return the number of different features of each document with pairs, 0 for others."""
