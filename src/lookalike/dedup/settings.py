@@ -188,17 +188,24 @@ class DedupSettings:
     )
 
     def __post_init__(self) -> None:
-        self._set("threshold", share("threshold", self.threshold))
+        own = vars(self)  # where the fields of a frozen class can be set
+        own["threshold"] = share("threshold", self.threshold)
         one_of("cluster", self.cluster, CLUSTERINGS)
         for name in ("verify", "exact"):
-            self._set(name, flag(name, getattr(self, name)))
+            own[name] = flag(name, own[name])
         self._check_keep()
         method = self._method
         if self.measure is None:
-            self._set("measure", method.measure)
+            own["measure"] = method.measure
         self._check_measure(method.measure)
-        self._keep_features(method)
-        self._set("bits", method.bits)
+        # What was chosen may be readable only once.
+        if not isinstance(self.features, str):
+            own["features"] = method.features
+        else:
+            own["ngram"] = method.ngram
+            words = chosen_words(method.features)
+            own["stop_words"] = self.stop_words if words is None else words.stopwords
+        own["bits"] = method.bits
         bounds = {
             "permutations": (2, 4096),
             "bits": (0 if self.by_bands else 8, 1 << 16),
@@ -210,28 +217,12 @@ class DedupSettings:
             del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
-                self._set("radius", method.radius(self.threshold))  # the bits are valid by now
-            value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
-            self._set(name, value)
+                own["radius"] = method.radius(self.threshold)  # the bits are valid by now
+            own[name] = whole_number(name, own[name], at_least=least, at_most=most)
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
-        said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
-        refuse_idle(vars(self), said)
-        self.__dict__["_method"] = replace(
-            method, permutations=self.permutations, bits=self.bits or 0
-        )
+        refuse_idle(own, [one.name for one in bound if own[one.name] not in (one.default, 0)])
+        own["_method"] = replace(method, permutations=self.permutations, bits=self.bits or 0)
         self.signer()
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-
-    def _keep_features(self, method: Method) -> None:
-        """Keep what was chosen, so that it can be read more than once."""
-        if not isinstance(self.features, str):
-            self._set("features", method.features)
-            return
-        self._set("ngram", method.ngram)
-        if (words := chosen_words(method.features)) is not None:
-            self._set("stop_words", words.stopwords)
 
     @property
     def keep_column(self) -> str | None:
