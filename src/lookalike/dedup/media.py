@@ -22,8 +22,6 @@ from lookalike.jobs.context import JobProgress, memory_bytes
 from lookalike.media import Medium, Problem, SimilarPairs, find_files, first_equal
 from lookalike.shown import brief
 
-__all__ = ["paths_of", "run_media_job"]
-
 
 def run_media_job(
     source: Any,
@@ -39,7 +37,7 @@ def run_media_job(
     a pair with it; no two kept files are a pair. Files that cannot be read are left out, counted
     and named. The same files give the same result, for any number of threads.
     """
-    paths, memory = paths_of(source), memory_bytes(memory_limit)
+    paths, memory = _paths(source), memory_bytes(memory_limit)
     count, steps = thread_count(threads), JobProgress(callback("progress", progress))
     with steps.timed("read"):
         found = find_files(paths, type(medium))
@@ -103,23 +101,19 @@ def run_media_job(
     )
 
 
-def paths_of(source: Any) -> list[Path]:
+def _paths(source: Any) -> list[Path]:
     """Return the files and folders that a path, a pattern or a list of these stands for."""
-    if isinstance(source, str | os.PathLike):
-        return expand_paths([file_path("source", source)])
-    if isinstance(source, Sequence) and not isinstance(source, bytes | bytearray):
-        return expand_paths([file_path("source", one) for one in source])
-    raise ArgumentError(
-        f"source is {brief(source)} of type {type(source).__name__}; expected a folder, or a list "
-        "of files"
-    )
+    given = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(given, bytes | bytearray) or not isinstance(given, Sequence):
+        raise ArgumentError(
+            f"source is {brief(source)} of type {type(source).__name__}; expected a folder, or a "
+            "list of files"
+        )
+    return expand_paths([file_path("source", one) for one in given])
 
 
 def _of_files(pairs: SimilarPairs, first: Ints, row_of: Ints) -> VerifiedPairs:
-    """Return pairs of what was read as pairs of files, the first ones of those that are equal.
-
-    What was read is in the order of files, so pairs keep their order.
-    """
+    """Return pairs of what was read as pairs of the first of equal files, in the same order."""
     own = np.flatnonzero(first == np.arange(len(first)))
     number = np.empty(len(own), np.int64)
     number[row_of[own]] = own

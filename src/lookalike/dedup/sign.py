@@ -66,10 +66,7 @@ def sign_documents(
     old: Source | OldSignatures | None,
     early: EarlySignatures | None,
 ) -> Signed:
-    """Sign the different documents, or continue where an interrupted run stopped.
-
-    `OldSignatures` come first. Signatures that were made `early` are used.
-    """
+    """Sign the different documents after `OldSignatures`, or continue an interrupted run."""
     work, known = job.work, documents.signatures_only
     old_signatures = old.signatures if isinstance(old, OldSignatures) else None
     candidates = np.flatnonzero(first == np.arange(len(first)))

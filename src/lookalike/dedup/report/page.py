@@ -61,11 +61,7 @@ LIKELY = 0.9
 
 
 def write_report(result: TextResult, path: Path, command: Sequence[str] | None = None) -> None:
-    """Write the report of documents, of bounded size: the same page for the same result.
-
-    It shows the pairs nearest to the threshold, the largest clusters, and the beginnings of long
-    documents. `command` is the typed command, to be shown.
-    """
+    """Write the report of documents, of bounded size: the same page for the same result."""
     counts = result.counts
     stay = "stays" if counts.kept == 1 else "stay"
     found = (
@@ -213,14 +209,10 @@ def _s_curve(result: TextResult) -> str:
     chance, words = proposal_chance(settings, len(result.signed.positions))
     at_threshold = float(chance(np.array([settings.threshold]))[0])
     half = similarity_of_chance(chance, 0.5)
+    then = "compared exactly" if settings.verify else "judged by the distance of the signatures"
     caption = (
         f"{words[0].upper()}{words[1:]}: at {settings.threshold:g} with a chance of "
-        f"{_percent(at_threshold)}, at {half:.2f} with 50%. "
-    )
-    caption += (
-        "What is proposed is then compared exactly."
-        if settings.verify
-        else "What is proposed is then judged by the distance of the signatures."
+        f"{_percent(at_threshold)}, at {half:.2f} with 50%. What is proposed is then {then}."
     )
     more = "more permutations" if settings.by_bands else "a larger radius"
     chart = chance_chart(chance, settings.threshold, _measure(result))

@@ -25,8 +25,7 @@ _MOST_PATHS = 8
 def call_text(result: TextResult) -> str:
     """Return the call that makes a report of documents.
 
-    A value that cannot be written, such as a table in memory, a function or an old corpus, has the
-    name of its argument.
+    A value that cannot be written, such as a table in memory, has the name of its argument.
     """
     given = reading_arguments(result.source, result.columns)
     if result.documents.old:
