@@ -283,8 +283,8 @@ def unmet_pairs(pairs: VerifiedPairs, rank: Ints, old: int) -> Ints:
 def rounds_exhausted_warning() -> str:
     """Return the warning for a job whose rounds of comparing kept items did not end."""
     return (
-        f"after {ROUNDS} rounds of comparing those that stay, there may still be documents among "
-        "them that are alike; de-duplicate what stays once more"
+        f"after {ROUNDS} rounds of comparing kept documents, some of them may still be "
+        "near-duplicates; de-duplicate the kept documents once more"
     )
 
 
@@ -317,9 +317,9 @@ def split_warnings(split: int, largest: int, most: int) -> tuple[str, ...]:
         return ()
     return (
         f"{counted(split, 'cluster')} grew past {most:,} different documents "
-        f"(the largest to {largest:,}): probably chains, where neighbours are alike "
-        "and the ends are not. They were split, so that each document is alike to the one that "
-        "stands for it. A higher threshold makes shorter chains, clusters that are stars none",
+        f"(the largest to {largest:,}): probably chains, of which neighbors are similar and the "
+        "ends are not. They were split, so that each document is similar to the one that stands "
+        "for it. A higher threshold makes shorter chains, clusters that are stars none",
     )
 
 

@@ -67,7 +67,7 @@ def check_bits(name: str, signer: object) -> DocumentSigner:
     if given.sign([]).dtype != np.uint8:
         raise ArgumentError(
             Said(name),
-            f" is {brief(given)}, whose signatures are no bits; take la.SimHash or la.TopSig",
+            f" is {brief(given)}, whose signatures are not bits; use la.SimHash or la.TopSig",
         )
     return given
 

@@ -114,7 +114,7 @@ def _assigned(
     found = cluster(rows, number, seed=settings.seed, rounds=ROUNDS, threads=threads, sample=SAMPLE)
     sizes = found.sizes
     while True:
-        # In the order in which `cluster` has them, so that of equally near ones its first is taken.
+        # In the order of `cluster`, so that of equally near centers the same one is taken.
         used = np.flatnonzero(sizes)
         centres = ScanIndex(np.ascontiguousarray(found.centres[used]), used)
         for begin in range(0, len(rows), _AT_A_TIME):
@@ -122,8 +122,8 @@ def _assigned(
             nearest = centres.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
             assigned.labels[at], assigned.other_labels[at] = nearest.ids.T
             assigned.distances[at], assigned.other_distances[at] = nearest.distances.T
-        # Where `cluster` looks for centres in a tree, others may be nearer than those it has found,
-        # and one may be left with nothing, which then is nobody's other cluster either.
+        # Where `cluster` searches a tree, another center may be nearer than the one it found, and
+        # one may be left without documents: it must not be the other cluster of any.
         sizes = np.bincount(assigned.labels[positions], minlength=number)
         if sizes[used].all():
             break

@@ -115,7 +115,7 @@ class DocumentClusters(Assigned):
         return without_marks(self.documents.texts[self._row(row)])
 
     def members(self, number: int) -> NDArray[np.int64]:
-        """Return the rows of a cluster, nearest to its centre first."""
+        """Return the rows of a cluster, nearest to its center first."""
         chosen = whole_number("number", number, at_least=0, at_most=max(0, len(self) - 1))
         rows = np.flatnonzero(self.labels == chosen)
         return rows[np.argsort(self.distances[rows], kind="stable")]

@@ -1,4 +1,4 @@
-"""How documents are signed and clusters told of, checked before anything is read."""
+"""How documents are signed and clusters described, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from lookalike.signatures.signer import WeightedSigner
 
 TOPIC_METHODS = ("topsig", "simhash")
 BITS = 4096
-"""Documents of one subject share few words: what they have in common shows in many bits only."""
+"""Documents of one subject share few words, which only many bits show."""
 NGRAM = 1
 ROUNDS, SAMPLE = 20, 400
 """Of `la.cluster`: more than an index needs, and still a second or two."""
 MOST_CLUSTERS = 50
-"""Unless told."""
+"""By default."""
 
 
 def usual_clusters(documents: int) -> int:
-    """Return how many clusters so many documents are put into, unless told."""
+    """Return the default number of clusters for so many documents."""
     return min(MOST_CLUSTERS, max(1, round(math.sqrt(documents / 2))), documents)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicSettings:
-    """What `la.cluster_documents` was told."""
+    """The settings of `la.cluster_documents`."""
 
     method: str
     bits: SupportsIndex | None
@@ -88,7 +88,7 @@ class TopicSettings:
         return signer
 
     def shown_words(self) -> Words:
-        """Return the words that tell of clusters: those documents are signed by, one by one."""
+        """Return the words that describe clusters: those documents are signed by, one by one."""
         words = chosen_words(self.signing.features)
         return Words() if words is None else Words(**{**words.settings(), "ngram": 1})
 

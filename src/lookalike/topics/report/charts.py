@@ -1,4 +1,4 @@
-"""Pictures of clusters: the map, and how far documents are from their centres."""
+"""Charts of clusters: the map, and the distances of documents from their centers."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _name(
 
 
 def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int]) -> str:
-    """Return how many documents are how far from the centre, between the ends of `span`."""
+    """Return the number of documents by distance from the center, within `span`."""
     low, high = span[0], max(span[1], span[0] + 1)
     width = max(1, math.ceil((high - low + 1) / _BINS))
     counts = np.bincount((distances - low) // width, minlength=1)
