@@ -291,7 +291,7 @@ def settings_of(given: dict[str, Any]) -> DedupSettings:
     unknown = sorted(set(named) - set(known))
     if unknown:
         raise ArgumentError(
-            f"{unknown[0]!r} is not a setting; expected one of {', '.join([*known, *ALIASES])}"
+            f"{unknown[0]!r} is no setting; expected one of {', '.join([*known, *ALIASES])}"
             f"{did_you_mean(unknown[0], [*known, *ALIASES])}"
         )
     return DedupSettings(**named)
