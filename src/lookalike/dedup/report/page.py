@@ -10,24 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lookalike.dedup.report.clusters import (
-    SCRIPT,
-    TEMPLATE,
-    all_clusters_section,
-    cluster_section,
-    cluster_sizes,
-    old_section,
-    pair_sections,
-)
-from lookalike.dedup.report.figures import (
-    bands_card,
-    chance_chart,
-    cluster_chart,
-    proposal_chance,
-    similarity_bins,
-    similarity_chart,
-    similarity_of_chance,
-)
+from lookalike.dedup.report import clusters, figures
+from lookalike.dedup.report.clusters import TEMPLATE
 from lookalike.dedup.report.remade import call_text
 from lookalike.dedup.summary import count_lines, share_text, size_text, timings
 from lookalike.features.choice import unit_text
@@ -70,20 +54,20 @@ def write_report(result: TextResult, path: Path, command: Sequence[str] | None =
         f"That saves {size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)} of text."
         f"{_guarantee(result)}"
     )
-    cards = [summary_tiles(result), bands_card(result)]
+    cards = [summary_tiles(result), figures.bands_card(result)]
     pictures = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
     sections = [
         ("summary", "Summary", Markup("\n").join(cards)),
         ("found", "What was found", pieces(TEMPLATE).two(pictures)),
         ("settings", "Settings", _settings(result, command)),
         ("left-out", "Left out", _left_out(result)),
-        ("clusters", "Largest clusters", cluster_section(result)),
-        ("old", "Already in the old corpus", old_section(result)),
-        *pair_sections(result),
-        ("all", "All clusters", all_clusters_section(result)),
+        ("clusters", "Largest clusters", clusters.cluster_section(result)),
+        ("old", "Already in the old corpus", clusters.old_section(result)),
+        *clusters.pair_sections(result),
+        ("all", "All clusters", clusters.all_clusters_section(result)),
     ]
     about = [lead(result, found), warnings_card(result, unverified=not result.settings.verify)]
-    write_duplicates(result, path, result.source.name, about, sections, scripts=[SCRIPT])
+    write_duplicates(result, path, result.source.name, about, sections, scripts=[clusters.SCRIPT])
 
 
 def write_duplicates(
@@ -171,11 +155,11 @@ def summary_tiles(result: DedupResult) -> str:
 
 
 def _sizes(result: TextResult) -> str:
-    sizes, title = cluster_sizes(result), "Cluster sizes"
+    sizes, title = clusters.cluster_sizes(result), "Cluster sizes"
     if not len(sizes):
         return figure(title, "", "No two of these documents belong together.")
     caption = f"{counted(len(sizes), 'cluster')} with {int(sizes.sum()):,} documents."
-    return figure(title, cluster_chart(sizes), caption)
+    return figure(title, figures.cluster_chart(sizes), caption)
 
 
 def _similarities(result: TextResult) -> str:
@@ -188,7 +172,7 @@ def _similarities(result: TextResult) -> str:
     without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
     if not len(different) and not len(rejected):
         return figure(title, "", f"No pairs of different texts were close to each other.{without}")
-    bins = similarity_bins(different, rejected, settings.threshold)
+    bins = figures.similarity_bins(different, rejected, settings.threshold)
     accepted = counted(len(different), "accepted pair")
     which = ""
     if len(rejected):
@@ -196,7 +180,7 @@ def _similarities(result: TextResult) -> str:
         if len(rejected) < all_rejected:
             most = "" if result.documents.old else "the "  # pairs with old documents are not shown
             which = f"{most}{len(rejected):,} most similar of {all_rejected:,} rejected pairs"
-    chart = similarity_chart(bins, _measure(result))
+    chart = figures.similarity_chart(bins, _measure(result))
     content = pieces(TEMPLATE).similarities(accepted, which, chart)
     return figure(title, content, f"Pairs of different texts.{without}")
 
@@ -206,16 +190,16 @@ def _s_curve(result: TextResult) -> str:
     if result.complete:
         every = "Every pair at or above the threshold was found (exact), not only what signatures"
         return figure(title, "", f"{every} propose.")
-    chance, words = proposal_chance(settings, len(result.signed.positions))
+    chance, words = figures.proposal_chance(settings, len(result.signed.positions))
     at_threshold = float(chance(np.array([settings.threshold]))[0])
-    half = similarity_of_chance(chance, 0.5)
+    half = figures.similarity_of_chance(chance, 0.5)
     then = "compared exactly" if settings.verify else "judged by the distance of the signatures"
     caption = (
         f"{words[0].upper()}{words[1:]}: at {settings.threshold:g} with a chance of "
         f"{_percent(at_threshold)}, at {half:.2f} with 50%. What is proposed is then {then}."
     )
     more = "more permutations" if settings.by_bands else "a larger radius"
-    chart = chance_chart(chance, settings.threshold, _measure(result))
+    chart = figures.chance_chart(chance, settings.threshold, _measure(result))
     advice = more if at_threshold < LIKELY else ""
     return figure(title, chart, pieces(TEMPLATE).chance(caption, advice))
 
