@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, SupportsIndex
+from typing import TYPE_CHECKING, Any, BinaryIO, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +145,7 @@ def _least(values: Floats) -> float | None:
     return float(values.min()) if len(values) else None
 
 
-class KindAttributes:
+class _KindAttributes:
     """Attributes that only the results of some kinds have, for type checkers.
 
     `la.dedup` returns a `DedupResult`. At run time, what a kind does not have raises
@@ -157,16 +157,13 @@ class KindAttributes:
     write_pairs: Callable[..., int]
     # Of rows: text and vectors.
     source: Corpus
-    pairs: VerifiedPairs
+    source_identity: list[Any] | None
     # Of text.
     settings: DedupSettings
     matched_old: Ints
     estimated: Flags
     text_pairs: VerifiedPairs
-    old_pairs: VerifiedPairs
     pair_batches: Callable[..., Iterator[tuple[VerifiedPairs, VerifiedPairs]]]
-    equal_pairs: int
-    complete: bool
     rejected: VerifiedPairs
     columns: Columns
     documents: DocumentTable
@@ -176,12 +173,13 @@ class KindAttributes:
     old_id: Callable[[int], str | int]
     save_signatures: Callable[[str | os.PathLike[str]], None]
     # Of vectors.
+    column: str
     threshold: float
     recall: float
     dimensions: int
     # Of files.
     medium: Medium[Any]
-    names: Sequence[str] | None
+    different_pairs: VerifiedPairs
     files: Sequence[Path]
     sizes: Ints
     facts: Mapping[str, Sequence[Any]]
@@ -190,9 +188,22 @@ class KindAttributes:
     dropped: Callable[[], list[Path]]
     write_dropped: Callable[[str | Path], int]
 
+    if TYPE_CHECKING:  # what some kinds compute
+
+        @property
+        def pairs(self) -> VerifiedPairs: ...
+        @property
+        def old_pairs(self) -> VerifiedPairs: ...
+        @property
+        def equal_pairs(self) -> int: ...
+        @property
+        def complete(self) -> bool: ...
+        @property
+        def names(self) -> Any: ...
+
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class DedupResult(KindAttributes, ABC):
+class DedupResult(_KindAttributes, ABC):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
 
     `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
@@ -256,7 +267,7 @@ class DedupResult(KindAttributes, ABC):
             self._write_report(file, command)
 
     @abstractmethod
-    def _target(self, path: str | Path) -> AbstractContextManager[Path]:
+    def _target(self, path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
         """Return a context with the path of a file to write."""
 
     @abstractmethod
@@ -315,7 +326,7 @@ class RowsResult(DedupResult):
             return source.select(self.survivors_rows)
         return write.survivors_table(self)
 
-    def _target(self, path: str | Path) -> AbstractContextManager[Path]:
+    def _target(self, path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
         return local_file(path, self.source)
 
     @abstractmethod
@@ -396,14 +407,14 @@ class TextResult(RowsResult):
             is_old = part.left < old
             yield part[~is_old].moved(old, old), part[is_old].moved(0, old)
 
-    @cached_property
+    @property
     def equal_pairs(self) -> int:
         """Number of `pairs` and `old_pairs` whose two texts are equal."""
         if self.settings.exact:
             return count_every_pair(self.text_pairs[:0], self.first_equal, self.documents.old)
         return self.counts.verified_pairs - len(self.text_pairs)
 
-    @cached_property
+    @property
     def complete(self) -> bool:
         """Whether every pair at or above the threshold is known: with `exact`."""
         return self.settings.exact
@@ -620,7 +631,7 @@ class MediaResult(DedupResult):
         """Write the pairs: `left`, `right`, `similarity`, `distance`; return how many."""
         return write.write_file_pairs(self, file_path("path", path))
 
-    def _target(self, path: str | Path) -> AbstractContextManager[Path]:
+    def _target(self, path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
         return nullcontext(file_path("path", path))
 
     def _write_report(self, path: Path, command: Sequence[str] | None) -> None:

@@ -41,7 +41,7 @@ def sign_passages(
     check_bits("signer", signer)
     wide = whole_number("words", words, at_least=1, at_most=MOST_WORDS)
     forward = whole_number("step", step, at_least=1, at_most=MOST_WORDS)
-    signed = []
+    signed: list[SignedParts] = []
     for _, batch in list_batches(documents, _AT_A_TIME):
         texts: list[str] = []
         offsets: list[NDArray[np.int64]] = []

@@ -189,7 +189,7 @@ def _member(result: TextResult, row: int, stays: int | None) -> list[str]:
     parts, position = pieces(TEMPLATE), row + result.documents.old
     similarity = float(result.similarity[row])
     if result.keep[row]:
-        value = parts.badge("stays", "stays")
+        value: str = parts.badge("stays", "stays")
     elif math.isnan(similarity):
         value = parts.unknown("its signature was not compared with that of the one that stays")
     else:

@@ -132,7 +132,7 @@ def _name(result: DedupResult, row: int) -> str:
 def _names(result: DedupResult, group: Ints) -> list[str]:
     """Return the ids of the kept and of the dropped items of a group."""
     parts = pieces(TEMPLATE)
-    cells = []
+    cells: list[str] = []
     for rows in (group[result.keep[group]], group[~result.keep[group]]):
         some = [parts.id(_name(result, row)) for row in rows[:_MEMBERS].tolist()]
         more = [parts.soft_span("and more")] if len(rows) > _MEMBERS else []
