@@ -10,7 +10,8 @@ are decoded and signed, which pairs of them are similar, and which copy is best.
     [project.entry-points."lookalike.signers"]
     scorehash = "my_package.scores:ScoreHash"
 
-From then on `la.dedup`, `lookalike dedup` and collections of its signer work with it.
+From then on `la.dedup`, the commands `dedup`, `sign` and `search`, and collections of its signer
+work with it.
 """
 
 from __future__ import annotations
@@ -33,23 +34,6 @@ from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
 from lookalike.storage import is_folder
 from lookalike.storage.files import open_plain
-
-__all__ = [
-    "HEAD",
-    "MEDIA",
-    "Found",
-    "Medium",
-    "Problem",
-    "Read",
-    "SimilarPairs",
-    "Tell",
-    "find_files",
-    "first_equal",
-    "head_of",
-    "medium_of_files",
-    "medium_of_signer",
-    "memory_for_decoders",
-]
 
 HEAD = 64
 """Bytes at the beginning of a file by which it is recognized."""
@@ -112,6 +96,17 @@ class Read(Generic[Content]):
     """Files that cannot be compared, such as images of one color; only equal files are similar."""
 
 
+@dataclass(frozen=True, eq=False)
+class SignedFiles:
+    """The signatures of the files that could be read, and what is wrong with the others."""
+
+    files: Sequence[Path]
+    signatures: NDArray[np.uint8]
+    clear: NDArray[np.bool_]
+    """Whether a signature says anything; that of an image of one color does not."""
+    problems: Sequence[Problem]
+
+
 class Medium(ABC, Generic[Content]):
     """A kind of file, with the settings by which two files of it are similar.
 
@@ -130,8 +125,10 @@ class Medium(ABC, Generic[Content]):
     """The columns of `Read.facts`, and the name of their Arrow type, such as {"width": "int64"}."""
     policy: ClassVar[str] = "img-src data:"
     """What the Content-Security-Policy of a report has to allow for `preview`, beside styles."""
-    no_features: ClassVar[str] = "only equal files are similar"
-    """What is said of `Read.without_features`."""
+    no_features: ClassVar[str] = "without features: only equal files are similar"
+    """What is said of `Read.without_features`: what they are, and after a colon what follows."""
+    sign_defaults: ClassVar[Mapping[str, Any]] = {}
+    """Options for which `lookalike sign` has other defaults than `la.dedup`."""
     signer: Signer
     """Signs files by their paths. Its class has the attribute `medium_name`, the name of the
     medium: collections with this signer hold files of the medium.
@@ -160,6 +157,23 @@ class Medium(ABC, Generic[Content]):
                 yield signer.sign([file], threads=threads)[0]
             except DocumentError as error:
                 yield error
+
+    @classmethod
+    def sign_files(
+        cls, signer: Any, files: Sequence[Path], *, threads: int, tell: Tell
+    ) -> SignedFiles:
+        """Return the signatures of files, one for each, for `lookalike sign` and `search`."""
+        good, rows, problems = [], [signer.sign([])], []
+        names = [str(file) for file in files]
+        each = cls.sign_each(signer, names, threads=threads)
+        for done, (file, found) in enumerate(zip(files, each, strict=True), 1):
+            if isinstance(found, DocumentError):
+                problems.append(Problem(file, str(found)))
+            else:
+                good.append(file)
+                rows.append(found[None])
+            tell(done / len(files))
+        return SignedFiles(good, np.concatenate(rows), np.ones(len(good), bool), problems)
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -277,13 +291,14 @@ def _sort_in(file: Path, medium: type[Medium[Any]], found: Found, *, named: bool
         found.files.append(file)
         found.sizes.append(size)
     elif named or file.suffix.lower() in medium.suffixes:
-        reason = f"is not {_article(medium.noun)}: it does not begin like one"
+        reason = f"is not {with_article(medium.noun)}: it does not begin like one"
         found.problems.append(Problem(file, reason if head else "is empty"))
     else:
         found.others.append(file)
 
 
-def _article(noun: str) -> str:
+def with_article(noun: str) -> str:
+    """Return a noun with its article: an image."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 

@@ -1,7 +1,8 @@
 """The command line: `lookalike COMMAND`. Each command is a file here.
 
-It says what it is for (`PURPOSE`, `DESCRIPTION`, `DETAILS`), which options it has (`add`) and what
-it does (`run`). `collection`, which has actions, is a folder of them.
+It says what it is for (`PURPOSE`, `DESCRIPTION`, `DETAILS`), which arguments it takes
+(`ARGUMENTS`, and `add` where a text cannot say it) and what it does (`run`). `collection`, which
+has actions, is a folder of them.
 
 A command that is told to end removes what it has not completed, and says why it ended. Ctrl-C
 raises `KeyboardInterrupt` in the main thread. SIGTERM and SIGHUP, and a second Ctrl-C, are handled
@@ -24,6 +25,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import FrameType
+from typing import Any
 
 from lookalike import __version__
 from lookalike.cli.parser import WRONG_USAGE, Parser, Subparsers, command, wrong_usage
@@ -38,8 +40,6 @@ from lookalike.cli.terminal import (
 )
 from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.files import remove_unfinished
-
-__all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
     "dedup", "cluster", "compare", "passages", "overlaps", "audio", "sign", "index", "search",
@@ -134,9 +134,14 @@ def full_parser() -> Parser:
 
 
 def _add(name: str, commands: Subparsers) -> None:
-    module = import_module(f"lookalike.cli.{name}")
+    module: Any = import_module(f"lookalike.cli.{name}")
     run = getattr(module, "run", None)  # the actions of a collection bring their own
-    module.add(command(commands, name, run, module.PURPOSE, module.DESCRIPTION, module.DETAILS))
+    arguments = getattr(module, "ARGUMENTS", "")
+    parser = command(
+        commands, name, run, module.PURPOSE, module.DESCRIPTION, module.DETAILS, arguments
+    )
+    if hasattr(module, "add"):
+        module.add(parser)
 
 
 def _parser() -> tuple[Parser, Subparsers]:

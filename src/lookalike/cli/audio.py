@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lookalike.checks import share, thread_count, whole_number
-from lookalike.cli.options import add_threads, check_folder, check_not_read
-from lookalike.cli.parser import Parser, Subparsers, add_json, add_number, add_switch, command
+from lookalike.cli.common import THREADS, check_folder, check_not_read
+from lookalike.cli.parser import Parser, command
 from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import DocumentError, FileError
@@ -37,8 +37,12 @@ examples:
 def add(parser: Parser) -> None:
     """Declare what can be done."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    _declare_index(actions)
-    _declare_search(actions)
+    for run, purpose, description, arguments, details in (
+        (_index, _INDEX_PURPOSE, _INDEX_DESCRIPTION, _INDEX_ARGUMENTS, _INDEX_DETAILS),
+        (_search, _SEARCH_PURPOSE, f"{_SEARCH_PURPOSE}.", _SEARCH_ARGUMENTS, _SEARCH_DETAILS),
+    ):
+        name = run.__name__.lstrip("_")
+        command(actions, name, run, purpose, description.capitalize(), details, arguments)
 
 
 DEFAULT_INDEX = Path("music.parts")
@@ -46,6 +50,15 @@ _NAMED = 10
 """Files that could not be read and are named, unless with --json, where all are."""
 
 _INDEX_PURPOSE = "index recordings by their sound"
+_INDEX_DESCRIPTION = f"{_INDEX_PURPOSE}: a word of 32 bits for each 50 ms."
+_INDEX_ARGUMENTS = f"""
+  paths:PATH...    folders, or files
+  -o --output FILE={DEFAULT_INDEX}  the index to write
+  --kind {"|".join(KINDS)}={KINDS[0]}  how a recording is cut into words: bands are our own,
+                   chromaprint uses the program fpcalc, which has to be installed
+{THREADS}
+  --json           print what was done as JSON
+"""
 _INDEX_DETAILS = """\
 Silence has no words, nor what is shorter than 0.8 s. Files that cannot be read are left out,
 counted and named. An index is written whole: to take in new recordings, make it again. Where they
@@ -55,29 +68,6 @@ examples:
   lookalike audio index music/
   lookalike audio index music/ podcasts/ -o sounds.parts --kind chromaprint
 """
-
-
-def _declare_index(actions: Subparsers) -> None:
-    description = f"{_INDEX_PURPOSE.capitalize()}: a word of 32 bits for each 50 ms."
-    parser = command(actions, "index", _index, _INDEX_PURPOSE, description, _INDEX_DETAILS)
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="folders, or files")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=DEFAULT_INDEX,
-        metavar="FILE",
-        help=f"the index to write (default {DEFAULT_INDEX})",
-    )
-    parser.add_argument(
-        "--kind",
-        choices=KINDS,
-        default=KINDS[0],
-        help="of words: bands are our own, chromaprint those of the program fpcalc, which has to "
-        f"be installed (default {KINDS[0]})",
-    )
-    add_threads(parser)
-    add_json(parser)
 
 
 def _index(options: argparse.Namespace) -> None:
@@ -139,6 +129,15 @@ def _name(problems: Sequence[Problem]) -> None:
 
 
 _SEARCH_PURPOSE = "find the recordings that snippets are from, and where in them"
+_LEAST = ", ".join(f"{kind} {score}" for kind, score in LEAST_SCORE.items())
+_SEARCH_ARGUMENTS = f"""
+  files:FILE...        snippets
+  --index INDEX={DEFAULT_INDEX}  what `lookalike audio index` wrote
+  -k K=5               number of recordings
+  --min-score SHARE    share of the snippet's words, above 0 to 1 (default: {_LEAST})
+{THREADS}
+  --json               print an object for each snippet, as JSON Lines
+"""
 _SEARCH_DETAILS = """\
 A snippet of ten seconds is enough; of a whole recording, the same is found. The score is the share
 of the snippet's words that the recording has at that place.
@@ -147,29 +146,6 @@ examples:
   lookalike audio search snippet.wav
   lookalike audio search a.mp3 b.ogg --index sounds.parts --json
 """
-
-
-def _declare_search(actions: Subparsers) -> None:
-    description = f"{_SEARCH_PURPOSE.capitalize()}."
-    least = ", ".join(f"{kind} {score}" for kind, score in LEAST_SCORE.items())
-    parser = command(actions, "search", _search, _SEARCH_PURPOSE, description, _SEARCH_DETAILS)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="snippets")
-    parser.add_argument(
-        "--index",
-        type=Path,
-        default=DEFAULT_INDEX,
-        metavar="INDEX",
-        help=f"what `lookalike audio index` wrote (default {DEFAULT_INDEX})",
-    )
-    add_number(parser, "-k", "so many recordings", default=5, metavar="K")
-    parser.add_argument(
-        "--min-score",
-        type=float,
-        metavar="S",
-        help=f"least share of the snippet's words, above 0 to 1 (default: {least})",
-    )
-    add_threads(parser)
-    add_switch(parser, "--json", "print an object for each snippet, as JSON Lines")
 
 
 def _search(options: argparse.Namespace) -> None:

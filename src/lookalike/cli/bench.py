@@ -11,20 +11,31 @@ from typing import Any
 import numpy as np
 
 from lookalike.advice.planner import aligned
-from lookalike.checks import item_count, thread_count, whole_number
-from lookalike.cli.options import add_threads
-from lookalike.cli.parser import add_json, add_number, add_switch
+from lookalike.checks import thread_count, whole_number
+from lookalike.cli.common import THREADS
+from lookalike.cli.parser import refuse_given
 from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.kinds import KINDS
 
+COUNT, GPU_COUNT, BITS = 100_000, 500_000_000, 256
+
 PURPOSE = "measure searches on this machine, or on a CUDA card"
-DESCRIPTION = (
-    "Measure how long each kind of index takes to build and to search, for random signatures.\n"
-    "With --gpu, measure exact searches on a CUDA card: as many signatures as the paper on\n"
-    "signature slice lists has, or as fit. Some answers are compared with those of counting\n"
-    "bits one by one."
-)
+DESCRIPTION = """\
+Measure how long each kind of index takes to build and to search, for random signatures.
+With --gpu, measure exact searches on a CUDA card: as many signatures as the paper on
+signature slice lists has, or as fit. Some answers are compared with those of counting
+bits one by one."""
+ARGUMENTS = f"""
+  --gpu          measure a CUDA card
+  --count COUNT  signatures (default: {COUNT:,}; with --gpu {GPU_COUNT:,})
+  --bits N       bits of a signature, without --gpu (default: {BITS})
+  --kind NAME     kind of index, without --gpu, as `lookalike index --kind` takes it
+                 (default: all of them)
+  --device N     number of the card, with --gpu (default: 0)
+{THREADS}
+  --json         print an object for each line, as JSON Lines
+"""
 DETAILS = """\
 columns of the table:
   build       seconds to build the index
@@ -47,29 +58,7 @@ examples:
   lookalike bench --count 1M --bits 64 --kind blocks
   lookalike bench --gpu --count 10M --json
 """
-COUNT, GPU_COUNT, BITS = 100_000, 500_000_000, 256
-
 _ALONE, _TOGETHER, _K = 32, 256, 10
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_switch(parser, "--gpu", "measure a CUDA card")
-    parser.add_argument(
-        "--count",
-        type=item_count,
-        metavar="N",
-        help=f"signatures (default {COUNT:,}; with --gpu {GPU_COUNT:,})",
-    )
-    add_number(parser, "--bits", f"of a signature, without --gpu (default {BITS})")
-    parser.add_argument(
-        "--kind",
-        metavar="KIND",
-        help="of index, without --gpu, as `lookalike index --kind` takes it (default: all of them)",
-    )
-    add_number(parser, "--device", "number of the card, with --gpu (default 0)")
-    add_threads(parser)
-    add_json(parser, "print an object for each line, as JSON Lines")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -77,11 +66,10 @@ def run(options: argparse.Namespace) -> None:
     for name, least in {"count": 1, "bits": 8, "threads": 1, "device": 0}.items():
         if getattr(options, name) is not None:
             whole_number(name, getattr(options, name), at_least=least)
-    for name in ("bits", "kind", "threads") if options.gpu else ("device",):
-        if getattr(options, name) is not None:
-            raise ArgumentError(
-                Said(name), f" does nothing with{'' if options.gpu else 'out'} --gpu; leave it out"
-            )
+    if options.gpu:
+        refuse_given(options, ("bits", "kind", "threads"), "does nothing with --gpu; leave it out")
+    else:
+        refuse_given(options, ("device",), "does nothing without --gpu; leave it out")
     (_measure_card if options.gpu else _measure_kinds)(options)
 
 

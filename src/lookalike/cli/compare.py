@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from lookalike.checks import whole_number
-from lookalike.cli.options import (
-    PAGE_OPTIONS,
-    add_corpus_options,
-    add_settings,
-    add_threads,
-    corpus_of,
-    settings_of,
-)
-from lookalike.cli.parser import add_number, add_switch
-from lookalike.cli.terminal import add_color, say, say_json, say_marked
+from lookalike.cli import common
+from lookalike.cli.parser import Parser, refuse_given
+from lookalike.cli.terminal import COLOR, say, say_json, say_marked
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns, find_documents
 from lookalike.corpora.opening import read_document
-from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import reads_links
-from lookalike.features.choice import CHARS_NGRAM, typed_lengths
+from lookalike.features.choice import CHARS_NGRAM
 from lookalike.features.similarity import MEASURES
 from lookalike.shown import escape_terminal
 from lookalike.signatures.methods import BAND_METHODS, Method
@@ -32,12 +25,34 @@ _NGRAM = Method.of("minhash").ngram
 _MOST_BYTES = 256 << 20
 _PAGE_OR_NOT = {"html": True, "files": False}
 """The formats of which a file may be one document."""
+_OF_CORPORA = ("rows", "text", "id", "format", "skip_bad", "max_document", "html", "page_limits")
 _LONGEST_NAME = 200
 
 PURPOSE = "compare two documents: similarities, signatures, shingles, a diff"
-DESCRIPTION = (
-    "Compare two files, or two documents of a corpus, in every way that\n`lookalike dedup` can."
-)
+DESCRIPTION = """\
+Compare two files, or two documents of a corpus, in every way that
+`lookalike dedup` can."""
+ARGUMENTS = f"""
+  A                    a file; with --in, an id
+  B                    another one
+documents of a corpus:
+  corpus:--in CORPUS   corpus of which A and B are ids
+  --rows               A and B are rows, counted from 0, and not ids
+{common.CORPUS}
+how they are compared:
+  --measure {"|".join(MEASURES)}  only this similarity; containment: how much of the smaller is in
+                       the larger (default: all of them)
+  --ngram LENGTHS      words in a shingle, of sets (default: {_NGRAM}), or characters, of all
+                       (default: {CHARS_NGRAM}); several such lengths: 1,2
+  --seed N=0           random seed of signatures
+{common.THREADS}
+what is shown:
+  --examples N=3       number of shingles of each sort
+  --context N=60       characters of equal text around changes
+  diff:--no-diff       leave the diff out
+{COLOR}
+  --json               print everything as one JSON object
+"""
 DETAILS = """\
 what is shown:
   exact similarities, by the measures of `lookalike dedup` with its defaults (Jaccard similarity
@@ -52,9 +67,6 @@ what is shown:
   Similarities and counts are of whole documents of up to 256 MB. The diff stops after some 200
   changes, or a thousand words with nothing in common, and says so.
 
-exit status:
-  0 compared, 1 an error such as a binary file, 2 wrong usage, 130 interrupted
-
 examples:
   lookalike compare old.txt new.txt
   lookalike compare --in corpus.jsonl 0704.0001 0704.0002
@@ -64,37 +76,9 @@ examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("a", metavar="A", help="a file; with --in, an id")
-    parser.add_argument("b", metavar="B", help="another one")
-    group = parser.add_argument_group("documents of a corpus")
-    group.add_argument("--in", dest="corpus", metavar="CORPUS", help="where A and B are ids")
-    add_switch(group, "--rows", "A and B are rows, counted from 0, and not ids")
-    add_corpus_options(group)
-    group = parser.add_argument_group("how they are compared")
-    add_settings(group, only=_SETTINGS)
-    group.add_argument(
-        "--measure",
-        choices=MEASURES,
-        help="only this similarity; containment: how much of the smaller is in the larger "
-        "(default: all of them)",
-    )
-    group.add_argument(
-        "--ngram",
-        type=typed_lengths,
-        metavar="N",
-        help=f"words in a shingle, of sets (default {_NGRAM}), or characters, of all "
-        f"(default {CHARS_NGRAM}); several such lengths: 1,2",
-    )
-    add_number(group, "--seed", "of signatures", default=0)
-    add_threads(group)
-    group = parser.add_argument_group("what is shown")
-    add_number(group, "--examples", "shingles of each sort", default=3)
-    add_number(group, "--context", "characters of equal text around changes", default=60)
-    group.add_argument("--no-diff", dest="diff", action="store_false", help="leave the diff out")
-    add_color(group, "of the diff")
-    add_switch(group, "--json", "print everything as one JSON object")
+def add(parser: Parser) -> None:
+    """Declare the settings that `dedup` has, too."""
+    common.add_settings(parser.group("how they are compared"), only=_SETTINGS)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -102,16 +86,12 @@ def run(options: argparse.Namespace) -> None:
     whole_number("--examples", options.examples, at_least=0)
     whole_number("--context", options.context, at_least=0)
     a, b = _texts(options)
+    chosen = ("measure", "ngram", "seed", "examples", "diff", "threads")
     comparison = compare_texts(
         a,
         b,
-        **settings_of(options, only=_SETTINGS),
-        measure=options.measure,
-        ngram=options.ngram,
-        seed=options.seed,
-        examples=options.examples,
-        diff=options.diff,
-        threads=options.threads,
+        **common.settings_of(options, only=_SETTINGS),
+        **{name: getattr(options, name) for name in chosen},
     )
     if options.json:
         say_json({"a": options.a, "b": options.b, **comparison.to_dict()})
@@ -123,21 +103,15 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _texts(options: argparse.Namespace) -> list[str]:
-    features = Method.of("minhash", **settings_of(options, only=_SETTINGS)).features
+    features = Method.of("minhash", **common.settings_of(options, only=_SETTINGS)).features
     if options.corpus is None:
-        for name in ("rows", "text", "id", "format", "skip_bad", "max_document", *PAGE_OPTIONS):
-            of_files = name == "format" and options.format in _PAGE_OR_NOT
-            if getattr(options, name) and not of_files:
-                raise ArgumentError(
-                    Said(name), " goes with --in CORPUS, which is missing; A and B are files"
-                )
+        of_files = options.format in _PAGE_OR_NOT
+        names = [name for name in _OF_CORPORA if name != "format" or not of_files]
+        refuse_given(options, names, "goes with --in CORPUS, which is missing; A and B are files")
         page, links = _PAGE_OR_NOT.get(options.format), reads_links(features)
-        names = options.a, options.b
-        return [
-            read_document(Path(one), _MOST_BYTES, page=page, links=links, encoding=options.encoding)
-            for one in names
-        ]
-    corpus = corpus_of([options.corpus], options)
+        how: dict[str, Any] = {"page": page, "links": links, "encoding": options.encoding}
+        return [read_document(Path(one), _MOST_BYTES, **how) for one in (options.a, options.b)]
+    corpus = common.corpus_of([options.corpus], options)
     columns = columns_for(corpus, find_columns(corpus, options.text, options.id), features)
     if options.rows:
         columns = Columns(columns.text, None)

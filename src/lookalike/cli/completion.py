@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+from lookalike.cli.parser import Parser
 from lookalike.cli.terminal import say
 
 SHELLS = ("bash", "zsh", "fish")
 
 PURPOSE = "print a script that completes commands and options in your shell"
-DESCRIPTION = (
-    "Print the script that makes a shell complete the commands and options of\n"
-    "lookalike. Put it where the shell looks for such scripts, then open a new one."
-)
+DESCRIPTION = """\
+Print the script that makes a shell complete the commands and options of
+lookalike. Put it where the shell looks for such scripts, then open a new one."""
 DETAILS = """\
 examples:
   lookalike completion bash > ~/.local/share/bash-completion/completions/lookalike
@@ -21,11 +21,9 @@ examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "shell", metavar="SHELL", choices=SHELLS, help=f"the shell: {', '.join(SHELLS)}"
-    )
+def add(parser: Parser) -> None:
+    """Declare the shell."""
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 
 
 def run(options: argparse.Namespace) -> None:

@@ -15,33 +15,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import byte_count, whole_number
-from lookalike.cli.options import (
-    add_corpus_options,
-    add_filters,
-    add_settings,
-    add_threads,
-    check_folder,
-    check_not_read,
-    check_settings,
-    corpus_of,
-    corpus_of_input,
-    filters_of,
-    output_name,
-    publish,
-    settings_fields,
-    settings_of,
-    uploads_of,
-)
-from lookalike.cli.options.kinds import (
-    add_hash,
-    add_kind,
-    input_kind,
-    tell_medium,
-    typed_options,
-    warn_problems,
-)
-from lookalike.cli.parser import add_switch
+from lookalike.checks import whole_number
+from lookalike.cli import common, kinds
+from lookalike.cli.parser import Parser, refuse_given
 from lookalike.cli.terminal import (
     check_read_once,
     is_standard,
@@ -56,15 +32,7 @@ from lookalike.corpora import Corpus, check_table_target, check_target, format_o
 from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DEVICES, DedupResult, DedupSettings, MediaResult, TextResult, dedup
-from lookalike.dedup.kinds import (
-    SPARK,
-    TEXT,
-    VECTORS,
-    medium_with,
-    refuse,
-    support_lines,
-    supports,
-)
+from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, support_lines, supports
 from lookalike.dedup.write import check_file_list, check_kept_files
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
@@ -78,9 +46,44 @@ _SIGNATURES = ".lookalike"
 _NGRAM = usual_ngram("minhash")
 
 PURPOSE = "find the near-duplicates of a corpus and write what is left"
-DESCRIPTION = (
-    "Find documents that are equal or nearly so, keep one of each group, and say\nwhat was found."
-)
+DESCRIPTION = """\
+Find documents that are equal or nearly so, keep one of each group, and say
+what was found."""
+ARGUMENTS = f"""
+{common.INPUT.replace("CORPUS", "INPUT")}
+what is read:
+{common.corpus_options(", or a 40th of --memory-limit")}
+{common.FILTERS}
+  --against OLD        a corpus, or a file of --save-signatures; what is already there is dropped
+{kinds.KIND}
+  --vectors COLUMN     column with lists of numbers: rows are compared by their cosine, 0.95 or more
+                       without --threshold, and texts are ignored
+what counts as a near-duplicate:
+  --recall SHARE       chance that a pair of vectors at the threshold is found (default: 0.999)
+{kinds.HASH}
+  --rotated            also find images that were turned or mirrored
+what is written:
+  -o --output TARGET   kept documents: a file, an s3:// address, or - for standard output
+  --in-place           replace the input file by what is kept
+  --annotate           write all documents to the output, with cluster, duplicate_of and similarity
+  --pairs TARGET       file for the verified pairs
+  --max-pairs N        refuse to write more pairs to --pairs (default: {DEFAULT_LIMIT:,})
+  --collapse           with --exact: pair equal texts with their first only in --pairs
+  --report TARGET      HTML report
+  --save-signatures TARGET  signatures of what is kept (and of OLD), for --against next time:
+                       NAME.lookalike
+  --dropped TARGET     list of the dropped images or recordings, with the file that stands for each;
+                       nothing is deleted
+  --json               print the summary as JSON
+  --quiet              no progress bars, no summary
+how it works:
+  --work FOLDER        keep texts, signatures and pairs here: an interrupted job goes on, and
+                       another threshold needs no new signatures
+  --memory-limit SIZE  memory for the job, such as 8GB: documents go to disk, and as many images or
+                       recordings are decoded at once as fit
+{common.THREADS}
+  --device {"|".join(DEVICES)}=cpu  gpu: a CUDA card looks for the pairs of simhash and topsig
+"""
 DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
@@ -131,9 +134,6 @@ what is guaranteed:
   all go that have a near-duplicate; with --no-verify, and against
   OLD signatures, similarities are estimates, and what is dropped by them is counted apart.
 
-exit status:
-  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted, 143 told to end
-
 examples:
   lookalike dedup corpus.jsonl -o unique.jsonl
   lookalike dedup corpus.jsonl --in-place
@@ -155,109 +155,10 @@ _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
 """Of rows that will be written, held since they were read; and the share of a memory limit."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
-    _add_input_options(parser)
-    group = parser.add_argument_group("what counts as a near-duplicate")
-    add_settings(group)
-    group.add_argument(
-        "--recall",
-        type=float,
-        metavar="R",
-        help="chance that a pair of vectors at the threshold is found (default: 0.999)",
-    )
-    add_hash(group)
-    add_switch(group, "--rotated", "also find images that were turned or mirrored")
-    _add_output_options(parser)
-    _add_work_options(parser)
-
-
-def _add_input_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is read")
-    add_corpus_options(group, or_longest=", or a 40th of --memory-limit")
-    add_filters(group)
-    group.add_argument(
-        "--against",
-        metavar="OLD",
-        help="a corpus, or a file of --save-signatures; what is already there is dropped",
-    )
-    add_kind(group)
-    group.add_argument(
-        "--vectors",
-        metavar="COLUMN",
-        help="column with lists of numbers: rows are compared by their cosine, 0.95 or more "
-        "without --threshold, and texts are ignored",
-    )
-
-
-def _add_output_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is written")
-    group.add_argument(
-        "-o",
-        "--output",
-        type=output_name,
-        metavar="FILE",
-        help="kept documents: a file, an s3:// address, or - for standard output",
-    )
-    add_switch(group, "--in-place", "let what stays take the place of the input file")
-    add_switch(
-        group,
-        "--annotate",
-        "write all documents to the output, with cluster, duplicate_of and similarity",
-    )
-    group.add_argument("--pairs", type=output_name, metavar="FILE", help="the verified pairs")
-    group.add_argument(
-        "--max-pairs",
-        type=int,
-        metavar="N",
-        help=f"refuse to write more pairs to --pairs (default: {DEFAULT_LIMIT:,})",
-    )
-    add_switch(
-        group, "--collapse", "with --exact: pair equal texts with their first only in --pairs"
-    )
-    group.add_argument("--report", type=output_name, metavar="FILE", help="HTML report")
-    group.add_argument(
-        "--save-signatures",
-        type=output_name,
-        metavar="FILE",
-        help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
-    )
-    group.add_argument(
-        "--dropped",
-        type=output_name,
-        metavar="FILE",
-        help="list of the dropped images or recordings, with the file that stands for each; "
-        "nothing is deleted",
-    )
-    add_switch(group, "--json", "print the summary as JSON")
-    add_switch(group, "--quiet", "no progress bars, no summary")
-
-
-def _add_work_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how it works")
-    group.add_argument(
-        "--work",
-        type=Path,
-        metavar="DIR",
-        help="keep texts, signatures and pairs here: an interrupted job goes on, and another "
-        "threshold needs no new signatures",
-    )
-    group.add_argument(
-        "--memory-limit",
-        type=byte_count,
-        metavar="SIZE",
-        help="memory for the job, such as 8GB: documents go to disk, and as many images or "
-        "recordings are decoded at once as fit",
-    )
-    add_threads(group)
-    group.add_argument(
-        "--device",
-        choices=DEVICES,
-        default="cpu",
-        help="gpu: a CUDA card looks for the pairs of simhash and topsig (default cpu)",
-    )
-    group.add_argument(
+def add(parser: Parser) -> None:
+    """Declare the settings, and the engine."""
+    common.add_settings(parser.group("what counts as a near-duplicate"))
+    parser.group("how it works").add_argument(
         "--engine",
         type=_engine,
         default=("local", None),
@@ -279,15 +180,15 @@ def _engine(text: str) -> tuple[str, str | None]:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write the outputs, print the summary."""
-    with uploads_of(options):
+    with common.uploads_of(options):
         _run(options)
 
 
 def _run(options: argparse.Namespace) -> None:
-    kind, typed = input_kind(options), typed_options(options)
+    kind, typed = kinds.input_kind(options), kinds.typed_options(options)
     refuse(kind, typed)
     if kind == TEXT:
-        check_settings(options)
+        common.check_settings(options)
     if options.engine[0] == SPARK:
         refuse(SPARK, typed)
         _run_on_spark(options)
@@ -297,7 +198,7 @@ def _run(options: argparse.Namespace) -> None:
     if kind in (TEXT, VECTORS):
         check_read_once([*options.input, options.against])
         old = _old(options)
-        source = corpus_of(options.input, options)
+        source = common.corpus_of(options.input, options)
         if options.in_place and options.output is None:
             options.output = _only_file(source)
         _check_row_outputs(options, source, old)
@@ -309,7 +210,7 @@ def _run(options: argparse.Namespace) -> None:
     arguments = _arguments(options, kind, typed)
     chosen = kind if kind in (TEXT, VECTORS) else medium_with(kind, arguments)
     if isinstance(chosen, Medium):
-        tell_medium(options, chosen)
+        kinds.tell_medium(options, chosen)
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(source, kind=chosen, against=old, progress=progress, **arguments)
         written = _write(options, result, progress)
@@ -324,7 +225,7 @@ def _run(options: argparse.Namespace) -> None:
         for warning in result.warnings:
             warn(warning)
     if isinstance(result, MediaResult):
-        warn_problems(result.problems)
+        kinds.warn_problems(result.problems)
     if isinstance(result, TextResult):
         if not result.counts.documents and not options.quiet:
             warn(f"{escape_terminal(result.source.name)} has no documents")
@@ -345,8 +246,8 @@ def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> 
     """Return the arguments of `la.dedup` that were typed, but for those that were used already to
     open the corpus, and for outputs.
     """
-    settings = settings_of(options)
-    chosen = {one.name: settings[one.name] for one in settings_fields() if one.name in typed}
+    settings = common.settings_of(options)
+    chosen = {one.name: settings[one.name] for one in common.settings_fields() if one.name in typed}
     for name in signature(dedup).parameters:
         value = getattr(options, name, None)
         if name in _USED or name in settings or value is None or not supports(kind, name):
@@ -363,7 +264,9 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
     if options.against is None:
         return None
     if is_standard(options.against):
-        corpus = corpus_of_input([options.against], options.format, options.work, options.encoding)
+        corpus = common.corpus_of_input(
+            [options.against], options.format, options.work, options.encoding
+        )
         return with_old_pages(corpus, options.html, options.page_limits)
     if Path(options.against).suffix == _SIGNATURES:
         return Path(options.against)
@@ -399,10 +302,11 @@ def _check_row_outputs(
     # Only new signatures may replace the old, and kept documents their input, if that was asked.
     signatures = [old] if isinstance(old, Path) else []
     others = old.files if isinstance(old, Corpus) else []
-    check_not_read("-o", options.output, [*signatures, *others])
-    check_not_read("--pairs", options.pairs, [*corpus.files, *signatures, *others])
-    check_not_read("--report", options.report, [*corpus.files, *signatures, *others])
-    check_not_read("--save-signatures", options.save_signatures, [*corpus.files, *others])
+    common.check_not_read("-o", options.output, [*signatures, *others])
+    for name in ("pairs", "report"):
+        path = getattr(options, name)
+        common.check_not_read(f"--{name}", path, [*corpus.files, *signatures, *others])
+    common.check_not_read("--save-signatures", options.save_signatures, [*corpus.files, *others])
     if options.output is not None:
         target = io.BytesIO() if is_standard(options.output) else options.output
         check_target(corpus, target, annotated=options.annotate, in_place=options.in_place)
@@ -436,7 +340,7 @@ def _check_file_outputs(options: argparse.Namespace, paths: Sequence[Path]) -> N
             continue
         for folder in paths:
             check_outside_folder(folder if folder.is_dir() else None, path)
-        check_not_read(f"--{name}", path, [file for file in paths if not file.is_dir()])
+        common.check_not_read(f"--{name}", path, [file for file in paths if not file.is_dir()])
         check(path)
 
 
@@ -447,18 +351,15 @@ def _check_outputs(options: argparse.Namespace, reason: str) -> list[Path]:
     if options.max_pairs is not None:
         whole_number("max_pairs", options.max_pairs, at_least=0)
     if options.pairs is None:
-        for name in ("max_pairs", "collapse"):
-            if getattr(options, name) not in (None, False):
-                raise ArgumentError(
-                    Said(name), " does nothing without a file of pairs; add --pairs FILE"
-                )
+        alone = "does nothing without a file of pairs; add --pairs FILE"
+        refuse_given(options, ("max_pairs", "collapse"), alone)
     for name in _OUTPUTS[1:]:
         if is_standard(getattr(options, name)):
             raise ArgumentError(Said(name), f" is -; expected a file: {reason}")
     outputs = [getattr(options, name) for name in _OUTPUTS]
     paths = [path for path in outputs if path is not None and not is_standard(path)]
     for path in paths:
-        check_folder(path)
+        common.check_folder(path)
     for one, two in combinations(paths, 2):
         if one.resolve() == two.resolve() or same_file(one, [two]) is not None:
             raise ArgumentError("two outputs have the same name; give each its own")
@@ -491,7 +392,7 @@ def _write(options: argparse.Namespace, result: DedupResult, progress: Any) -> d
         if progress is not None:
             progress("write", len(written) / len(wanted))
         job(path)
-        written[what] = publish(options, path)
+        written[what] = common.publish(options, path)
     if written:
         result.seconds["write"] = time.perf_counter() - start
         if progress is not None:
@@ -517,7 +418,7 @@ def _write_items(write: Callable[..., int], in_place: bool, path: Path) -> None:
 
 def _run_on_spark(options: argparse.Namespace) -> None:
     """Run the job on Spark, write the outputs, print the summary."""
-    settings = settings_of(options)
+    settings = common.settings_of(options)
     DedupSettings(**settings)  # before anything starts
     _check_spark(options)
     from lookalike.spark import job
@@ -552,7 +453,7 @@ def _run_on_spark(options: argparse.Namespace) -> None:
         html=options.html,
         page_limits=options.page_limits,
         work=None if options.work is None else _address(str(options.work)),
-        **vars(filters_of(options)),
+        **vars(common.filters_of(options)),
         **settings,
     )
     bad = corpus.bad + (0 if old is None else old.bad)

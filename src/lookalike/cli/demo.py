@@ -7,7 +7,8 @@ import sysconfig
 from pathlib import Path
 from typing import cast
 
-from lookalike.cli.options import check_not_read
+from lookalike.cli.common import check_not_read
+from lookalike.cli.parser import Parser
 from lookalike.cli.terminal import progress_bars, say
 from lookalike.dedup import TextResult, dedup
 from lookalike.dedup.report.clusters import largest_clusters
@@ -19,17 +20,17 @@ _SHOWN = 5
 _MEMBERS = 4
 
 PURPOSE = "find the near-duplicates of this Python installation, in under a minute"
-DESCRIPTION = (
-    "De-duplicate the source files, licences and documentation of the Python\n"
-    "installation at hand: the standard library and all packages. Vendored copies\n"
-    "and common licences are real near-duplicates. Nothing is changed; the page\n"
-    "report.html shows what was found."
-)
-DETAILS = (
-    "examples:\n  lookalike demo\n  lookalike demo --folder ~/projects --report projects.html\n"
-)
-
-
+DESCRIPTION = """\
+De-duplicate the source files, licences and documentation of the Python
+installation at hand: the standard library and all packages. Vendored copies
+and common licences are real near-duplicates. Nothing is changed; the page
+report.html shows what was found."""
+ARGUMENTS = "  --report FILE=report.html  the page to write"
+DETAILS = """\
+examples:
+  lookalike demo
+  lookalike demo --folder ~/projects --report projects.html
+"""
 _MORE = (
     ("lookalike overlaps DIR --format files", "passages that files have copied"),
     ("lookalike dedup photos/", "photographs, by what they show"),
@@ -41,21 +42,10 @@ _MORE = (
 """What else could be tried next."""
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+def add(parser: Parser) -> None:
+    """Declare the folders."""
     parser.add_argument(
-        "--folder",
-        type=Path,
-        action="append",
-        metavar="DIR",
-        help="look here instead (may be repeated)",
-    )
-    parser.add_argument(
-        "--report",
-        type=Path,
-        default=Path("report.html"),
-        metavar="FILE",
-        help="the page to write (default report.html)",
+        "--folder", type=Path, action="append", metavar="DIR", help="a folder to look in instead"
     )
 
 
@@ -91,10 +81,8 @@ def _installation() -> list[Path]:
 
 
 def _files_in(folders: list[Path]) -> list[Path]:
-    return sorted(
-        {path for folder in folders for pattern in _PATTERNS for path in folder.rglob(pattern)
-         if path.is_file()}
-    )  # fmt: skip
+    found = (path for folder in folders for pattern in _PATTERNS for path in folder.rglob(pattern))
+    return sorted({path for path in found if path.is_file()})
 
 
 def _show_clusters(result: TextResult) -> None:

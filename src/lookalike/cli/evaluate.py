@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from lookalike.advice import (
     tune,
 )
 from lookalike.advice.evaluation import Progress, measurement_table
-from lookalike.checks import byte_count, share, whole_number
-from lookalike.cli.parser import add_json, add_number, add_switch
+from lookalike.checks import share, whole_number
+from lookalike.cli.parser import VALUES, numbers, refuse_given
 from lookalike.cli.terminal import say, say_json
-from lookalike.errors import ArgumentError, FileError, MissingDependencyError, Said
+from lookalike.errors import FileError, MissingDependencyError
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning
 from lookalike.shown import escape_terminal
@@ -37,13 +37,41 @@ from lookalike.shown import escape_terminal
 _MOST_NEIGHBOURS = 1 << 20
 EXPAND = (0, 1, 2, 3)
 _EXPAND_TEXT = ",".join(map(str, EXPAND))
+_SETTINGS = ("slice_bits", "expand", "admit", "rerank", "orders", "clusters", "probe", "growth")
+VALUES["ALL"] = lambda text: "all" if text == "all" else numbers(text)
 
 PURPOSE = "measure speed and quality of slice indexes on your own signatures"
-DESCRIPTION = (
-    "Build slice indexes over your signatures, search them, and compare time and\n"
-    "answers with the exhaustive scan. Prints a table; with --output also writes\n"
-    "evaluation.json and plots."
-)
+DESCRIPTION = """\
+Build slice indexes over your signatures, search them, and compare time and
+answers with the exhaustive scan. Prints a table; with --output also writes
+evaluation.json and plots."""
+ARGUMENTS = f"""
+  SIGNATURES            signatures of `lookalike sign`, a .npy or .npz file (uint8[n, bits // 8] or
+                        uint64[n, bits // 64]), or a saved index, whose signatures are taken
+  --queries FILE        signatures to search for (default: a sample of the signatures, each looked
+                        for among the others)
+  --sample N=200        size of that sample
+  -k K=10               neighbors per query
+  --slice-bits NUMBERS  slice widths, such as 14,16 (default: what SliceIndex chooses)
+  --expand NUMBERS      values of expand (default: {_EXPAND_TEXT})
+  --admit ALL           values of admit, or "all" from 0 to expand (default: the same as expand)
+  --rerank NUMBERS      numbers of candidates that get their true distance, each at least K; 0:
+                        none, the best by score are taken
+  --orders NUMBERS      also measure indexes of --kind prefix with these numbers of orders: 8,16
+  --clusters NUMBERS    also measure indexes of --kind clusters with these numbers of groups
+  --probe NUMBERS       with --clusters: how many groups are read, such as 8,32 (default: every
+                        12th, or as many as near-duplicates take)
+  --threads N=1         threads
+  --growth              also measure parts of 1000, 2000, 4000, ... signatures, with a slice bit
+                        more each time and with the same slices throughout
+  --tune SHARE          instead of a table of all settings, find the fastest that reaches this
+                        target, such as 0.95, or say that a scan is
+  --target cdr|recall=cdr  with --tune: what has to reach it, the cumulative distance ratio or the
+                        share of the true neighbors
+  --memory SIZE         with --tune: memory for lists and groups, such as 2GB
+  --output FOLDER       write evaluation.json and plots there
+  --json                print what evaluation.json holds, and no table
+"""
 DETAILS = """\
 columns of the table:
   slices       slice width; "scan" is the exhaustive search, always exact; "16 orders" is an
@@ -71,98 +99,6 @@ examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "signatures",
-        type=Path,
-        metavar="SIGNATURES",
-        help="signatures of `lookalike sign`, a .npy or .npz file (uint8[n, bits // 8] or "
-        "uint64[n, bits // 64]), or a saved index, whose signatures are taken",
-    )
-    parser.add_argument(
-        "--queries",
-        type=Path,
-        metavar="FILE",
-        help="what to look for, in the same sort of file (default: a sample of the signatures, "
-        "each looked for among the others)",
-    )
-    add_number(parser, "--sample", "size of that sample", default=200)
-    parser.add_argument("-k", type=int, default=10, help="neighbours a query (default 10)")
-    parser.add_argument(
-        "--slice-bits",
-        type=_numbers,
-        metavar="LIST",
-        help="slice widths to build, such as 14,16 (default: what SliceIndex chooses)",
-    )
-    parser.add_argument(
-        "--expand", type=_numbers, metavar="LIST", help=f"values of expand (default {_EXPAND_TEXT})"
-    )
-    parser.add_argument(
-        "--admit",
-        type=_numbers_or_all,
-        metavar="LIST",
-        help='values of admit, or "all" from 0 to expand (default: the same as expand)',
-    )
-    parser.add_argument(
-        "--rerank",
-        type=_numbers,
-        metavar="LIST",
-        help="numbers of candidates that get their true distance, each at least K; 0: none, the "
-        "best by score are taken",
-    )
-    parser.add_argument(
-        "--orders",
-        type=_numbers,
-        metavar="LIST",
-        help="also measure indexes of --kind prefix with so many orders, such as 8,16",
-    )
-    parser.add_argument(
-        "--clusters",
-        type=_numbers,
-        metavar="LIST",
-        help="also measure indexes of --kind clusters with so many groups, such as 500,1000",
-    )
-    parser.add_argument(
-        "--probe",
-        type=_numbers,
-        metavar="LIST",
-        help="with --clusters: how many groups are read, such as 8,32 (default: every 12th, or "
-        "as many as near-duplicates take)",
-    )
-    add_number(parser, "--threads", "threads", default=1)
-    add_switch(
-        parser,
-        "--growth",
-        "also measure parts of 1000, 2000, 4000, ... signatures, with a slice bit more each "
-        "time and with the same slices throughout",
-    )
-    parser.add_argument(
-        "--tune",
-        type=float,
-        metavar="TARGET",
-        help="instead of a table of all settings, find the quickest that reaches this, such as "
-        "0.95, or say that a scan is",
-    )
-    parser.add_argument(
-        "--target",
-        choices=("cdr", "recall"),
-        default="cdr",
-        help="with --tune: what is to be reached, the cumulative distance ratio or the share of "
-        "the true neighbours (default cdr)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=byte_count,
-        metavar="SIZE",
-        help="with --tune: only lists and groups that fit into that, such as 2GB",
-    )
-    parser.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="write evaluation.json and plots there"
-    )
-    add_json(parser, "print what evaluation.json holds, and no table")
-
-
 def run(options: argparse.Namespace) -> None:
     """Measure, print, and write what was asked for."""
     _check(options)
@@ -187,23 +123,17 @@ def run(options: argparse.Namespace) -> None:
             say(tuning)
         _conclude(options, {"tuning": tuning.to_dict()})
         return
+    options.expand = EXPAND if options.expand is None else options.expand
     evaluation = evaluate(
         signatures,
         queries,
-        slice_bits=options.slice_bits,
-        expand=EXPAND if options.expand is None else options.expand,
-        admit=options.admit,
-        rerank=options.rerank,
-        orders=options.orders,
-        clusters=options.clusters,
-        probe=options.probe,
+        **{name: getattr(options, name) for name in _SETTINGS[:-1]},
         progress=_progress("settings"),
         **settings,
     )
     series = {}
     if options.growth:
-        expand = 3 if options.expand is None else max(options.expand)
-        series = _growth(signatures, {**settings, "expand": expand})
+        series = _growth(signatures, {**settings, "expand": max(options.expand)})
     if not options.json:
         say(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
         say(evaluation)
@@ -221,30 +151,12 @@ def _check(options: argparse.Namespace) -> None:
     whole_number("--sample", options.sample, at_least=1)
     whole_number("-k", options.k, at_least=1, at_most=_MOST_NEIGHBOURS)
     whole_number("--threads", options.threads, at_least=1)
-    if options.tune is not None:
-        share("--tune", options.tune)
-    else:
-        if options.memory is not None:
-            raise ArgumentError(
-                Said("--memory"), " goes with --tune only; leave it out, or add --tune 0.95"
-            )
-        if options.target != "cdr":
-            raise ArgumentError(
-                Said("--target"), " goes with --tune only; leave it out, or add --tune 0.95"
-            )
+    if options.tune is None:
+        only = "goes with --tune only; leave it out, or add --tune 0.95"
+        refuse_given(options, {"memory": None, "target": "cdr"}, only)
         return
-    for name in (
-        "slice_bits",
-        "expand",
-        "admit",
-        "rerank",
-        "orders",
-        "clusters",
-        "probe",
-        "growth",
-    ):
-        if getattr(options, name):
-            raise ArgumentError(Said(name), " does not go with --tune, which chooses by itself")
+    share("--tune", options.tune)
+    refuse_given(options, _SETTINGS, "does not go with --tune, which chooses by itself")
 
 
 def _growth(
@@ -271,7 +183,11 @@ def _conclude(options: argparse.Namespace, contents: dict[str, Any]) -> None:
         say_json(contents)
     if options.output:
         path = options.output / "evaluation.json"
-        _write_json(path, contents)
+        text = json.dumps(contents, indent=2, allow_nan=False)
+        try:
+            path.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
         _say_beside(options, f"{'' if options.json else chr(10)}wrote {escape_terminal(path)}")
 
 
@@ -301,14 +217,6 @@ def _draw(
         _say_beside(options, f"no plots: {error}")
 
 
-def _write_json(path: Path, contents: dict[str, Any]) -> None:
-    text = json.dumps(contents, indent=2, allow_nan=False)
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
 def _progress(what: str) -> Progress | None:
     """Return what shows a line that overwrites itself, after a second; None without a terminal."""
     if not sys.stderr.isatty():
@@ -323,16 +231,3 @@ def _progress(what: str) -> Progress | None:
         sys.stderr.flush()
 
     return show
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a list of whole numbers; expected something like 0,1,2"
-        ) from None
-
-
-def _numbers_or_all(text: str) -> list[int] | Literal["all"]:
-    return "all" if text == "all" else _numbers(text)

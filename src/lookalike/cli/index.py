@@ -7,13 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import byte_count
+from lookalike.cli.common import FORMAT, THREADS, check_folder, check_not_read, corpus_of
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors
-from lookalike.cli.options import add_format, add_threads, check_folder, check_not_read, corpus_of
-from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.parser import VALUES, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.dedup.vectors import read_embeddings
-from lookalike.errors import ArgumentError, Said
+from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, open_index
 from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan
 from lookalike.shown import counted, escape_terminal
@@ -25,11 +24,50 @@ from lookalike.vectors import VectorIndex
 _BUILT = tuple(kind for kind in KINDS if kind.is_built)
 _OPTIONS = tuple({option.name: option for kind in _BUILT for option in kind.options}.values())
 """Options of all kinds, each once."""
+_WORDS = {"size": " SIZE", "switch": "", "number": " N"}
+_OPTION_LINES = "\n".join(
+    f"  --{one.name.replace('_', '-')}{_WORDS[one.type]}  {one.help}" for one in _OPTIONS
+)
 _FOR_VECTORS = {"vectors": None, "id": None, "format": None, "bits": 512, "recall": None}
 """Options that are for vectors alone, and their defaults."""
 
+
+def _kind(name: str) -> str:
+    """Return the name of a kind that can be built, or refuse it."""
+    try:
+        if KINDS.get(name).is_built:
+            return name
+    except ArgumentError:
+        pass
+    known = [kind.name for kind in KINDS if kind.is_built]
+    raise argparse.ArgumentTypeError(
+        f"invalid choice: {name!r} (choose from {', '.join(known)}){did_you_mean(name, known)}"
+    )
+
+
+VALUES["INDEX-KIND"] = _kind
+
 PURPOSE = "build an index of signatures and save it"
 DESCRIPTION = "Build an index from a file of signatures."
+ARGUMENTS = f"""
+  SIGNATURES           a file of `lookalike sign`, .npy or .npz, another index, hashes in
+                       hexadecimal, or vectors
+  -o --output FILE     file to write, such as index.lookalike (required)
+  --kind INDEX-KIND={_BUILT[0].name}  kind of index, also one of an installed package
+  --column NAME        column of hashes in hexadecimal, in a table with several such columns
+{THREADS}
+  --json               print the summary as JSON
+  --quiet              no summary
+{_OPTION_LINES}
+vectors:
+  --vectors COLUMN     index this column of vectors, lists of numbers in Parquet or JSON Lines, by
+                       cosine
+  --id COLUMN          column with ids (default: a guess, or rows)
+{FORMAT}
+  --bits N={_FOR_VECTORS["bits"]}  bits of the signatures that propose
+  --recall SHARE       measure how many candidates find this share of the 10 nearest, for
+                       `lookalike search --recall`
+"""
 DETAILS = f"""\
 kinds:
 {kinds_text(_BUILT)}
@@ -47,9 +85,6 @@ vectors:
   fractions. Signatures propose, the true cosine decides; the index holds the vectors, and ids where
   there are some. `lookalike search INDEX` then takes vectors.
 
-exit status:
-  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
-
 examples:
   lookalike index corpus.lookalike -o index.lookalike
   lookalike index corpus.lookalike -o index.lookalike --slice-bits 16
@@ -60,73 +95,6 @@ examples:
   lookalike index corpus.lookalike -o index.lookalike --kind clusters
   lookalike index rows.parquet --vectors embedding -o vectors.lookalike
 """
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "signatures",
-        type=Path,
-        metavar="SIGNATURES",
-        help="a file of `lookalike sign`, .npy or .npz, another index, hashes in hexadecimal, or "
-        "vectors",
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="such as index.lookalike"
-    )
-    names = tuple(kind.name for kind in _BUILT)
-    parser.add_argument(
-        "--kind",
-        type=_kind,
-        default=names[0],
-        metavar=f"{{{','.join(names)}}}",
-        help=f"of index, also one of an installed package (default {names[0]})",
-    )
-    for option in _OPTIONS:
-        flag = f"--{option.name.replace('_', '-')}"
-        if option.type == "size":
-            parser.add_argument(flag, type=byte_count, metavar="SIZE", help=option.help)
-        elif option.type == "switch":
-            add_switch(parser, flag, option.help)
-        else:
-            add_number(parser, flag, option.help)
-    parser.add_argument(
-        "--column",
-        metavar="NAME",
-        help="of hashes in hexadecimal, in a table with several such columns",
-    )
-    group = parser.add_argument_group("vectors")
-    group.add_argument(
-        "--vectors",
-        metavar="COLUMN",
-        help="index this column of vectors, lists of numbers in Parquet or JSON Lines, by cosine",
-    )
-    group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
-    add_format(group)
-    add_number(group, "--bits", "of the signatures that propose", default=_FOR_VECTORS["bits"])
-    group.add_argument(
-        "--recall",
-        type=float,
-        metavar="R",
-        help="find out how much has to be looked at to find this share of the 10 nearest, for "
-        "`lookalike search --recall`",
-    )
-    add_threads(parser)
-    add_switch(parser, "--json", "print the summary as JSON")
-    add_switch(parser, "--quiet", "no summary")
-
-
-def _kind(name: str) -> str:
-    """Return the name of a kind that can be built, or refuse it."""
-    try:
-        if KINDS.get(name).is_built:
-            return name
-    except ArgumentError:
-        pass
-    known = [kind.name for kind in KINDS if kind.is_built]
-    raise argparse.ArgumentTypeError(
-        f"invalid choice: {name!r} (choose from {', '.join(known)}){did_you_mean(name, known)}"
-    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -172,15 +140,14 @@ def _refuse_others(options: argparse.Namespace, kind: IndexKind) -> None:
     """Refuse options of other kinds."""
     own = {option.name for option in kind.options}
     vectors = kind.name == "vectors"
-    for name in (*(option.name for option in _OPTIONS), *(("column",) if vectors else ())):
-        if getattr(options, name) not in (None, False) and name not in own:
-            what = "vectors" if vectors else f"--kind {kind.name}"
-            raise ArgumentError(Said(name), f" does nothing with {what}; leave it out")
-    if vectors and options.kind != _BUILT[0].name:
-        raise ArgumentError(Said("kind"), " does nothing with vectors; leave it out")
-    for name, default in () if vectors else _FOR_VECTORS.items():
-        if getattr(options, name) != default:
-            raise ArgumentError(Said(name), " goes with vectors: --vectors COLUMN; leave it out")
+    what = "vectors" if vectors else f"--kind {kind.name}"
+    others = [option.name for option in _OPTIONS if option.name not in own]
+    refuse_given(options, others, f"does nothing with {what}; leave it out")
+    if vectors:
+        usual = {"column": None, "kind": _BUILT[0].name}
+        refuse_given(options, usual, "does nothing with vectors; leave it out")
+    else:
+        refuse_given(options, _FOR_VECTORS, "goes with vectors: --vectors COLUMN; leave it out")
 
 
 def _chosen(options: argparse.Namespace, kind: IndexKind) -> dict[str, Any]:
@@ -208,12 +175,8 @@ def _of_vectors(options: argparse.Namespace, kind: IndexKind) -> tuple[VectorInd
     rows: Any = None
     missing = 0
     if has_vectors(options.signatures):
-        for name in ("vectors", "id", "format"):
-            if getattr(options, name) is not None:
-                raise ArgumentError(
-                    Said(name), f" does nothing here: {options.signatures} is an array, and has no "
-                    "columns; leave it out"
-                )  # fmt: skip
+        no_columns = f"{options.signatures} is an array, and has no columns; leave it out"
+        refuse_given(options, ("vectors", "id", "format"), f"does nothing here: {no_columns}")
         check_not_read("-o", options.output, [options.signatures])
         vectors = npy_vectors(options.signatures)
     else:
@@ -221,10 +184,8 @@ def _of_vectors(options: argparse.Namespace, kind: IndexKind) -> tuple[VectorInd
         check_not_read("-o", options.output, [Path(one) for one in corpus.files])
         given, _ = read_embeddings(corpus, options.vectors, options.id, None)
         if not len(given.rows):
-            raise ArgumentError(
-                f"{corpus.name} has no vectors in the column {options.vectors!r}; expected one at "
-                "least"
-            )
+            expected = f"no vectors in the column {options.vectors!r}; expected one at least"
+            raise ArgumentError(f"{corpus.name} has {expected}")
         missing = given.count - len(given.rows)
         vectors, ids, rows = given.vectors, given.ids, given.rows
     own = rows if missing else None

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from lookalike.cli.parser import add_json
 from lookalike.cli.terminal import say, say_json
 from lookalike.signatures import kernels
 
 PURPOSE = "list the distance kernels and say which one is in use"
-DESCRIPTION = (
-    "List the distance kernels in this build, widest first.\n"
-    "LOOKALIKE_KERNEL=NAME in the environment chooses another one."
-)
+DESCRIPTION = """\
+List the distance kernels in this build, widest first.
+LOOKALIKE_KERNEL=NAME in the environment chooses another one."""
+ARGUMENTS = "  --json  print an object for each kernel, as JSON Lines"
 DETAILS = ""
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_json(parser, "print an object for each kernel, as JSON Lines")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -6,18 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
+from lookalike.cli.common import THREADS, check_folder, check_not_read
 from lookalike.cli.finding.answers import Found, Lines
-from lookalike.cli.options import add_threads, check_folder, check_not_read
-from lookalike.cli.options.queries import check_flips, needs_weights, no_weights
-from lookalike.cli.parser import add_number, add_switch
-from lookalike.cli.terminal import progress_bars, say, warn
+from lookalike.cli.finding.options import check_flips, needs_weights, no_weights
+from lookalike.cli.parser import refuse_given
+from lookalike.cli.terminal import progress_bars, say, say_rows, warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.indexes import Index, Matches, SignatureFile
 from lookalike.indexes.base import DEFAULT_LIMIT
@@ -28,14 +27,36 @@ from lookalike.signatures import estimated_similarity
 
 _RECALL, _RADIUS = 0.95, 3
 _ASKED = {
-    "method": None, "recall": None, "flips": None, "first": False, "tables": None,
-    "duplicates": False, "no_append": False, "batch": None, "chunk": None,
-    "radius": _RADIUS, "limit": DEFAULT_LIMIT, "json": False,
-}  # fmt: skip
-"""Options that say how queries are matched, and what they are when nobody has typed them."""
+    **dict.fromkeys(("method", "recall", "flips", "first", "tables", "duplicates")),
+    **dict.fromkeys(("no_append", "batch", "chunk", "json")),
+    "radius": _RADIUS,
+    "limit": DEFAULT_LIMIT,
+}
+"""Options that say how queries are matched, and their defaults."""
 
 PURPOSE = "match batches of signatures with a file that stays on disk, and append them to it"
 DESCRIPTION = "Find what is near each query in a signature file, then append the queries to it."
+ARGUMENTS = f"""
+  file:COLLECTION      a signature file
+  [QUERIES]            a file of `lookalike sign` or `lookalike index`, or .npy or .npz
+what is found:
+  --radius R={_RADIUS}  number of bits that may differ
+  --method flips|blocks  how (default: flips if QUERIES have weights, else blocks)
+  --recall SHARE       share of matches that flips find (default: {_RECALL})
+  --flips N            number of flips per query, instead of --recall
+  --tables N           number of tables of blocks (default: by the size)
+  --first              one match per query, the first found; ends when all have one
+  --duplicates         also those before it in the same batch, exactly
+  --limit N={DEFAULT_LIMIT}  more matches of a batch are an error
+how it works:
+  --no-append          leave COLLECTION as it is
+  --batch N            queries at a time (default: all of them)
+  --chunk N            signatures of COLLECTION at a time (default: by the size)
+  --compact            merge the runs of COLLECTION into one, afterwards
+{THREADS}
+  --json               print an object for each query, as JSON Lines
+  --quiet              no progress bar, no summary
+"""
 DETAILS = f"""\
 COLLECTION is a signature file: sorted runs of signatures with whole numbers for ids, one run for
 each batch. It is made if it is not there, and may be larger than memory: it is read once for each
@@ -56,59 +77,12 @@ columns:
 Each batch is appended whole or not at all, and printed when it is there. If a later batch fails,
 those before stay, which is said.
 
-exit status:
-  0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
-
 examples:
   lookalike match seen.runs new.lookalike
   lookalike match seen.runs new.lookalike --first --duplicates --json
   lookalike match seen.runs queries.npy --method blocks --radius 3 --no-append
   lookalike match seen.runs --compact
 """
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("file", type=Path, metavar="COLLECTION", help="a signature file")
-    parser.add_argument(
-        "queries",
-        type=Path,
-        nargs="?",
-        metavar="QUERIES",
-        help="a file of `lookalike sign` or `lookalike index`, or .npy or .npz",
-    )
-    group = parser.add_argument_group("what is found")
-    add_number(group, "--radius", "most bits that may differ", default=_RADIUS, metavar="R")
-    group.add_argument(
-        "--method",
-        choices=("flips", "blocks"),
-        help="how (default: flips if QUERIES have weights, else blocks)",
-    )
-    group.add_argument(
-        "--recall",
-        type=float,
-        metavar="R",
-        help=f"share of matches that flips find (default {_RECALL})",
-    )
-    add_number(group, "--flips", "so many for each query, in place of --recall")
-    add_number(group, "--tables", "how many there are of blocks (default: by the size)")
-    add_switch(group, "--first", "one match for each query, the first met; ends when all have one")
-    add_switch(group, "--duplicates", "also those before it in the same batch, exactly")
-    group.add_argument(
-        "--limit",
-        type=int,
-        default=DEFAULT_LIMIT,
-        metavar="N",
-        help=f"more matches of a batch are an error (default {DEFAULT_LIMIT:,})",
-    )
-    group = parser.add_argument_group("how it works")
-    add_switch(group, "--no-append", "leave COLLECTION as it is")
-    add_number(group, "--batch", "queries at a time (default: all of them)")
-    add_number(group, "--chunk", "signatures of COLLECTION at a time (default: by the size)")
-    add_switch(group, "--compact", "merge the runs of COLLECTION into one, afterwards")
-    add_threads(group)
-    add_switch(group, "--json", "print an object for each query, as JSON Lines")
-    add_switch(group, "--quiet", "no progress bar, no summary")
 
 
 @dataclass
@@ -168,20 +142,15 @@ def _check_idle(options: argparse.Namespace) -> None:
         raise ArgumentError(
             Said("queries"), ": expected a file of signatures to match, or --compact alone"
         )
-    for name, default in _ASKED.items():
-        if getattr(options, name) != default:
-            raise ArgumentError(
-                Said(name), " does nothing without QUERIES; leave it out, or name some"
-            )
+    refuse_given(options, _ASKED, "does nothing without QUERIES; leave it out, or name some")
 
 
 def _check_method(
     options: argparse.Namespace, method: str, weights: NDArray[np.int16] | None
 ) -> None:
     """Refuse options of the other method, and flips that nothing tells."""
-    for name in ("recall", "flips") if method == "blocks" else ("tables",):
-        if getattr(options, name) is not None:
-            raise ArgumentError(Said(name), f" does nothing with --method {method}; leave it out")
+    others = ("recall", "flips") if method == "blocks" else ("tables",)
+    refuse_given(options, others, f"does nothing with --method {method}; leave it out")
     check_flips(options)
     if needs_weights(options) and weights is None:
         raise no_weights(options.queries)
@@ -259,10 +228,7 @@ def _print(
     }
     if estimates is not None:
         columns["estimate"] = np.round(estimates, 4).tolist()
-    if first:
-        say("\t".join(columns))
-    for row in zip(*columns.values(), strict=True):
-        say("\t".join(escape_terminal(value) for value in row))
+    say_rows(columns, first=first)
 
 
 def _say_summary(options: argparse.Namespace, summary: _Summary, bits: int) -> None:

@@ -9,15 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.options import (
-    add_corpus_options,
-    add_threads,
-    check_folder,
-    check_not_read,
-    corpus_of,
-    warn_read,
-)
-from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli import common
 from lookalike.cli.terminal import is_standard, progress_bars, say, say_json
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
@@ -29,10 +21,24 @@ from lookalike.shown import counted, escape_terminal
 _AT_A_TIME = 1 << 14
 
 PURPOSE = "find the passages that documents of a corpus have in common"
-DESCRIPTION = (
-    "Find every passage of some words that two documents of a corpus have in common:\n"
-    "quotations, pasted paragraphs, text that was used again."
-)
+DESCRIPTION = """\
+Find every passage of some words that two documents of a corpus have in common:
+quotations, pasted paragraphs, text that was used again."""
+ARGUMENTS = f"""
+{common.INPUT}
+  -o --output FILE     .jsonl, .json, .csv, .tsv or .parquet
+what is read:
+{common.CORPUS}
+what counts:
+  --min-words N={MIN_WORDS}  equal words of a passage
+  --gap N={GAP}  other words between two runs, in either document
+  --common N={COMMON}  places of a window of words beyond which it proposes nothing
+what is shown:
+  --with-text          also the passages themselves, as they stand on the left
+  --json               print passages as JSON Lines; with -o the summary as JSON
+  --quiet              no progress bar, no summary
+{common.THREADS}
+"""
 DETAILS = f"""\
 what is found:
   A run is a row of equal words that cannot be made longer. A passage is one run, or several of a
@@ -55,35 +61,11 @@ output (-o):
 memory:
   the texts, and some 15 bytes a word
 
-exit status:
-  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
-
 examples:
   lookalike overlaps corpus.jsonl -o overlaps.jsonl
   lookalike overlaps rfcs/ --min-words 30 --with-text -o reused.csv
   lookalike overlaps theses/ --gap 0 --common 1000
 """
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders, patterns or -")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help=".jsonl, .json, .csv, .tsv or .parquet"
-    )
-    group = parser.add_argument_group("what is read")
-    add_corpus_options(group)
-    group = parser.add_argument_group("what counts")
-    add_number(group, "--min-words", "equal words of a passage", default=MIN_WORDS)
-    add_number(group, "--gap", "other words between two runs, in either document", default=GAP)
-    add_number(
-        group, "--common", "places that a window of words may be in to propose", default=COMMON
-    )
-    group = parser.add_argument_group("what is shown")
-    add_switch(group, "--with-text", "the passages themselves, too, as they stand on the left")
-    add_switch(group, "--json", "print passages as JSON Lines; with -o the summary as JSON")
-    add_switch(group, "--quiet", "no progress bar, no summary")
-    add_threads(group)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -94,9 +76,9 @@ def run(options: argparse.Namespace) -> None:
         )
     if options.output is not None:
         check_table_target(options.output)
-        check_folder(options.output)
-    corpus = corpus_of(options.input, options)
-    check_not_read("-o", options.output, corpus.files)
+        common.check_folder(options.output)
+    corpus = common.corpus_of(options.input, options)
+    common.check_not_read("-o", options.output, corpus.files)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         found = overlaps(
@@ -104,11 +86,8 @@ def run(options: argparse.Namespace) -> None:
             min_words=options.min_words,
             gap=options.gap,
             common=options.common,
-            text=options.text,
-            id=options.id,
-            skip_bad=options.skip_bad,
-            threads=options.threads,
             progress=progress,
+            **common.reading_of(options),
         )
     seconds = time.perf_counter() - start
     if options.output is not None:
@@ -120,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
     elif not options.quiet:
         where = sys.stderr if options.output is None else sys.stdout
         say(_summary(found, options.output, seconds), file=where)
-    warn_read(found)
+    common.warn_read(found)
 
 
 def _row(overlap: Overlap, text: bool) -> dict[str, Any]:

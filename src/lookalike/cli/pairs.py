@@ -6,33 +6,21 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import share, thread_count, whole_number
-from lookalike.cli.finding.origin import Origin, add_origin
-from lookalike.cli.options import (
-    add_threads,
-    add_threshold,
-    check_folder,
-    check_not_read,
-    radius_of,
-)
-from lookalike.cli.pair_clusters import (
-    add_cluster_options,
-    check_cluster_options,
-    clusters_of_file,
-    clusters_of_index,
-    show_clusters,
-)
-from lookalike.cli.parser import add_number, add_switch
-from lookalike.cli.terminal import say, say_json
+from lookalike.cli import common
+from lookalike.cli.finding.origin import ORIGIN, Origin
+from lookalike.cli.parser import Parser, refuse_given
+from lookalike.cli.terminal import say, say_rows, warn
 from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.formats import is_table
+from lookalike.dedup import DedupSettings, PairClusters, cluster_pairs
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
@@ -44,6 +32,12 @@ from lookalike.signatures.methods import METHODS, Method
 
 _AT_A_TIME = 1 << 16
 
+_OF_CLUSTERS = {
+    "cluster": DedupSettings.cluster,
+    "max_cluster": DedupSettings.max_cluster,
+    "keep": "first",
+}
+"""Options that say how clusters are made, and their defaults."""
 _SIMILARITY = 0.8
 _SIGNERS = {name: Method.of(name).signer for name in METHODS}
 _BITS = {name: 8 * signer.sign([]).shape[1] for name, signer in _SIGNERS.items()}
@@ -54,6 +48,24 @@ _RADII = {
 
 PURPOSE = "find all pairs of signatures that are near each other"
 DESCRIPTION = "Find every pair of signatures that differ in few bits, or are similar."
+ARGUMENTS = f"""
+  SIGNATURES           a file of `lookalike sign` or `lookalike index`, or .npy or .npz; with
+                       --clusters also a file of pairs
+  | --radius R         number of bits that may differ
+{common.THRESHOLD}
+{ORIGIN}
+  -o --output FILE     .csv, .tsv, .jsonl, .json or .parquet
+  --collapse           pair equal signatures with the first of them only: a million copies are a
+                       million pairs then
+  --limit N={DEFAULT_LIMIT}  more pairs are an error
+{common.THREADS}
+  --recall SHARE       chance at which each pair is found, at least (default: all of them)
+  --clusters           instead of pairs, every document with its cluster, whether it stays, and what
+                       it is a duplicate of; also of a file of pairs, with columns left and right
+  --keep first|last|none=first  which document of a cluster to keep
+  --json               print pairs as JSON Lines
+  --quiet              no summary
+"""
 DETAILS = f"""\
 output:
   columns left and right (ids, or positions where the file has none), distance (bits that differ),
@@ -80,9 +92,6 @@ clusters (--clusters):
   a pair (--keep none). A file of pairs has the columns left and right, or these are its first two;
   its documents are those that occur in it.
 
-exit status:
-  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
-
 examples:
   lookalike pairs corpus.lookalike --radius 10 -o pairs.csv
   lookalike pairs index.lookalike --radius 100 --json | head
@@ -93,51 +102,17 @@ examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "signatures",
-        type=Path,
-        metavar="SIGNATURES",
-        help="a file of `lookalike sign` or `lookalike index`, or .npy or .npz; with --clusters "
-        "also a file of pairs",
-    )
-    near = parser.add_mutually_exclusive_group()
-    add_number(near, "--radius", "most bits that may differ", metavar="R")
-    add_threshold(near)
-    add_origin(parser)
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help=".csv, .tsv, .jsonl, .json or .parquet"
-    )
-    add_switch(
-        parser,
-        "--collapse",
-        "pair equal signatures with the first of them only: a million copies are a million "
-        "pairs then",
-    )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=DEFAULT_LIMIT,
-        metavar="N",
-        help=f"more pairs are an error (default {DEFAULT_LIMIT:,})",
-    )
-    add_threads(parser)
-    parser.add_argument(
-        "--recall",
-        type=float,
-        metavar="R",
-        help="the chance at which each pair is to be found, at least (default: all of them)",
-    )
-    add_cluster_options(parser)
-    add_switch(parser, "--json", "print pairs as JSON Lines")
-    add_switch(parser, "--quiet", "no summary")
+def add(parser: Parser) -> None:
+    """Declare the settings that `dedup` has, too."""
+    common.add_settings(parser, only=("cluster", "max_cluster"))
     parser.set_defaults(refuse=parser.error)
 
 
 def run(options: argparse.Namespace) -> None:
     """Find the pairs, and write or print them."""
-    check_cluster_options(options)
+    whole_number("max_cluster", options.max_cluster, at_least=2)
+    if not options.clusters:
+        refuse_given(options, _OF_CLUSTERS, "goes with --clusters, which is missing")
     recall = None if options.recall is None else share("recall", options.recall)
     given = is_table(options.signatures)
     if given:
@@ -152,15 +127,15 @@ def run(options: argparse.Namespace) -> None:
                 f" is {options.output}; expected a name that ends in .csv, .tsv, .jsonl, .json "
                 "or .parquet",
             )
-        check_folder(options.output)
-        check_not_read("-o", options.output, [options.signatures])
+        common.check_folder(options.output)
+        common.check_not_read("-o", options.output, [options.signatures])
     if given:
-        show_clusters(clusters_of_file(options.signatures, options), options)
+        _show_clusters(cluster_pairs(options.signatures, **_clustering(options)), options)
         return
     index = open_index(options.signatures)
     origin = Origin.of(options, index)
-    check_not_read("-o", options.output, [] if origin is None else origin.files)
-    radius = radius_of(options, index.signer, index.bits, proposing=origin is not None)
+    common.check_not_read("-o", options.output, [] if origin is None else origin.files)
+    radius = common.radius_of(options, index.signer, index.bits, proposing=origin is not None)
     if radius is None:
         raise ArgumentError(Said("--radius"), " or --threshold is missing; give one of them")
     pairs = pairs_of_rows(
@@ -175,12 +150,15 @@ def run(options: argparse.Namespace) -> None:
     if origin is not None:
         pairs, similarity = _compared(index, pairs, origin, options.threshold)
     if options.clusters:
-        show_clusters(clusters_of_index(index, pairs, options), options)
+        ids = index.living()[1].tolist()  # those without a pair, too
+        found = cluster_pairs(pairs, ids=ids, **_clustering(options))
+        _show_clusters(replace(found, ids=[index.name(id) for id in ids]), options)
         return
     if options.output is not None:
         write_table(_batches(index, pairs, similarity), options.output)
     else:
-        _print(index, pairs, similarity, options.json)
+        for number, columns in enumerate(_parts(index, pairs, similarity)):
+            say_rows(columns, as_json=options.json, first=number == 0)
     if not options.quiet:
         where = "" if options.output is None else f": {escape_terminal(options.output)}"
         near = f"within {radius} of {index.bits} bits"
@@ -206,12 +184,11 @@ def _check_given(options: argparse.Namespace) -> None:
             f"expected; make them first: lookalike sign {path} -o NAME.lookalike. Or compare the "
             f"documents themselves: lookalike dedup {path} --pairs pairs.csv"
         )
-    for name in ("radius", "threshold", "origin", "collapse", "recall"):
-        if getattr(options, name, None) not in (None, False):
-            raise ArgumentError(
-                Said(name),
-                f" goes with signatures, and {options.signatures} has pairs; leave it out",
-            )
+    refuse_given(
+        options,
+        ("radius", "threshold", "origin", "collapse", "recall"),
+        f"goes with signatures, and {options.signatures} has pairs; leave it out",
+    )
 
 
 def _compared(
@@ -257,16 +234,37 @@ def _batches(index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None)
         )
 
 
-def _print(
-    index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None, as_json: bool
-) -> None:
-    first = not as_json
-    for columns in _parts(index, pairs, similarity):
-        if first:
-            say("\t".join(columns))
-            first = False
-        for row in zip(*columns.values(), strict=True):
-            if as_json:
-                say_json(dict(zip(columns, row, strict=True)))
-            else:
-                say("\t".join("-" if value is None else escape_terminal(value) for value in row))
+def _clustering(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in _OF_CLUSTERS}
+
+
+def _show_clusters(found: PairClusters, options: argparse.Namespace) -> None:
+    """Write or print clusters, and say how many there are."""
+    columns = {name: values.tolist() for name, values in found.columns().items()}
+    if options.output is not None:
+        write_table(_cluster_batches(columns), options.output)
+    else:
+        say_rows(columns, as_json=options.json, empty="")
+    for warning in found.warnings:
+        warn(warning)
+    if not options.quiet:
+        where = "" if options.output is None else f": {escape_terminal(options.output)}"
+        say(
+            f"{len(found):,} documents, {counted(len(found.groups()), 'cluster')}, "
+            f"{int(found.keep.sum()):,} stay{where}",
+            file=sys.stderr if options.output is None else sys.stdout,
+        )
+
+
+def _cluster_batches(columns: dict[str, list[Any]]) -> Iterator[Any]:
+    ids = columns["id"]
+    numbers = bool(ids) and all(type(id) is int for id in ids)
+    for begin in range(0, max(1, len(ids)), _AT_A_TIME):
+        made = {}
+        for name, values in columns.items():
+            part = values[begin : begin + _AT_A_TIME]
+            kind = pa.bool_() if name == "stays" else pa.int64() if numbers else pa.string()
+            if kind == pa.string():
+                part = [None if value is None else str(value) for value in part]
+            made[name] = pa.array(part, kind)
+        yield pa.record_batch(made)

@@ -1,18 +1,23 @@
 """How commands are declared, and what is said where what was typed cannot be understood.
 
-That is two lines, and exit status 2. The first line says what is wrong, and what may have been
-meant; the second where to look it up.
+The arguments of a command are a text, as its help shows them: see `declare`. What cannot be
+understood gets two lines (what is wrong and what may have been meant; where to look it up) and
+exit status 2.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
+from lookalike.checks import byte_count, is_address, item_count
 from lookalike.cli.terminal import say
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.features.choice import typed_lengths
 from lookalike.registry import Registry
 from lookalike.shown import escape_terminal
@@ -20,6 +25,11 @@ from lookalike.suggestions import nearest_word
 
 WRONG_USAGE = 2
 
+_EXIT_STATUS = """
+exit status:
+  0 done, found or not; 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted,
+  143 told to end
+"""
 _LONGEST_MESSAGE = 2000
 
 _EXPECTED: dict[object, str] = {
@@ -32,9 +42,7 @@ _EXPECTED: dict[object, str] = {
 
 def wrong_usage(command: str, message: str) -> None:
     """Print the two lines."""
-    from lookalike.collection.stores.address import (
-        hide_passwords,  # commands need not import it
-    )
+    from lookalike.collection.stores.address import hide_passwords  # commands need not import it
 
     say(f"{command}: {escape_terminal(hide_passwords(message), _LONGEST_MESSAGE)}", file=sys.stderr)
     say(f"`{command} --help` says how it is used", file=sys.stderr)
@@ -111,6 +119,11 @@ class Parser(argparse.ArgumentParser):
             return False
         return True
 
+    def group(self, title: str) -> Group:
+        """Return the group of options with this title, which is made if it is not there."""
+        known = {one.title: one for one in self._action_groups}
+        return known.get(title) or self.add_argument_group(title)
+
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Say that nobody asked for these words, which argparse has left over."""
         if words[0].startswith("-"):
@@ -155,22 +168,14 @@ def _asked(word: str | None) -> str:
     return "" if word is None else f"; did you mean {word}?"
 
 
-def add_switch(group: Group, name: str, help: str) -> None:
-    """Declare an option that is off unless it is given."""
-    group.add_argument(name, action="store_true", help=help)
-
-
-def add_json(group: Group, help: str = "print what was done as JSON") -> None:
-    """Declare that what is printed is for a program."""
-    add_switch(group, "--json", help)
-
-
-def add_number(
-    group: Group, name: str, help: str, *, default: int | None = None, metavar: str = "N"
+def refuse_given(
+    options: argparse.Namespace, names: Iterable[str] | Mapping[str, object], why: str
 ) -> None:
-    """Declare an option that is a whole number; its help says the default, if there is one."""
-    told = help if default is None else f"{help} (default {default})"
-    group.add_argument(name, type=int, default=default, metavar=metavar, help=told)
+    """Refuse options that were typed and do nothing here; a mapping has their defaults."""
+    for name in names:
+        value, usual = getattr(options, name), names[name] if isinstance(names, Mapping) else None
+        if value is not None and value is not False and value != usual:
+            raise ArgumentError(Said(name), f" {why}")
 
 
 def command(
@@ -180,17 +185,125 @@ def command(
     purpose: str,
     description: str,
     details: str,
+    arguments: str = "",
 ) -> Parser:
     """Declare a command; lines of its description and details are shown as they are."""
     parser = commands.add_parser(
         name,
         help=purpose,
         description=description,
-        epilog=details,
+        epilog=details + _EXIT_STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
+    declare(parser, arguments)
     return parser
+
+
+def declare(parser: Parser, arguments: str) -> None:
+    """Declare the arguments that a text describes, as help shows them.
+
+        [SIGNATURES]        an argument that may be missing; "..." if there may be several
+        -k K=10             an option with a value, and its default, which help then names
+        | --radius R        one of several options that exclude each other
+        | --threshold T     the word for a value says its type: see `VALUES`
+        --device cpu|gpu    an option that takes one of these words
+        --json              a switch
+        -o --output FILE    an option that has to be given (required)
+        what is read:
+        origin:--in CORPUS  an option in a group, and the name under which its value is stored
+
+    Two spaces or more come before the help. Lines with an indentation of 8 or more go on with it.
+    """
+    group: Group = parser
+    either: Group | None = None
+    for entry in re.split(r"\n(?! {8})", arguments):
+        usage, _, lines = entry.strip().partition("  ")
+        help = " ".join(lines.split())
+        if not usage.startswith("| "):
+            either = None
+        if usage.endswith(":"):
+            group = parser.group(usage[:-1])
+        elif usage.startswith("| "):
+            if either is None:
+                either = group.add_mutually_exclusive_group(required=help.endswith(_REQUIRED))
+            _declare_one(either, usage[2:], help.removesuffix(_REQUIRED))
+        elif usage:
+            _declare_one(group, usage, help)
+
+
+_REQUIRED = " (required)"
+_NARGS = {(False, False): None, (True, False): "+", (False, True): "?", (True, True): "*"}
+"""By whether there may be several values, and whether there may be none."""
+
+
+def _declare_one(group: Group, usage: str, help: str) -> None:
+    dest, _, typed = usage.rpartition(":")
+    *names, value = typed.split()
+    if value.startswith("-"):
+        names, value = [*names, value], ""
+    word, _, default = value.partition("=")
+    settings: dict[str, Any] = {}
+    if names:
+        settings["required"] = help.endswith(_REQUIRED)
+        if dest:
+            settings["dest"] = dest
+    else:
+        settings["nargs"] = _NARGS["..." in word, "[" in word]
+        word = word.strip("[].")
+        names = [dest or word.lower()]
+    read = word.split("|") if "|" in word else VALUES.get(word, str)
+    if not value:
+        settings["action"] = "store_false" if dest else "store_true"
+    elif isinstance(read, Collection):
+        settings |= {"choices": read, "default": default or None}
+    else:
+        usual = read(default) if default else None
+        settings |= {"metavar": word, "type": read, "default": usual}
+        default = f"{usual:,}" if isinstance(usual, int | float) else default
+    told = f" (default: {default})" if default else ""
+    group.add_argument(*names, help=help.removesuffix(_REQUIRED) + told or None, **settings)
+
+
+def output_name(text: str) -> Path | str:
+    """Return the path of a file, or an address as it was typed: a path would lose a slash."""
+    return text if is_address(text) else Path(text)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the object that JSON stands for."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"this is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError('expected a JSON object such as {"lang": "en"}')
+    return value
+
+
+def numbers(text: str) -> list[int]:
+    """Return the whole numbers of a list with commas."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of whole numbers; expected something like 0,1,2"
+        ) from None
+
+
+_PATHS = ("FILE", "FOLDER", "PATH", "SIGNATURES", "INDEX", "COLLECTION", "QUERIES")
+VALUES: dict[str, Callable[[str], Any] | Collection[str]] = {
+    **dict.fromkeys(("N", "K", "R"), int),
+    **dict.fromkeys(("SHARE", "T"), float),
+    **dict.fromkeys(_PATHS, Path),
+    "COUNT": item_count,
+    "JSON": json_object,
+    "LENGTHS": typed_lengths,
+    "NUMBERS": numbers,
+    "SIZE": byte_count,
+    "TARGET": output_name,
+}
+"""How values are read, or which there are, by the words that stand for them; others are texts."""
 
 
 class RegisteredNames(Collection[str]):
@@ -210,4 +323,4 @@ class RegisteredNames(Collection[str]):
 
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
-Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser
+Group: TypeAlias = argparse._ActionsContainer

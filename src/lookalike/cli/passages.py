@@ -7,15 +7,9 @@ import sys
 from pathlib import Path
 
 from lookalike.checks import whole_number
-from lookalike.cli.options import (
-    add_corpus_options,
-    add_threads,
-    corpus_of,
-    warn_read,
-)
-from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli import common
 from lookalike.cli.terminal import (
-    add_color,
+    COLOR,
     check_read_once,
     is_standard,
     progress_bars,
@@ -35,10 +29,25 @@ _MOST_BYTES = 64 << 20
 _MOST_SHOWN = 4000
 
 PURPOSE = "find the documents that have a text in them, nearly or exactly, and where"
-DESCRIPTION = (
-    "Find the documents of a corpus that have this text in them, or most of its\n"
-    "words in their order, and show where."
-)
+DESCRIPTION = """\
+Find the documents of a corpus that have this text in them, or most of its
+words in their order, and show where."""
+ARGUMENTS = f"""
+{common.INPUT}
+  query:--of TEXTFILE  file with the text to look for; - is standard input (required)
+what is read:
+{common.CORPUS}
+what counts:
+  --least SHARE={LEAST}  share of the text's words that a passage has
+  --gap N={GAP}  other words between two runs, in either text
+what is shown:
+  --context N={CONTEXT}  characters around a passage
+  --most N             number of passages (default: all of them)
+{COLOR}
+  --json               print passages as JSON Lines
+  --quiet              no progress bar, no summary
+{common.THREADS}
+"""
 DETAILS = f"""\
 what is found:
   A passage is a run of equal words, or several runs of {PIECE} words or more that follow each other
@@ -55,40 +64,11 @@ what is shown:
   query_characters, document_characters, lines, exact, text. Words and characters are counted from
   0, lines from 1; ends are those behind the last.
 
-exit status:
-  0 done, also if nothing was found; 1 an error, 2 wrong usage, 130 interrupted
-
 examples:
   lookalike passages corpus.jsonl --of quotation.txt
   lookalike passages docs/ --of paragraph.txt --least 0.9 --gap 2
   pbpaste | lookalike passages books/ --of - --json
 """
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders, patterns or -")
-    parser.add_argument(
-        "--of", dest="query", required=True, metavar="FILE", help="the text to look for; - reads it"
-    )
-    group = parser.add_argument_group("what is read")
-    add_corpus_options(group)
-    group = parser.add_argument_group("what counts")
-    group.add_argument(
-        "--least",
-        type=float,
-        default=LEAST,
-        metavar="SHARE",
-        help=f"of the text's words that a passage has (default {LEAST})",
-    )
-    add_number(group, "--gap", "other words between two runs, in either text", default=GAP)
-    group = parser.add_argument_group("what is shown")
-    add_number(group, "--context", "characters around a passage", default=CONTEXT)
-    add_number(group, "--most", "passages at most (default: all of them)")
-    add_color(group, "of passages")
-    add_switch(group, "--json", "print passages as JSON Lines")
-    add_switch(group, "--quiet", "no progress bar, no summary")
-    add_threads(group)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -97,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
         whole_number("most", options.most, at_least=1)
     check_read_once([*options.input, options.query])
     query = _query(options.query, options.encoding)
-    corpus = corpus_of(options.input, options)
+    corpus = common.corpus_of(options.input, options)
     with progress_bars(options.quiet or options.json) as progress:
         found = passages(
             corpus,
@@ -105,11 +85,8 @@ def run(options: argparse.Namespace) -> None:
             least=options.least,
             gap=options.gap,
             context=options.context,
-            text=options.text,
-            id=options.id,
-            skip_bad=options.skip_bad,
-            threads=options.threads,
             progress=progress,
+            **common.reading_of(options),
         )
     for passage in found[: options.most]:
         if options.json:
@@ -118,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
             _show(passage, query, found.query_words, options.color)
     if not options.quiet:
         say(_summary(found, options.most), file=sys.stderr)
-    warn_read(found)
+    common.warn_read(found)
 
 
 def _query(name: str, encoding: str | None) -> str:
@@ -163,10 +140,7 @@ def _show(passage: Passage, query: str, of: int, color: str) -> None:
         parts = [("found", f"{passage.text[:half]} ... {passage.text[-half:]}")]
     before = ("..." if begin > len(passage.before) else "") + passage.before
     after = passage.after + ("..." if end + len(passage.after) < passage.document_length else "")
-    say_marked(
-        [("equal", before), ("begin", ""), *parts, ("end", ""), ("equal", after)],
-        color,
-    )
+    say_marked([("equal", before), ("begin", ""), *parts, ("end", ""), ("equal", after)], color)
     say()
 
 

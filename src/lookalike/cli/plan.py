@@ -5,25 +5,39 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from pathlib import Path
 
 from lookalike import __version__
 from lookalike.advice.machine import machine_costs
 from lookalike.advice.planner import Prediction, Words, plan, plan_text
-from lookalike.checks import byte_count, item_count
-from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import say
 from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning
 
 PURPOSE = "say which index suits a collection, and what it will cost"
-DESCRIPTION = (
-    "Weigh all indexes for a collection and a question. Times are predicted by the cost of\n"
-    "single steps on this machine, which is measured the first time, in about a second. With\n"
-    "a file of signatures, the recall of an index that is not exact is measured on them before\n"
-    "it is recommended. Without one, only exact indexes are recommended."
-)
+DESCRIPTION = """\
+Weigh all indexes for a collection and a question. Times are predicted by the cost of
+single steps on this machine, which is measured the first time, in about a second. With
+a file of signatures, the recall of an index that is not exact is measured on them before
+it is recommended. Without one, only exact indexes are recommended."""
+ARGUMENTS = """
+  [SIGNATURES]       all signatures of the collection, or a random sample to measure on: a file of
+                     `lookalike sign`, .npy or .npz, or a saved index
+  --count COUNT      signatures in the collection (default: as many as there are in the file)
+  --bits N           bits of a signature (default: as in the file)
+  | --radius R       find everything within this number of bits (required)
+  | k:-k --nearest K  find this number of nearest neighbors
+  --recall SHARE=1   share that has to be found; below 1 give SIGNATURES, on which it is measured
+  --memory SIZE      memory for the index with its signatures, such as 2GB
+  --queries COUNT    number of queries to expect; building then counts, too
+  --batch COUNT      match this number of queries at a time with a collection on disk
+                     (`lookalike match`)
+  --query-signatures FILE  signatures to search for (default: some of the collection, each looked
+                     for among the others)
+  --device cpu|gpu=cpu  gpu: consider a CUDA card, too
+  --measure          measure what steps cost on this machine again
+  --json             print JSON in place of a table
+"""
 DETAILS = """\
 columns of the table (* marks the choice):
   built with     options of `lookalike index`; with --batch, the command
@@ -48,73 +62,6 @@ examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "signatures",
-        type=Path,
-        nargs="?",
-        metavar="SIGNATURES",
-        help="all signatures of the collection, or some drawn at random, to measure on: of "
-        "`lookalike sign`, a .npy or .npz file, or a saved index",
-    )
-    parser.add_argument(
-        "--count",
-        type=item_count,
-        metavar="N",
-        help="signatures in the collection (default: as many as there are in the file)",
-    )
-    parser.add_argument(
-        "--bits", type=int, metavar="N", help="bits of a signature (default: as in the file)"
-    )
-    question = parser.add_mutually_exclusive_group(required=True)
-    add_number(question, "--radius", "find everything within so many bits", metavar="R")
-    question.add_argument(
-        "-k", "--nearest", dest="k", type=int, metavar="K", help="find so many nearest neighbours"
-    )
-    parser.add_argument(
-        "--recall",
-        type=float,
-        default=1.0,
-        metavar="SHARE",
-        help="least share that has to be found; below 1 give SIGNATURES, on which it is measured "
-        "(default: 1)",
-    )
-    parser.add_argument(
-        "--memory",
-        type=byte_count,
-        metavar="SIZE",
-        help="what the index may take, as 2GB, signatures too",
-    )
-    parser.add_argument(
-        "--queries",
-        type=item_count,
-        metavar="N",
-        help="how many queries there will be; then building counts too",
-    )
-    parser.add_argument(
-        "--batch",
-        type=item_count,
-        metavar="N",
-        help="match N queries at a time with a collection on disk (`lookalike match`)",
-    )
-    parser.add_argument(
-        "--query-signatures",
-        type=Path,
-        metavar="FILE",
-        help="signatures that will be looked for (default: some of the collection, each looked for "
-        "among the others)",
-    )
-    parser.add_argument(
-        "--device",
-        choices=("cpu", "gpu"),
-        default="cpu",
-        help="gpu: weigh a CUDA card, too (default cpu)",
-    )
-    add_switch(parser, "--measure", "measure what steps cost on this machine again")
-    add_switch(parser, "--json", "print JSON in place of a table")
-
-
 def run(options: argparse.Namespace) -> None:
     """Print the plan."""
     if None in (options.count, options.bits) and options.signatures is None:
@@ -126,17 +73,11 @@ def run(options: argparse.Namespace) -> None:
     queries = options.queries
     if options.query_signatures is not None:
         queries = open_index(options.query_signatures).living()[0]
+    asked = ("count", "bits", "radius", "k", "recall", "memory", "batch", "device")
     chosen = plan(
-        count=options.count,
-        bits=options.bits,
-        radius=options.radius,
-        k=options.k,
-        recall=options.recall,
-        memory=options.memory,
+        **{name: getattr(options, name) for name in asked},
         queries=queries,
         signatures=open_index(options.signatures).living()[0] if options.signatures else None,
-        batch=options.batch,
-        device=options.device,
         costs=machine_costs(refresh=True) if options.measure else None,
     )
     if options.json:
@@ -151,17 +92,13 @@ def _words(chosen: Tuning[Prediction]) -> Words:
     def built(option: Prediction) -> str:
         if option.index == "batch":
             return "lookalike match"
-        typed = [f"--kind {option.index}"]
-        if "slice_bits" in option.parameters:
-            typed.append(f"--slice-bits {option.parameters['slice_bits']}")
-        if "blocks" in option.parameters:
-            tables = math.comb(option.parameters["blocks"], option.parameters["lead"])
-            typed.append(f"--radius {option.parameters['radius']} --tables {tables}")
-        if "orders" in option.parameters:
-            typed.append(f"--orders {option.parameters['orders']}")
-        if "clusters" in option.parameters:
-            typed.append(f"--clusters {option.parameters['clusters']}")
-        if option.parameters.get("compressed"):
+        typed, chosen = [f"--kind {option.index}"], option.parameters
+        if "blocks" in chosen:
+            tables = math.comb(chosen["blocks"], chosen["lead"])
+            typed.append(f"--radius {chosen['radius']} --tables {tables}")
+        named = [name for name in ("slice_bits", "orders", "clusters") if name in chosen]
+        typed += [f"--{name.replace('_', '-')} {chosen[name]}" for name in named]
+        if chosen.get("compressed"):
             typed.append("--compressed")
         return " ".join(typed)
 
@@ -175,8 +112,4 @@ def _words(chosen: Tuning[Prediction]) -> Words:
         method = f" --method {option.settings['method']}" if "method" in option.settings else ""
         return asked + method + "".join(typed)
 
-    return Words(
-        built,
-        searched,
-        sample="Give a file of some to measure.",
-    )
+    return Words(built, searched, sample="Give a file of some to measure.")

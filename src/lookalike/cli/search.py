@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lookalike.checks import whole_number
+from lookalike.cli.common import CORPUS, STRIP_URLS, THREADS, THRESHOLD, radius_of
 from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
-from lookalike.cli.finding.origin import Origin, add_origin
-from lookalike.cli.finding.queries import Queries, queries_of, take_files
-from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queries
-from lookalike.cli.options import (
-    add_corpus_options,
-    add_strip_urls,
-    add_threads,
-    add_threshold,
-    radius_of,
-)
-from lookalike.cli.options.queries import (
-    add_flip_options,
-    add_mask,
+from lookalike.cli.finding.options import (
+    FLIPS,
+    MASK,
     chosen_mask,
     expect_masks,
     flip_settings,
     needs_weights,
     warn_masked,
 )
-from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.finding.origin import ORIGIN, Origin
+from lookalike.cli.finding.queries import Queries, queries_of, take_files
+from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queries
+from lookalike.cli.parser import refuse_given
 from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.features import MEASURES
@@ -45,14 +38,52 @@ from lookalike.storage import open_container
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_cosine
 
-_NOT_OF_VECTORS = (
-    *("radius", "text", "skip_bad", "max_document", "html", "page_limits", "strip_urls"),
-    *("origin", "columns", "measure", "expand", "admit", "rerank", "flips", "first"),
-)
-"""Options that say nothing of vectors."""
+_NOT_OF_VECTORS = {
+    **dict.fromkeys(
+        "radius text skip_bad max_document html page_limits strip_urls origin columns measure "
+        "expand admit rerank flips first".split()
+    ),
+    "mask": "auto",
+}
+"""Options that say nothing of vectors, and their defaults."""
 
 PURPOSE = "find the documents nearest to texts, in an index"
 DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."
+ARGUMENTS = f"""
+  INDEX                a file of `lookalike index` or `lookalike sign`, or .npy or .npz
+  queries:[QUERY...]   texts to look for, or a file
+many queries:
+  --file CORPUS        look for every document of this corpus
+  --signatures FILE    look for these signatures; .npy and .npz too
+{CORPUS}
+{STRIP_URLS}
+what is found:
+  | -k K=10            number of nearest documents
+  | --radius R         all documents that differ in R bits or less
+{THRESHOLD}
+{ORIGIN}
+  --columns LIST       columns of CORPUS to show: title,url
+  --measure {"|".join(MEASURES)}  similarity of documents, with --in instead of the one that
+                       signatures estimate
+  --exact              of slices, prefixes or clusters: search until the answer is proven
+  --expand N           of an index of slices: bits of a slice that may differ (default: 3, or a scan
+                       where that is quicker)
+{MASK}
+  --admit N            of an index of slices: bits of a slice up to which new candidates come in
+                       (default: the same as expand)
+  --rerank N           of an index of slices: candidates that get their true distance, 0 for the
+                       best by score (default: 1000, or 10 K if that is more)
+  --probe N            of an index of clusters or vectors: number of groups to read, those around
+                       the nearest centers (default: every 12th, or as many as near-duplicates
+                       take; of vectors every 6th, 32 at least)
+{FLIPS}
+  --vectors COLUMN     of an index of vectors: column of --file with the queries (default: a guess)
+  --candidates N       of an index of vectors: number of candidates to compare (default: 16 K, 256
+                       at least)
+{THREADS}
+  --no-verify          do not read the whole index first to see whether it is damaged
+  --json               print an object for each query, as JSON Lines
+"""
 DETAILS = """\
 columns of the table:
   query     the text (shortened), or its id in the corpus of --file
@@ -84,9 +115,6 @@ An index of vectors is searched for vectors: a column of --file (--vectors COLUM
 a QUERY such as "[0.1, 0.2]". The column similarity is the true cosine, and --threshold goes by it.
 --exact compares all; --recall R looks at as much as `index --recall` has found out.
 
-exit status:
-  0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
-
 examples:
   lookalike search index.lookalike "the text of a document" -k 5
   lookalike search index.lookalike --file new.jsonl --radius 100 --json
@@ -95,84 +123,6 @@ examples:
   lookalike search flips.lookalike --file new.jsonl --radius 3 --recall 0.95 --first
   lookalike search vectors.lookalike new.parquet --vectors embedding -k 5
 """
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "index",
-        type=Path,
-        metavar="INDEX",
-        help="a file of `lookalike index` or `lookalike sign`, or .npy or .npz",
-    )
-    parser.add_argument(
-        "queries", nargs="*", default=[], metavar="QUERY", help="texts to look for, or a file"
-    )
-    group = parser.add_argument_group("many queries")
-    group.add_argument("--file", metavar="CORPUS", help="look for every document of this corpus")
-    group.add_argument(
-        "--signatures",
-        type=Path,
-        metavar="FILE",
-        help="look for these signatures; .npy and .npz too",
-    )
-    add_corpus_options(group)
-    add_strip_urls(group)
-    group = parser.add_argument_group("what is found")
-    question = group.add_mutually_exclusive_group()
-    add_number(question, "-k", "so many", default=10, metavar="K")
-    add_number(question, "--radius", "all that differ in R bits or less", metavar="R")
-    add_threshold(question)
-    add_origin(group)
-    group.add_argument("--columns", metavar="LIST", help="of CORPUS, to be shown: title,url")
-    group.add_argument(
-        "--measure",
-        choices=MEASURES,
-        help="similarity of documents, with --in: unless told, what the signatures estimate",
-    )
-    add_switch(group, "--exact", "of slices, prefixes or clusters: until the answer is proven")
-    add_number(
-        group,
-        "--expand",
-        "of an index of slices: bits of a slice that may differ (default: 3, or a scan where that "
-        "is quicker)",
-    )
-    add_mask(group)
-    add_number(
-        group,
-        "--admit",
-        "of an index of slices: bits of a slice up to which new candidates come in (default: the "
-        "same as expand)",
-    )
-    add_number(
-        group,
-        "--rerank",
-        "of an index of slices: candidates that get their true distance, 0 for the best by score "
-        "(default: 1000, or 10 K if that is more)",
-    )
-    add_number(
-        group,
-        "--probe",
-        "of an index of clusters or vectors: groups that are read, those around the nearest "
-        "centres (default: every 12th, or as many as near-duplicates take; of vectors every 6th, "
-        "32 at least)",
-    )
-    add_flip_options(group)
-    group.add_argument(
-        "--vectors",
-        metavar="COLUMN",
-        help="of an index of vectors: column of --file with the queries (default: a guess)",
-    )
-    add_number(
-        group,
-        "--candidates",
-        "of an index of vectors: so many are compared themselves (default: 16 K, 256 at least)",
-    )
-    add_threads(group)
-    add_switch(
-        group, "--no-verify", "do not read the whole index first to see whether it is damaged"
-    )
-    add_switch(group, "--json", "print an object for each query, as JSON Lines")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -192,7 +142,8 @@ def run(options: argparse.Namespace) -> None:
         if not options.json:
             show = Table((), compared=True, vectors=True)
     else:
-        _refuse(options, ("vectors", "candidates"), "goes with an index of vectors")
+        of_vectors = ("vectors", "candidates")
+        refuse_given(options, of_vectors, "goes with an index of vectors; leave it out")
         origin = Origin.of(options, index)
         settings = _settings(options, index, origin)
         compared = origin is not None and options.signatures is None
@@ -208,8 +159,8 @@ def run(options: argparse.Namespace) -> None:
         short += len(queries.masked)
         for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.empty:
-                label_shown = escape_terminal(repr(label), LONGEST_ID)
-                warn(f"{label_shown} {queries.nothing}; there is nothing to look for")
+                shown = escape_terminal(repr(label), LONGEST_ID)
+                warn(f"{shown} {queries.nothing}; there is nothing to look for")
                 one = _Answer([], True)
             show.query(label, one.found, one.exact, masked=number in queries.masked)
     if short:
@@ -225,13 +176,6 @@ def _opened(options: argparse.Namespace) -> Index | VectorIndex:
         if kind_in(open_container(path, verify=False)).holds == "vectors":
             return VectorIndex.load(path, verify=verify)
     return open_index(path, verify=verify)
-
-
-def _refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse options that were given and do nothing here."""
-    for name in names:
-        if getattr(options, name) not in (None, False):
-            raise ArgumentError(Said(name), f" {why}; leave it out")
 
 
 @dataclass(frozen=True)
@@ -263,9 +207,8 @@ def _answers(
 
 def _told(index: Index, found: Neighbors | Matches, settings: dict[str, Any]) -> Iterator[_Answer]:
     """Yield what was found for each query, with what is known of it: its score, or an estimate."""
-    exact = (
-        np.full(len(found), found.exact) if found.explanation is None else found.explanation.exact
-    )
+    told = found.explanation
+    exact = np.full(len(found), found.exact) if told is None else told.exact
     scores = getattr(found, "scores", None) if settings.get("rerank") == 0 else None
     for number, (proven, (ids, distances)) in enumerate(zip(exact.tolist(), found, strict=True)):
         if scores is not None:  # the only thing that is known
@@ -286,8 +229,7 @@ def _vector_answers(
     options: argparse.Namespace, index: VectorIndex
 ) -> Iterator[tuple[Queries, list[_Answer]]]:
     """Yield what an index of vectors finds."""
-    mask = () if options.mask == "auto" else ("mask",)
-    _refuse(options, (*_NOT_OF_VECTORS, *mask), "does nothing with an index of vectors")
+    refuse_given(options, _NOT_OF_VECTORS, "does nothing with an index of vectors; leave it out")
     settings = _vector_settings(options, index)
     for queries in vector_queries(options, index.dimensions):
         ask: Any = index.within if "similarity" in settings else index.search
@@ -303,26 +245,22 @@ def _vector_answers(
 def _vector_settings(options: argparse.Namespace, index: VectorIndex) -> dict[str, Any]:
     """Return what the search is called with."""
     shared = {"threads": options.threads, "recall": options.recall}
-    for name in ("recall", "candidates", "probe"):
-        if options.exact and getattr(options, name) is not None:
-            raise ArgumentError(
-                Said(name), " looks at a part of them, and --exact at all; give one of them"
-            )
+    if options.exact:
+        both = "looks at a part of them, and --exact at all; give one of them"
+        refuse_given(options, ("recall", "candidates", "probe"), both)
     if options.threshold is None:
         # More than there are is all of them.
         k = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
         effort = {"candidates": options.candidates, "probe": options.probe}
         return {"k": k, "exact": options.exact, **effort, **shared}
-    for name in ("candidates", "probe"):
-        if getattr(options, name) is not None:
-            raise ArgumentError(Said(name), " goes with -k; leave it out")
+    refuse_given(options, ("candidates", "probe"), "goes with -k; leave it out")
     return {"similarity": as_cosine(options.threshold, "threshold"), **shared}
 
 
 def _mask(options: argparse.Namespace, index: Index) -> Mask:
     """Return which queries are masked: short texts, unless all of their bits are asked for."""
-    of_all_bits = (options.radius, options.threshold, options.expand, options.admit, options.rerank)
-    whole = any(option is not None for option in of_all_bits)
+    of_all_bits = ("radius", "threshold", "expand", "admit", "rerank")
+    whole = any(getattr(options, name) is not None for name in of_all_bits)
     return chosen_mask(options, whole or not index.takes_masks)
 
 
@@ -358,12 +296,8 @@ def _columns(options: argparse.Namespace) -> list[str]:
 def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) -> dict[str, Any]:
     """Return what the search is called with."""
     settings: dict[str, Any] = {"threads": options.threads}
-    radius = radius_of(
-        options,
-        index.signer,
-        index.bits,
-        proposing=origin is not None and options.signatures is None,
-    )
+    proposing = origin is not None and options.signatures is None
+    radius = radius_of(options, index.signer, index.bits, proposing=proposing)
     if options.measure is not None and options.signatures is not None:
         raise ArgumentError(
             Said("--measure"), " compares documents, and --signatures has none; leave it out"
@@ -378,24 +312,16 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     settings |= flip_settings(options, index)
     expect_masks(options, index)
     taken = index.settings("search" if radius is None else "within")
-    for name in ("expand", "admit", "rerank"):
+    for name, least in {"expand": 0, "admit": 0, "rerank": 0, "probe": 1}.items():
         if getattr(options, name) is not None:
+            settings[name] = whole_number(name, getattr(options, name), at_least=least)
             if name not in taken:
-                raise ArgumentError(
-                    Said(f"--{name}"), " goes with -k and an index of slices; leave it out"
-                )
-            settings[name] = whole_number(name, getattr(options, name), at_least=0)
+                kind = "clusters" if name == "probe" else "slices"
+                refuse_given(options, (name,), f"goes with -k and an index of {kind}; leave it out")
     if settings.get("rerank") == 0 and origin is not None:
         raise ArgumentError(
             Said("--rerank"), " 0 goes without --in, which compares the documents themselves"
         )
-    if options.probe is not None:
-        probe = whole_number("probe", options.probe, at_least=1)
-        if "probe" not in taken:
-            raise ArgumentError(
-                Said("--probe"), " goes with -k and an index of clusters; leave it out"
-            )
-        settings["probe"] = probe
     if "explain" in taken:
         settings["explain"] = True
     if "exact" in taken:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lookalike.checks import optional_module
 from lookalike.cli import leave_to_thread
-from lookalike.cli.parser import add_switch
+from lookalike.cli.parser import Parser, refuse_given
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.keys import make_key
@@ -22,11 +22,19 @@ from lookalike.shown import escape_terminal
 from lookalike.storage.files import temporary_folder
 
 PURPOSE = "serve collections over HTTP, with a page to look at them"
-DESCRIPTION = (
-    "Serve the collections of a database, or of all databases of a folder, over HTTP,\n"
-    "with a page for people. Without a database, an example is made in a temporary\n"
-    "folder, which is removed at the end."
-)
+DESCRIPTION = """\
+Serve the collections of a database, or of all databases of a folder, over HTTP,
+with a page for people. Without a database, an example is made in a temporary
+folder, which is removed at the end."""
+ARGUMENTS = """
+  [DATABASE]           an SQLite file, a folder of them (NAME.db is the collection NAME), or
+                       postgresql://user@host/name
+keys:
+  --new-key            make a key, add its hash to the file --keys, and print it
+  --key-name NAME      name of the new key in logs
+  --read-only          the new key may not write
+  --collections NAMES  collections of the new key, with commas between them (default: all of them)
+"""
 DETAILS = """\
 Every option can be set by the environment variable beside it, too; what is typed wins.
 
@@ -46,25 +54,12 @@ _FOLDERS = ("", "asyncio", "email", "http", "json", "logging", "unittest", "urll
 _BATCH = 2_000
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "database", nargs="?", metavar="DATABASE",
-        help="an SQLite file, a folder of them (NAME.db is the collection NAME), or "
-        "postgresql://user@host/name",
-    )  # fmt: skip
+def add(parser: Parser) -> None:
+    """Declare the settings of the service."""
     for one in setting_options():
         parser.add_argument(
             f"--{one.name.replace('_', '-')}", dest=one.name, metavar=one.metavar, help=one.help
         )
-    key = parser.add_argument_group("keys")
-    add_switch(key, "--new-key", "make a key, add its hash to the file --keys, and print it")
-    key.add_argument("--key-name", metavar="NAME", help="what the new key is called in logs")
-    add_switch(key, "--read-only", "the new key may not write")
-    key.add_argument(
-        "--collections", metavar="NAMES",
-        help="collections, with commas, that the new key is for (default: all of them)",
-    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> None:
@@ -72,9 +67,8 @@ def run(options: argparse.Namespace) -> None:
     if options.new_key:
         _new_key(options)
         return
-    for name in ("key_name", "collections", "read_only"):
-        if getattr(options, name):
-            raise ArgumentError(Said(name), " is for --new-key; leave it out, or add that")
+    of_keys = ("key_name", "collections", "read_only")
+    refuse_given(options, of_keys, "is for --new-key; leave it out, or add that")
     settings = ServeSettings.read(
         {one.name: getattr(options, one.name) for one in setting_options()}
     )
@@ -94,14 +88,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _serve(place: str, settings: ServeSettings) -> None:
-    from lookalike.collection.stores.address import parse_address
+    from lookalike.collection.stores.address import hide_passwords, parse_address
     from lookalike.service.running import serve
 
     file = None if "://" not in place and Path(place).is_dir() else parse_address(place).path
     new = file is not None and not file.exists()
 
     def ready(address: str) -> None:
-        lines = [f"lookalike serves {escape_terminal(_without_password(place))} at {address}"]
+        lines = [f"lookalike serves {escape_terminal(hide_passwords(place))} at {address}"]
         if new:
             lines.append("it is not there yet, and is made with its first collection")
         try:
@@ -112,12 +106,6 @@ def _serve(place: str, settings: ServeSettings) -> None:
 
     with _own_signals():
         serve(place, settings, ready)
-
-
-def _without_password(place: str) -> str:
-    from lookalike.collection.stores.address import hide_passwords
-
-    return hide_passwords(place)
 
 
 @contextmanager
@@ -148,8 +136,7 @@ def _new_key(options: argparse.Namespace) -> None:
     name = options.key_name or "key"
     scope = [one for one in (options.collections or "*").split(",") if one]
     access = "read-only" if options.read_only else "read-write"
-    secret = make_key(Path(settings_keys), name, access, scope)
-    say(secret)
+    say(make_key(Path(settings_keys), name, access, scope))
 
 
 def _fill_example(path: Path) -> int:
@@ -166,12 +153,8 @@ def _fill_example(path: Path) -> int:
     signer = TopSig(bits=1024).fit([text for _, text, _ in texts])
     with open_collection(path, _EXAMPLE, signer=signer, durable=False) as docs:
         for begin in range(0, len(texts), _BATCH):
-            some = texts[begin : begin + _BATCH]
-            docs.upsert(
-                [id for id, _, _ in some],
-                [text for _, text, _ in some],
-                metadata=[described for _, _, described in some],
-            )
+            ids, some, described = zip(*texts[begin : begin + _BATCH], strict=True)
+            docs.upsert(ids, some, metadata=described)
         docs.refresh()
         return docs.count()
 

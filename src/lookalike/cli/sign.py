@@ -5,52 +5,29 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lookalike.checks import thread_count
-from lookalike.cli.options import (
-    add_corpus_options,
-    add_filters,
-    add_settings,
-    add_threads,
-    check_folder,
-    check_not_read,
-    check_settings,
-    corpus_of,
-    filters_of,
-    settings_fields,
-    settings_of,
-    warn_read,
-)
-from lookalike.cli.options.kinds import (
-    add_hash,
-    add_kind,
-    input_kind,
-    tell_medium,
-    typed_options,
-    warn_problems,
-)
-from lookalike.cli.parser import add_switch
+from lookalike.cli import common, kinds
+from lookalike.cli.parser import Parser, refuse_given
 from lookalike.cli.terminal import progress_bars, say, say_json
-from lookalike.corpora.columns import columns_for, filtered, find_columns
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import (
     SIGNATURE_SUFFIXES,
-    SignedCorpus,
     check_weighted,
     sign_corpus,
 )
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DedupSettings
-from lookalike.dedup.kinds import TEXT, refuse
+from lookalike.dedup.kinds import TEXT, medium_with, refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
-from lookalike.media import find_files
+from lookalike.media import MEDIA, find_files
 from lookalike.shown import escape_terminal
 from lookalike.signatures import load_signer, save_signatures
 from lookalike.signatures.methods import METHODS, Method
@@ -61,6 +38,26 @@ _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
 PURPOSE = "turn a corpus into a file of signatures"
 DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and signer to a file."
+ARGUMENTS = f"""
+{common.INPUT}
+  -o --output FILE     NAME.lookalike or .npy (required)
+what is read:
+{common.CORPUS}
+{common.FILTERS}
+{kinds.KIND}
+how it is signed:
+{kinds.HASH}
+  --weights {"|".join(WEIGHT_KINDS)}  weights of features, for simhash and topsig (default: count)
+  --fit                learn from the corpus first how common words are: reads it twice (weights
+                       tfidf for simhash and log-likelihood for topsig, unless given)
+  --bit-weights        keep the weights behind the bits, too, 2 bytes a bit, for `search --recall`
+                       and `match`; simhash and topsig
+  --like FILE          sign as this file of signatures or index was, with what was learnt for it
+how it works:
+{common.THREADS}
+  --json               print the summary as JSON
+  --quiet              no progress bar, no summary
+"""
 DETAILS = f"""\
 input:
   what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
@@ -72,9 +69,9 @@ output (-o):
   would all look alike.
   NAME.npy holds the signatures alone, uint8[n, bits // 8], a row for each document.
 
-images:
+images, and other files:
   a folder of which more than half of the files are images is signed by what they show, in 64 or 256
-  --bits (default 64); ids are paths (docs/images.md).
+  --bits (default 64); ids are paths (docs/images.md). So are files of a medium of another package.
 
 which method:
   minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: finds copies and edited copies
@@ -82,9 +79,6 @@ which method:
   topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents about the same
            things, if of similar length
   For `lookalike search` by a few words: --method topsig --ngram 1 --bits 1024 --fit
-
-exit status:
-  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
 
 examples:
   lookalike sign corpus.jsonl -o corpus.lookalike
@@ -96,46 +90,9 @@ examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders, patterns or -")
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="NAME.lookalike or .npy"
-    )
-    group = parser.add_argument_group("what is read")
-    add_corpus_options(group)
-    add_filters(group)
-    add_kind(group)
-    group = parser.add_argument_group("how it is signed")
-    add_settings(group, signs=True)
-    add_hash(group)
-    group.add_argument(
-        "--weights",
-        choices=WEIGHT_KINDS,
-        help="of features, for simhash and topsig (default count)",
-    )
-    add_switch(
-        group,
-        "--fit",
-        "learn from the corpus first how common words are: reads it twice (weights tfidf for "
-        "simhash and log-likelihood for topsig, unless given)",
-    )
-    add_switch(
-        group,
-        "--bit-weights",
-        "keep the weights behind the bits, too, 2 bytes a bit, for `search --recall` and `match`; "
-        "simhash and topsig",
-    )
-    group.add_argument(
-        "--like",
-        type=Path,
-        metavar="FILE",
-        help="sign as this file of signatures or index was, with what was learnt for it",
-    )
-    group = parser.add_argument_group("how it works")
-    add_threads(group)
-    add_switch(group, "--json", "print the summary as JSON")
-    add_switch(group, "--quiet", "no progress bar, no summary")
+def add(parser: Parser) -> None:
+    """Declare the settings that `dedup` has, too."""
+    common.add_settings(parser.group("how it is signed"), signs=True)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -145,26 +102,22 @@ def run(options: argparse.Namespace) -> None:
             Said("output"),
             f" is {options.output}; expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}",
         )
-    check_folder(options.output)
-    kind = input_kind(options)
-    if kind == "images":
-        sign_images(options)
+    common.check_folder(options.output)
+    kind = kinds.input_kind(options)
+    refuse(kind, kinds.typed_options(options))
+    if kind in MEDIA:
+        _sign_files(options, kind)
         return
     if kind != TEXT:
         raise ArgumentError(
-            Said("input"),
-            f" has {kind}, which are not signed here; `lookalike audio index` takes them",
+            Said("input"), f" has {kind}, which are not signed: `lookalike index --vectors COLUMN`"
         )
-    refuse(kind, typed_options(options))
     signer = _signer(options)
     if options.bit_weights:
         check_weighted(signer, options.output)
-    corpus = corpus_of(options.input, options)
+    corpus, columns = common.signed_corpus(options.input, options, signer)
     like = [] if options.like is None else [options.like]
-    check_not_read("-o", options.output, [*corpus.files, *like])
-    columns = find_columns(corpus, options.text, options.id)
-    columns = columns_for(corpus, columns, signer.features)
-    corpus = filtered(corpus, columns, filters_of(options))
+    common.check_not_read("-o", options.output, [*corpus.files, *like])
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         signed = sign_corpus(
@@ -178,36 +131,60 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
             weighted=options.bit_weights,
         )
+    left_out = {
+        f"without words: {_left_out(options)}": signed.without_features,
+        "that could not be read: left out": signed.bad_rows,
+        "binary files: left out": signed.binary_files,
+        **{f"{kind}: left out": count for kind, count in signed.left_out.items()},
+    }
+    told = {**vars(signed), "signer": _settings(signer)}
+    _tell(options, start, told, "documents", left_out)
+    common.warn_read(signed)
+
+
+def _left_out(options: argparse.Namespace) -> str:
+    return "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
+
+
+def _tell(
+    options: argparse.Namespace,
+    start: float,
+    told: dict[str, Any],
+    what: str,
+    left_out: Mapping[str, int],
+) -> None:
+    """Print what was signed: all as JSON, or a summary of it."""
     seconds = time.perf_counter() - start
     if options.json:
-        say_json(_summary(signed, signer, options.output, seconds))
+        say_json({**told, "seconds": round(seconds, 3), "file": str(options.output)})
     elif not options.quiet:
-        _print_summary(signed, options.output, seconds)
-    warn_read(signed)
+        rate = f", {told[what] / seconds:,.0f} {what}/s" if seconds > 0 else ""
+        output = escape_terminal(options.output)
+        say(f"{told['signatures']:,} signatures of {told['bits']} bits: {output}")
+        say(f"  {told[what]:,} {what} in {seconds:.2f} s{rate}")
+        for reason, count in left_out.items():
+            if count:
+                say(f"  {count:,} {reason}")
 
 
 def _signer(options: argparse.Namespace) -> DocumentSigner:
     """Return the signer that the options describe, or that of a file."""
-    defaults = {setting.name: setting.default for setting in settings_fields(signs=True)}
-    given = settings_of(options, signs=True)
+    given = common.settings_of(options, signs=True)
     if options.like is not None:
-        for name, value in {**given, "weights": options.weights, "fit": options.fit}.items():
-            if value != defaults.get(name, False) and value is not None:
-                raise ArgumentError(Said(name), " does not go with --like, which says how to sign")
+        usual = {one.name: one.default for one in common.settings_fields(signs=True)}
+        usual |= {"weights": None, "fit": False}
+        refuse_given(options, usual, "does not go with --like, which says how to sign")
         signer = load_signer(options.like)
         if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
             raise ArgumentError(
                 f"{options.like} was signed by ", signer.said(), ", which takes no texts"
             )
         return signer
-    check_settings(options)
+    common.check_settings(options)
     chosen: DocumentSigner = DedupSettings(**given).new_signer()
     if not isinstance(chosen, WeightedSigner):
-        for name in ("weights", "fit"):
-            if getattr(options, name):
-                raise ArgumentError(
-                    Said(name), " goes with --method simhash or topsig; leave it out"
-                )
+        only = "goes with --method simhash or topsig; leave it out"
+        refuse_given(options, ("weights", "fit"), only)
     weights = options.weights
     if options.fit and weights is None:
         weights = Method.of(options.method).defaults.fitted_weights
@@ -231,94 +208,56 @@ def _settings(signer: DocumentSigner) -> dict[str, Any]:
     return described
 
 
-def _summary(
-    signed: SignedCorpus, signer: DocumentSigner, path: Path, seconds: float
-) -> dict[str, Any]:
-    return {
-        **vars(signed),
-        "signer": _settings(signer),
-        "seconds": round(seconds, 3),
-        "file": str(path),
-    }
-
-
-def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
-    rate = f"{signed.documents / seconds:,.0f} documents/s" if seconds > 0 else ""
-    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {escape_terminal(path)}")
-    say(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
-    left_out = "left out" if path.suffix == ".lookalike" else "their signatures mean nothing"
-    for count, what in (
-        (signed.without_features, f"without words: {left_out}"),
-        (signed.bad_rows, "that could not be read: left out"),
-        (signed.binary_files, "binary files: left out"),
-        *((count, f"{kind}: left out") for kind, count in signed.left_out.items()),
-    ):
-        if count:
-            say(f"  {count:,} {what}")
-
-
 _OF_TEXT = ("weights", "fit", "bit_weights", "like")
-_BITS = 64
 
 
-def sign_images(options: argparse.Namespace) -> None:
-    """Hash the images, write signatures with their paths, and say what was signed."""
-    from lookalike.images.medium import ImageMedium  # not needed for texts
-
-    refuse("images", typed_options(options))
-    for name in _OF_TEXT:
-        if getattr(options, name) not in (None, False):
-            raise ArgumentError(Said(name), " does nothing for images; leave it out")
+def _sign_files(options: argparse.Namespace, kind: str) -> None:
+    """Sign files of a medium, write signatures with their paths, and say what was signed."""
+    refuse_given(options, _OF_TEXT, f"does nothing for {kind}; leave it out")
+    typed = {name: getattr(options, name) for name in kinds.typed_options(options)}
+    medium = medium_with(kind, {**MEDIA[kind].sign_defaults, **typed})
+    signer = medium.signer
+    if kinds.has_parts(signer):
+        raise ArgumentError(
+            Said("input"),
+            f" has {kind}, which have many signatures each: `lookalike collection create --method "
+            f"{kind}` makes a collection for them",
+        )
     paths = expand_paths(options.input)
     for path in paths:
         check_outside_folder(path if path.is_dir() else None, options.output)
-    check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
+    common.check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
-    medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
-    tell_medium(options, medium)
+    kinds.tell_medium(options, medium)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None
-        found = find_files(paths, ImageMedium)
-        read = medium.read(found.files, threads=thread_count(options.threads), tell=tell)
-    rows = np.ascontiguousarray(read.content.signatures[:, 0])
-    clear = read.content.clear
+        found = find_files(paths, type(medium))
+        threads = thread_count(options.threads)
+        signed = medium.sign_files(signer, found.files, threads=threads, tell=tell)
+    rows, unclear = signed.signatures, int((~signed.clear).sum())
     if options.output.suffix == ".npy":
         with whole_file(options.output) as temporary, open(temporary, "wb") as file:
             np.save(file, rows)
     else:
-        chosen = np.flatnonzero(clear)
-        ids = [os.fsencode(read.files[row]).decode("utf-8", "replace") for row in chosen.tolist()]
+        chosen = np.flatnonzero(signed.clear).tolist()
+        ids = [os.fsencode(signed.files[row]).decode("utf-8", "replace") for row in chosen]
         rows = rows[chosen]
-        save_signatures(options.output, rows, medium.signer, ids)
-    seconds = time.perf_counter() - start
-    problems = [*found.problems, *read.problems]
-    if options.json:
-        say_json(
-            {
-                "images": len(read.files),
-                "signatures": len(rows),
-                "bits": medium.signer.bits,
-                "without_features": int((~clear).sum()),
-                "left_out": len(problems),
-                "other_files": len(found.others),
-                "signer": medium.signer.to_dict(),
-                "seconds": round(seconds, 3),
-                "file": str(options.output),
-            }
-        )
-    elif not options.quiet:
-        left = "left out" if options.output.suffix != ".npy" else "their signatures mean nothing"
-        say(
-            f"{len(rows):,} signatures of {medium.signer.bits} bits: "
-            f"{escape_terminal(options.output)}"
-        )
-        say(f"  {len(read.files):,} images in {seconds:.2f} s")
-        for count, what in (
-            (int((~clear).sum()), f"of one colour, or nearly: {left}"),
-            (len(problems), "that could not be read: left out"),
-            (len(found.others), "files that are no images: not looked at"),
-        ):
-            if count:
-                say(f"  {count:,} {what}")
-    warn_problems(problems)
+        save_signatures(options.output, rows, signer, ids)
+    problems = [*found.problems, *signed.problems]
+    told = {
+        kind: len(signed.files),
+        "signatures": len(rows),
+        "bits": signer.bits,
+        "without_features": unclear,
+        "left_out": len(problems),
+        "other_files": len(found.others),
+        "signer": signer.to_dict(),
+    }
+    left_out = {
+        f"{medium.no_features.partition(':')[0]}: {_left_out(options)}": unclear,
+        "that could not be read: left out": len(problems),
+        "other files: not looked at": len(found.others),
+    }
+    _tell(options, start, told, kind, left_out)
+    kinds.warn_problems(problems)

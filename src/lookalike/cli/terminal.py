@@ -5,13 +5,12 @@ Nothing reaches the terminal but through here, where it becomes safe to be shown
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import select
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from typing import IO, Any, BinaryIO, cast
 
@@ -32,6 +31,23 @@ def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> N
 def say_json(value: Any, *, file: IO[str] | None = None) -> None:
     """Print a value as JSON on one line: for machines as it is, and harmless to a terminal."""
     _write(shown_json(value) + "\n", file)
+
+
+def say_rows(
+    columns: Mapping[str, Sequence[object]],
+    *,
+    as_json: bool = False,
+    first: bool = True,
+    empty: str = "-",
+) -> None:
+    """Print rows with tabs, after the names of their columns if they are the first, or as JSON."""
+    if first and not as_json:
+        say("\t".join(columns))
+    for row in zip(*columns.values(), strict=True):
+        if as_json:
+            say_json(dict(zip(columns, row, strict=True)))
+        else:
+            say("\t".join(empty if value is None else escape_terminal(value) for value in row))
 
 
 def tell(as_json: bool, value: Any, text: object) -> None:
@@ -225,9 +241,7 @@ _SIGNS = {"delete": ("[-", "-]"), "insert": ("{+", "+}"), "begin": (">>", ""), "
 _STYLES = {"delete": "red strike", "insert": "bold green", "found": "bold"}
 
 
-def add_color(group: argparse._ActionsContainer, of: str) -> None:
-    """Declare whether there are colours."""
-    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", help=of)
+COLOR = "  --color auto|always|never=auto  mark changes and matches by colors"
 
 
 def say_marked(parts: Sequence[tuple[str, str]], color: str) -> None:

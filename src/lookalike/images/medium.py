@@ -17,7 +17,15 @@ from lookalike.images.image_hash import LEAST_QUALITY, HashedImage, ImageHash
 from lookalike.images.thumbnails import shown_image
 from lookalike.images.workers import LEAST_MEMORY
 from lookalike.indexes import SliceIndex
-from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
+from lookalike.media import (
+    Medium,
+    Problem,
+    Read,
+    SignedFiles,
+    SimilarPairs,
+    Tell,
+    memory_for_decoders,
+)
 from lookalike.signatures import estimated_similarity
 
 _THUMBNAIL = 240
@@ -44,6 +52,7 @@ class ImageMedium(Medium[HashedImages]):
     name: ClassVar[str] = "images"
     noun: ClassVar[str] = "image"
     no_features: ClassVar[str] = "of one color, or nearly: only equal files are similar"
+    sign_defaults: ClassVar[dict[str, Any]] = {"bits": 64}
     signer: ImageHash
     suffixes: ClassVar[frozenset[str]] = SUFFIXES
     facts: ClassVar[dict[str, str]] = {
@@ -86,6 +95,15 @@ class ImageMedium(Medium[HashedImages]):
         """Yield the hash of each image, or what is wrong with it."""
         for found in signer.each(files, threads=threads):
             yield found if isinstance(found, DocumentError) else found.signatures[0]
+
+    @classmethod
+    def sign_files(
+        cls, signer: ImageHash, files: Sequence[Path], *, threads: int, tell: Tell
+    ) -> SignedFiles:
+        """Return the hashes of images, and which of them say anything."""
+        read = cls(signer.bits, hash=signer.kind).read(files, threads=threads, tell=tell)
+        upright = np.ascontiguousarray(read.content.signatures[:, 0])
+        return SignedFiles(read.files, upright, read.content.clear, read.problems)
 
     def settings(self) -> dict[str, Any]:
         """Return how images are hashed and compared."""

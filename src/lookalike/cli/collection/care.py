@@ -11,15 +11,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lookalike.cli import common
 from lookalike.cli.collection.content import (
     DATABASE,
+    JSON,
+    JSON_LINES,
     action,
     database_name,
-    json_object,
     opened,
 )
-from lookalike.cli.options import add_corpus_options, add_filters, corpus_of, filters_of
-from lookalike.cli.parser import Subparsers, add_json, add_switch, command
+from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import (
     is_standard,
     progress_bars,
@@ -32,8 +33,8 @@ from lookalike.cli.terminal import (
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.collection.care.transfer import Imported, export_documents, import_documents
 from lookalike.corpora.opening import expand_paths
-from lookalike.errors import ArgumentError, CollectionError, FileError, Said
-from lookalike.media import find_files, medium_of_files, medium_of_signer
+from lookalike.errors import CollectionError, FileError
+from lookalike.media import Medium, find_files, medium_of_files, medium_of_signer
 from lookalike.shown import counted, escape_terminal
 from lookalike.storage.files import temporary_folder
 
@@ -49,64 +50,55 @@ _OF_TEXTS = ("text", "id", "signature", "format")
 
 def declare(actions: Subparsers) -> None:
     """Declare the actions."""
-    stats = action(
-        actions, "stats", _stats, "say what there is", "docs.db", "docs.db --name pages --json",
-        name=None,
+    action(
+        actions, "stats", _stats, "say what there is", JSON_LINES,
+        "docs.db", "docs.db --name pages --json", name=None,
     )  # fmt: skip
-    add_switch(stats, "--json", "one JSON object a line")
-    verify = action(
+    found = "  --json            print what was found as JSON"
+    action(
         actions, "verify", _verify, "recompute every slice and checksum; exit 1 if one is wrong",
-        "docs.db", "postgresql://me@host/db --json",
+        found, "docs.db", "postgresql://me@host/db --json",
     )  # fmt: skip
-    add_json(verify, "print what was found as JSON")
-    repair = action(actions, "repair", _repair, "rebuild what is derived from documents", "docs.db")
-    add_json(repair, "print what was found as JSON")
-    snapshot = action(
+    action(actions, "repair", _repair, "rebuild what is derived from documents", found, "docs.db")
+    action(
         actions, "snapshot", _snapshot, "write a copy to a new SQLite file, while it is in use",
-        "docs.db backup.db",
+        f"  FILE\n{JSON}", "docs.db backup.db",
     )  # fmt: skip
-    snapshot.add_argument("file", type=Path, metavar="FILE")
-    add_json(snapshot)
-    restore = command(
-        actions,
-        "restore",
-        _restore,
-        "put the collection of a snapshot into a database",
-        "Put the collection of a snapshot into a database.",
-        DATABASE + "  lookalike collection restore backup.db docs.db\n"
-        "  lookalike collection restore backup.db docs.db --replace",
-    )
-    restore.add_argument("file", type=Path, metavar="FILE", help="what `snapshot` wrote")
-    restore.add_argument("database", metavar="DATABASE")
-    restore.add_argument("--name", help="what to call it there (default: as in the snapshot)")
-    add_switch(restore, "--replace", "replace one of that name")
-    add_json(restore)
-    importer = action(
+    purpose = "put the collection of a snapshot into a database"
+    examples = """\
+  lookalike collection restore backup.db docs.db
+  lookalike collection restore backup.db docs.db --replace
+"""
+    arguments = f"""
+  FILE              what `snapshot` wrote
+  DATABASE
+  --name NAME       name of the collection there (default: as in the snapshot)
+  --replace         replace one of that name
+{JSON}"""
+    description = f"{purpose.capitalize()}."
+    command(actions, "restore", _restore, purpose, description, DATABASE + examples, arguments)
+    action(
         actions, "import", _import, "add the rows of files: JSON Lines, JSON, CSV, Parquet, text",
+        f"""
+{common.INPUT.replace("CORPUS", "INPUT")}
+{common.CORPUS}
+{common.FILTERS}
+  --signature COLUMN  column with hexadecimal signatures (default: signature, if there is one)
+  --replace         replace documents of equal id
+  --quiet           no progress bar
+{JSON}""",
         "docs.db corpus.jsonl", "docs.db 'crawl/*.parquet' --text content --id url --replace",
         "docs.db notes/", "music.db music/",
     )  # fmt: skip
-    importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
-    add_corpus_options(importer)
-    add_filters(importer)
-    importer.add_argument(
-        "--signature",
-        metavar="COLUMN",
-        help="column with hexadecimal signatures (default: signature, if there is one)",
-    )
-    add_switch(importer, "--replace", "replace documents of equal id")
-    add_switch(importer, "--quiet", "no progress bar")
-    add_json(importer)
-    exporter = action(
+    action(
         actions, "export", _export, "write all documents to a file",
+        f"""
+  output:FILE       .jsonl, .csv, .parquet ..., or - for JSON Lines
+  --where JSON      condition
+  --quiet           no progress bar
+{JSON}""",
         "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
     )  # fmt: skip
-    exporter.add_argument(
-        "output", type=Path, metavar="FILE", help=".jsonl, .csv, .parquet ..., or - for JSON Lines"
-    )
-    exporter.add_argument("--where", type=json_object, metavar="JSON", help="condition")
-    add_switch(exporter, "--quiet", "no progress bar")
-    add_json(exporter)
 
 
 def _stats(options: argparse.Namespace) -> None:
@@ -117,10 +109,8 @@ def _stats(options: argparse.Namespace) -> None:
         if options.json:
             say_json(stats)
             continue
-        say(
-            "\n" * bool(place)
-            + "\n".join(f"{key:16}{escape_terminal(stats[key])}" for key in stats)
-        )
+        lines = [f"{key:16}{escape_terminal(value)}" for key, value in stats.items()]
+        say("\n" * bool(place) + "\n".join(lines))
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -162,10 +152,11 @@ def _restore(options: argparse.Namespace) -> None:
 
 def _import(options: argparse.Namespace) -> None:
     with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
-        if _are_files(docs, options.input):
-            done = _import_files(docs, options, progress)
+        medium = medium_of_signer(docs.signer)
+        if medium is not None and _are_files(medium, options.input):
+            done = _import_files(docs, medium, options, progress)
         else:
-            corpus = corpus_of(options.input, options)
+            corpus = common.corpus_of(options.input, options)
             done = import_documents(
                 docs,
                 corpus,
@@ -176,7 +167,7 @@ def _import(options: argparse.Namespace) -> None:
                 skip_bad=options.skip_bad,
                 max_document=corpus.max_document,
                 progress=progress,
-                **vars(filters_of(options)),
+                **vars(common.filters_of(options)),
             )
     left_out = done.bad + sum(done.left_out.values())
     tell(
@@ -220,34 +211,22 @@ def _export_lines(docs: Collection, options: argparse.Namespace, progress: Any) 
 # Folders of images, recordings or files of another medium
 
 
-def _are_files(docs: Collection, given: Sequence[str]) -> bool:
-    """Return whether folders or files are given of the kind that the collection holds, and no
-    table with their paths.
-    """
-    medium = medium_of_signer(docs.signer)
-    if medium is None:
-        return False
+def _are_files(medium: type[Medium[Any]], given: Sequence[str]) -> bool:
+    """Return whether folders or files of a medium are given, and no table with their paths."""
     paths = [Path(one) for one in given]
     return any(path.is_dir() for path in paths) or medium_of_files(paths) == medium.name
 
 
 def _import_files(
     docs: Collection,
+    medium: type[Medium[Any]],
     options: argparse.Namespace,
     progress: Callable[[str, float], None] | None,
 ) -> Imported:
     """Add files of folders, each known by its path there, some at a time in one transaction."""
-    for name in _OF_TEXTS:
-        if getattr(options, name) is not None:
-            raise ArgumentError(
-                Said(name),
-                f" is for rows of texts, and the collection {docs.name!r} is one of files; leave "
-                "it out",
-            )
+    of_files = f"the collection {docs.name!r} is one of files; leave it out"
+    refuse_given(options, _OF_TEXTS, f"is for rows of texts, and {of_files}")
     paths = expand_paths([Path(one) for one in options.input])
-    medium = medium_of_signer(docs.signer)
-    if medium is None:
-        raise ArgumentError(f"the collection {docs.name!r} is not one of files; give rows of texts")
     found = find_files(paths, medium)
     good = [file for file in found.files if _is_text(file)]
     bad = [f"{one.path}: {one.reason}" for one in found.problems]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.parser import Group, Subparsers, add_json, add_number, add_switch, command
+from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
@@ -23,7 +21,6 @@ from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.excerpts import PassageHash
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.base import reads_links
-from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
 from lookalike.media import MEDIA, medium_of_signer
 from lookalike.shown import escape_terminal, shown_json, shown_lines
@@ -40,6 +37,8 @@ which one is meant (default: documents).
 
 examples:
 """
+JSON = "  --json            print what was done as JSON"
+JSON_LINES = "  --json            one JSON object a line"
 _BITS = {**{name: SIGNERS[name].usual_bits for name in TEXT_SIGNERS}, "none": 128}
 _PASSAGES = "passages"
 _PASSAGE_BITS = 64
@@ -48,64 +47,48 @@ _METHODS = (*_BITS, _PASSAGES, *MEDIA.names())
 
 def declare(actions: Subparsers) -> None:
     """Declare the actions."""
-    create = action(
+    bits = ", ".join(f"{name} {n}" for name, n in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items())
+    features = {name: text_signer(name).to_dict()["features"] for name in TEXT_SIGNERS}
+    words = ", ".join(f"{name} {one['ngram']}" for name, one in features.items())
+    usual = PassageHash()
+    action(
         actions, "create", _create, "make a new collection",
+        f"""
+  --method --signer METHOD=simhash  simhash, topsig or bbitminhash, which sign texts; none:
+                    signatures are given; passages: texts that are found by a passage; recordings:
+                    files that are found by a snippet; images, or another medium: similar files; or
+                    a file that Signer.save wrote
+  --bits N          bits of a signature (default: {bits})
+  --ngram LENGTHS   words that make a feature, or several such lengths: 1,2 (default: {words})
+  --chars LENGTHS   characters that make a feature; beside words where --ngram is given, too
+  --words N         words of a passage, with passages (default: {usual.words})
+  --step N          words from one passage to the next, with passages (default: {usual.step})
+  --seed N          random seed of signatures (default: 0)
+  --no-text         do not keep texts
+{JSON}""",
         "docs.db", "docs.db --method topsig --bits 1024", "docs.db --method none --bits 128",
         "books.db --method passages --words 30", "music.db --method recordings",
     )  # fmt: skip
-    create.add_argument(
-        "--method",
-        "--signer",
-        dest="method",
-        default="simhash",
-        help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; "
-        "passages: texts that are found by a passage; recordings: files that are found by a "
-        "snippet; images, or another medium: similar files; or a file that Signer.save wrote "
-        "(default simhash)",
-    )
-    bits = ", ".join(
-        f"{method} {number}" for method, number in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items()
-    )
-    add_number(create, "--bits", f"of a signature (default: {bits})")
-    usual_features = {name: text_signer(name).to_dict()["features"] for name in TEXT_SIGNERS}
-    words = ", ".join(f"{name} {one['ngram']}" for name, one in usual_features.items())
-    for name, help in (
-        ("--ngram", f"words that make a feature, or several such lengths: 1,2 (default: {words})"),
-        ("--chars", "characters that make a feature; beside words where --ngram is given, too"),
-    ):
-        create.add_argument(name, type=typed_lengths, metavar="N", help=help)
-    usual = PassageHash()
-    add_number(create, "--words", f"of a passage, with passages (default {usual.words})")
-    add_number(
-        create,
-        "--step",
-        f"words from one passage to the next, with passages (default {usual.step})",
-    )
-    add_number(create, "--seed", "of signatures (default 0)")
-    add_switch(create, "--no-text", "do not keep texts")
-    add_json(create)
-
-    insert = action(
+    action(
         actions, "add", _add, "add a document",
+        f"""
+  ID
+{text_arguments("what it says")}
+  | --signature     TEXT is a signature, in hex
+  --metadata JSON   an object
+  --replace         replace a document of this id
+{JSON}""",
         'docs.db fox "The quick brown fox"', "docs.db readme --file README.md --replace",
         "docs.db page - --metadata '{\"lang\": \"en\"}' < page.txt",
         "docs.db photo 00ff00ff00ff00ff00ff00ff00ff00ff --signature",
     )  # fmt: skip
-    insert.add_argument("id", metavar="ID")
-    meaning = insert.add_mutually_exclusive_group()
-    add_text(insert, meaning, "what it says")
-    add_switch(meaning, "--signature", "TEXT is a signature, in hex")
-    insert.add_argument("--metadata", type=json_object, metavar="JSON", help="an object")
-    add_switch(insert, "--replace", "replace a document of this id")
-    add_json(insert)
-
-    get = action(actions, "get", _get, "show documents", "docs.db fox", "docs.db fox owl --json")
-    get.add_argument("ids", nargs="+", metavar="ID")
-    add_switch(get, "--json", "one JSON object a line")
-
-    delete = action(actions, "delete", _delete, "remove documents", "docs.db fox owl")
-    delete.add_argument("ids", nargs="+", metavar="ID")
-    add_json(delete)
+    action(
+        actions, "get", _get, "show documents", f"  ids:ID...\n{JSON_LINES}",
+        "docs.db fox", "docs.db fox owl --json",
+    )  # fmt: skip
+    action(
+        actions, "delete", _delete, "remove documents", f"  ids:ID...\n{JSON}", "docs.db fox owl"
+    )
 
 
 def _create(options: argparse.Namespace) -> None:
@@ -132,33 +115,27 @@ def _create(options: argparse.Namespace) -> None:
 
 def _signer(options: argparse.Namespace) -> Signer | None:
     """Return the signer that the options describe."""
-    features: FeatureKind | None = None
     by_name = options.method in SIGNERS
     of_texts = by_name or options.method == _PASSAGES
     idle = [] if of_texts else ["ngram", "chars", "seed"]
     idle += [] if of_texts or options.method == "none" else ["bits"]
     idle += [] if options.method == _PASSAGES else ["words", "step"]
-    for name in idle:
-        if getattr(options, name) is not None:
-            raise ArgumentError(
-                Said(name), f" does nothing with --method {options.method}; leave it out"
-            )
+    refuse_given(options, idle, f"does nothing with --method {options.method}; leave it out")
     kinds: list[FeatureKind] = []
     if options.ngram is not None:
         kinds.append(Words(ngram=options.ngram))
     if options.chars is not None:
         kinds.append(Chars(ngram=ngram_lengths("chars", options.chars)))
-    if kinds:
-        features = kinds[0] if len(kinds) == 1 else Combined(*kinds)
+    features = Combined(*kinds) if len(kinds) > 1 else kinds[0] if kinds else None
     seed = options.seed or 0
     if by_name:
         bits = None if options.bits is None else _bits(options)
         return text_signer(options.method, bits=bits, features=features, seed=seed)
     if options.method == _PASSAGES:
         by = SimHash(_bits(options), features, seed=seed)
-        chosen = {name: getattr(options, name) for name in ("words", "step")}
-        given = {name: value for name, value in chosen.items() if value is not None}
-        return PassageHash(by, **given)
+        usual = PassageHash()
+        words = usual.words if options.words is None else options.words
+        return PassageHash(by, words, usual.step if options.step is None else options.step)
     if options.method in MEDIA:
         return MEDIA[options.method]().signer
     if options.method == "none":
@@ -239,17 +216,18 @@ def action(
     verb: str,
     run: Callable[[argparse.Namespace], None],
     purpose: str,
+    arguments: str,
     *examples: str,
     name: str | None = "documents",
-) -> argparse.ArgumentParser:
+) -> None:
     """Declare an action on a collection, with its examples in the help."""
     shown = "\n".join(f"  lookalike collection {verb} {one}" for one in examples)
+    which = (
+        "NAME  collection (default: all of them)" if name is None else f"NAME={name}  collection"
+    )
     description = purpose[0].upper() + purpose[1:] + "."
-    parser = command(actions, verb, run, purpose, description, DATABASE + shown)
-    parser.add_argument("database", metavar="DATABASE")
-    which = "all of them" if name is None else name
-    parser.add_argument("--name", default=name, help=f"which collection (default: {which})")
-    return parser
+    arguments = f"  DATABASE\n  --name {which}\n{arguments}"
+    command(actions, verb, run, purpose, description, f"{DATABASE}{shown}\n", arguments)
 
 
 def database_name(options: argparse.Namespace) -> str:
@@ -263,16 +241,12 @@ def opened(options: argparse.Namespace) -> Collection:
     return open_collection(options.database, options.name, create=False)
 
 
-def add_text(parser: argparse.ArgumentParser, meaning: Group, what: str) -> None:
-    """Declare a text: typed, through a pipe or in a file; `meaning` is what else it may be."""
-    parser.add_argument("text", nargs="?", metavar="TEXT", help=f"{what}; - reads standard input")
-    source = "read the text from this file; of a web page, its main text"
-    meaning.add_argument("--file", metavar="FILE", help=source)
-    parser.add_argument(
-        "--encoding",
-        metavar="NAME",
-        help="encoding of that file, such as cp1252 or utf-16 (default: detected)",
-    )
+def text_arguments(what: str) -> str:
+    """Return the arguments of a text: typed, through a pipe or in a file."""
+    return f"""\
+  [TEXT]            {what}; - reads standard input
+  --encoding NAME   encoding of FILE, such as cp1252 or utf-16 (default: detected)
+  | --file FILE     read the text from this file; of a web page, its main text"""
 
 
 def given_text(options: argparse.Namespace, docs: Collection) -> str:
@@ -322,14 +296,3 @@ def given_signature(text: str, docs: Collection) -> NDArray[np.uint8]:
             f"the signature is {text[:40]!r}; expected {docs.bits // 4} hexadecimal digits"
         )
     return np.frombuffer(data, np.uint8)[None]
-
-
-def json_object(text: str) -> dict[str, Any]:
-    """Return the object that JSON stands for."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"this is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError('expected a JSON object such as {"lang": "en"}')
-    return value

@@ -12,19 +12,19 @@ import numpy as np
 from lookalike.checks import share
 from lookalike.cli.audio import clock
 from lookalike.cli.collection.content import (
+    JSON_LINES,
     action,
-    add_text,
     given_signature,
     given_text,
-    json_object,
     of_files,
     opened,
+    text_arguments,
     typed_text,
 )
+from lookalike.cli.common import THRESHOLD, radius_of
+from lookalike.cli.finding.options import MASK, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.finding.origin import similarity_by
-from lookalike.cli.options import add_threshold, radius_of
-from lookalike.cli.options.queries import add_mask, chosen_mask, warn_masked, without_threshold
-from lookalike.cli.parser import Subparsers, add_number, add_switch
+from lookalike.cli.parser import Subparsers, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
 from lookalike.collection.query import refuse_votes
@@ -44,48 +44,31 @@ _OF_ONE_SIGNATURE = {"threshold": None, "compare": False, "measure": None, "mask
 
 def declare(actions: Subparsers) -> None:
     """Declare the actions."""
-    search = action(
+    action(
         actions, "search", _search, "find the documents nearest to a text, document or signature",
+        f"""
+{text_arguments("what to look for")}
+  | --like           TEXT is the id of a document
+  | --signature      TEXT is a signature, in hex
+  -k K=10            number of documents
+  | --radius N       number of bits that may differ
+{THRESHOLD}
+  --where JSON       condition on metadata
+  --way sql|native   in the database, or in an index in memory, which pays for many searches, and is
+                     the only way for passages and recordings
+  --min-score SHARE  of passages and recordings: share of the parts looked for, above 0 to 1
+  --columns LIST     columns of the metadata to show: title,url
+  --compare          compare the documents themselves, where texts are kept: exact similarities, by
+                     which --threshold goes, and then the order
+  --measure {"|".join(MEASURES)}  with --compare: of what (default: what the signatures estimate,
+                     jaccard or cosine)
+{MASK}
+  --explain          say which bits differ, and why
+{JSON_LINES}""",
         'docs.db "The quick brown fox"', "docs.db fox --like --radius 20 --explain",
         "docs.db --file page.txt --threshold 0.8",
         "docs.db - -k 3 --where '{\"lang\": \"en\"}' --json < page.txt",
     )  # fmt: skip
-    meaning = search.add_mutually_exclusive_group()
-    add_text(search, meaning, "what to look for")
-    add_switch(meaning, "--like", "TEXT is the id of a document")
-    add_switch(meaning, "--signature", "TEXT is a signature, in hex")
-    search.add_argument("-k", type=int, default=10, help="how many at most (default 10)")
-    near = search.add_mutually_exclusive_group()
-    add_number(near, "--radius", "most bits that may differ")
-    add_threshold(near)
-    search.add_argument("--where", type=json_object, metavar="JSON", help="condition on metadata")
-    search.add_argument(
-        "--way",
-        choices=("sql", "native"),
-        help="in the database, or in an index in memory, which pays for many searches, and is the "
-        "only way for passages and recordings",
-    )
-    search.add_argument(
-        "--min-score",
-        type=float,
-        metavar="S",
-        help="of passages and recordings: least share of the parts looked for, above 0 to 1",
-    )
-    search.add_argument("--columns", metavar="LIST", help="of the metadata, to be shown: title,url")
-    add_switch(
-        search,
-        "--compare",
-        "compare the documents themselves, where texts are kept: exact similarities, by which "
-        "--threshold goes, and then the order",
-    )
-    search.add_argument(
-        "--measure",
-        choices=MEASURES,
-        help="with --compare: of what (default: what the signatures estimate, jaccard or cosine)",
-    )
-    add_mask(search)
-    add_switch(search, "--explain", "say which bits differ, and why")
-    add_switch(search, "--json", "one JSON object a line")
 
 
 def _search(options: argparse.Namespace) -> None:
@@ -212,13 +195,12 @@ def _print_answer(
 
 def _search_parts(docs: Collection, options: argparse.Namespace) -> None:
     """Print the documents that most parts of what is looked for vote for."""
-    for name, usual in _OF_ONE_SIGNATURE.items():
-        if getattr(options, name) != usual:
-            raise ArgumentError(
-                Said(f"--{name}"),
-                f" is for documents of one signature, and those of {docs.name!r} have many parts: "
-                "leave it out",
-            )
+    refuse_given(
+        options,
+        _OF_ONE_SIGNATURE,
+        f"is for documents of one signature, and those of {docs.name!r} have many parts: leave it "
+        "out",
+    )
     exclude = [typed_text(options)] if options.like else []
     query = _query(docs, options)
     if len(query.offsets) == 0:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.options import corpus_of, filters_of
-from lookalike.cli.parser import Group
+from lookalike.cli.common import corpus_of, filters_of
+from lookalike.cli.parser import refuse_given
 from lookalike.cli.terminal import warn
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
@@ -29,15 +29,7 @@ from lookalike.shown import counted, escape_terminal
 from lookalike.signatures.estimates import exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
-
-def add_origin(group: Group) -> None:
-    """Declare the corpus."""
-    group.add_argument(
-        "--in",
-        dest="origin",
-        metavar="CORPUS",
-        help="the corpus that was signed: documents are compared themselves",
-    )
+ORIGIN = "  origin:--in CORPUS   the corpus that was signed: documents are compared themselves"
 
 
 @dataclass
@@ -61,14 +53,8 @@ class Origin:
         """Return the corpus that --in names; None if there is no such option."""
         measure = getattr(options, "measure", None)
         if options.origin is None:
-            for name, value in (
-                ("columns", getattr(options, "columns", None)),
-                ("measure", measure),
-            ):
-                if value is not None:
-                    raise ArgumentError(
-                        Said(f"--{name}"), " needs the corpus that was signed: --in CORPUS"
-                    )
+            names = [name for name in ("columns", "measure") if hasattr(options, name)]
+            refuse_given(options, names, "needs the corpus that was signed: --in CORPUS")
             return None
         signer = index.signer
         if not isinstance(signer, DocumentSigner):
@@ -76,12 +62,9 @@ class Origin:
                 Said("--in"), " needs to know how documents were signed; sign with `lookalike sign`"
             )
         corpus = corpus_of([options.origin], options)
-        known = corpus.columns()
         # The columns that were named may be those of the queries; then these are guessed.
-        text, id = (
-            name if name in known else None
-            for name in (getattr(options, "text", None), getattr(options, "id", None))
-        )
+        named = (getattr(options, "text", None), getattr(options, "id", None))
+        text, id = (name if name in corpus.columns() else None for name in named)
         columns = columns_for(corpus, find_columns(corpus, text, id), signer.features)
         corpus = filtered(corpus, columns, filters_of(options).for_old())
         if index.names is None:
@@ -98,8 +81,7 @@ class Origin:
     def read(self, wanted: set[str], more: Sequence[str] = ()) -> None:
         """Read the documents of these ids, with more columns; say how many are not there.
 
-        An id that several different documents of the index have tells nobody which is meant: it
-        is refused.
+        An id that several different documents have is refused.
         """
         for name in more:
             self.corpus.column_for(name, (), "answers")
@@ -136,10 +118,8 @@ class Origin:
 
     def _repeated(self, wanted: set[str]) -> set[str]:
         """Return those of these ids that the index has more than once."""
-        names = self.index.names or ()
-        return {
-            name for name, times in Counter(filter(wanted.__contains__, names)).items() if times > 1
-        }
+        found = Counter(filter(wanted.__contains__, self.index.names or ()))
+        return {name for name, times in found.items() if times > 1}
 
     def columns_of(self, id: str | int) -> dict[str, Any] | None:
         """Return the other columns of a document; None if it is not there."""
@@ -157,10 +137,8 @@ class Origin:
 
     def pairs(self, left: Sequence[str | int], right: Sequence[str | int]) -> NDArray[np.float64]:
         """Return how similar documents are to each other; NaN where one is not there."""
-        one, two = (
-            np.array([self._places.get(str(id), -1) for id in ids], np.int64)
-            for ids in (left, right)
-        )
+        places = [[self._places.get(str(id), -1) for id in ids] for ids in (left, right)]
+        one, two = (np.array(place, np.int64) for place in places)
         there = np.flatnonzero((one >= 0) & (two >= 0))
         values = np.full(len(one), np.nan)
         if len(there):
@@ -170,9 +148,8 @@ class Origin:
     def _similarity(
         self, documents: list[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        found = similarity_by(
-            self.measure, self.signer, documents, left, right, threads=self.threads
-        )
+        pairs = documents, left, right
+        found = similarity_by(self.measure, self.signer, *pairs, threads=self.threads)
         return unrounded(found, self.threshold)
 
 

@@ -14,61 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.cli.options import corpus_of, filters_of
-from lookalike.cli.options.kinds import warn_problems
-from lookalike.cli.options.queries import no_weights
+from lookalike.cli.common import signed_corpus
+from lookalike.cli.finding.options import no_weights
+from lookalike.cli.kinds import has_parts, warn_problems
 from lookalike.cli.terminal import warn, warn_left_out
 from lookalike.corpora import Problems
-from lookalike.corpora.columns import columns_for, filtered, find_columns, id_strings, text_strings
+from lookalike.corpora.columns import id_strings, text_strings
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, Said, SignatureError
-from lookalike.images import ImageHash, is_image
-from lookalike.images.medium import ImageMedium
 from lookalike.indexes import Index
 from lookalike.indexes.kinds import open_with_weights
-from lookalike.media import find_files, head_of
+from lookalike.media import MEDIA, Medium, find_files, head_of, medium_of_signer, with_article
 from lookalike.shown import escape_terminal
 from lookalike.signatures.bit_weights import BitWeightSigner, Mask, sign_masked
 from lookalike.signatures.files import signatures_from_hex
-from lookalike.signatures.signer import DocumentSigner
-
-
-def are_images(queries: list[str]) -> bool:
-    """Return whether what was typed are names of image files, all of it."""
-    try:
-        return bool(queries) and all(is_image(head_of(Path(query))[0]) for query in queries)
-    except (OSError, ValueError):
-        return False
-
-
-def image_queries(
-    options: argparse.Namespace, signer: ImageHash, at_a_time: int
-) -> Iterator[tuple[list[str], NDArray[np.uint8], frozenset[int]]]:
-    """Yield the paths of images that are looked for, their signatures, and which of these say
-    nothing; what cannot be read is named.
-    """
-    named = [options.file] if options.file is not None else options.queries
-    found = find_files(expand_paths(named), ImageMedium)
-    if not found.files:
-        raise ArgumentError(
-            Said("queries"),
-            f": {named[0]} is no image, and the index has images; expected files of images, or "
-            "--signatures FILE",
-        )
-    medium = ImageMedium(bits=signer.bits, hash=signer.kind)
-    problems = list(found.problems)
-    for begin in range(0, len(found.files), at_a_time):
-        read = medium.read(
-            found.files[begin : begin + at_a_time],
-            threads=thread_count(options.threads),
-            tell=lambda share: None,
-        )
-        empty = frozenset(np.flatnonzero(~read.content.clear).tolist())
-        rows = np.ascontiguousarray(read.content.signatures[:, 0])
-        yield list(map(str, read.files)), rows, empty
-        problems += read.problems
-    warn_problems(problems)
-
+from lookalike.signatures.signer import DocumentSigner, Signer
 
 AT_A_TIME = 1 << 12
 
@@ -107,12 +67,9 @@ class Queries:
 
 
 def take_files(options: argparse.Namespace) -> None:
-    """Let a QUERY that is the name of a file stand for what is in it, and say so.
-
-    Nobody looks for the words of a file's name; who does may send them through standard input.
-    """
+    """Let a QUERY that is the name of a file stand for what is in it, and say so."""
     files = [query for query in options.queries if _is_file(query)]
-    if not files or are_images(options.queries):
+    if not files or medium_of_queries(options.queries) is not None:
         options.queries = [sys.stdin.read() if one == "-" else one for one in options.queries]
         return
     if len(options.queries) > 1 or options.file is not None or options.signatures is not None:
@@ -136,28 +93,58 @@ def _is_file(query: str) -> bool:
         return False
 
 
+def medium_of_queries(queries: list[str]) -> type[Medium[Any]] | None:
+    """Return the medium of the files that queries name, if all name files of one medium."""
+    try:
+        heads = [head_of(Path(query))[0] for query in queries]
+    except (OSError, ValueError):
+        return None
+    return MEDIA.find(lambda medium: all(map(medium.recognizes, heads))) if heads else None
+
+
+def _file_queries(
+    options: argparse.Namespace, signer: Signer | None, medium: type[Medium[Any]]
+) -> Iterator[Queries]:
+    """Yield files of a medium to look for; those that cannot be read are named."""
+    named = [options.file] if options.file is not None else options.queries
+    found = find_files(expand_paths(named), medium)
+    if not found.files:
+        raise ArgumentError(
+            Said("queries"),
+            f": {named[0]} is not {with_article(medium.noun)}, and the index has {medium.name}; "
+            "expected such files, or --signatures FILE",
+        )
+    problems, threads = list(found.problems), thread_count(options.threads)
+    nothing = f"is {medium.no_features.partition(':')[0]}"
+    for begin in range(0, len(found.files), AT_A_TIME):
+        part = found.files[begin : begin + AT_A_TIME]
+        signed = medium.sign_files(signer, part, threads=threads, tell=lambda share: None)
+        empty = frozenset(np.flatnonzero(~signed.clear).tolist())
+        yield Queries([*map(str, signed.files)], signed.signatures, empty=empty, nothing=nothing)
+        problems += signed.problems
+    warn_problems(problems)
+
+
 def queries_of(
     options: argparse.Namespace, index: Index, mask: Mask = False, *, weighted: bool = False
 ) -> Iterator[Queries]:
-    """Yield what is looked for, some at a time; texts with masks if they are to have some.
-
-    `weighted`: with the weights behind its bits.
-    """
+    """Yield what is looked for, some at a time, with masks or the weights behind bits if wanted."""
     if options.signatures is not None:
         yield from _signature_queries(options.signatures, index, weighted)
         return
     if index.signer is None and _are_hashes(options.queries, index.bits):
         yield Queries(options.queries, signatures_from_hex(options.queries))
         return
-    if isinstance(index.signer, ImageHash):
-        for paths, signatures, empty in image_queries(options, index.signer, AT_A_TIME):
-            yield Queries(paths, signatures, empty=empty, nothing="is of one colour, or nearly")
+    medium = medium_of_signer(index.signer)
+    if medium is not None and not has_parts(index.signer):
+        yield from _file_queries(options, index.signer, medium)
         return
     signer = text_signer(index, options.index)
-    if are_images(options.queries):
+    if (other := medium_of_queries(options.queries)) is not None:
+        what = f" {options.queries[0]} is {with_article(other.noun)}"
         raise ArgumentError(
             Said("queries"),
-            f" {options.queries[0]} is an image, and {options.index} was signed by ",
+            f"{what}, and {options.index} was signed by ",
             signer.said(),
             "; expected texts",
         )
@@ -172,10 +159,7 @@ def queries_of(
             texts = options.queries[begin : begin + AT_A_TIME]
             yield _signed(texts, texts, signer, mask, options.threads, weighted)
         return
-    corpus = corpus_of([options.file], options)
-    columns = find_columns(corpus, options.text, options.id)
-    columns = columns_for(corpus, columns, signer.features)
-    corpus = filtered(corpus, columns, filters_of(options))
+    corpus, columns = signed_corpus([options.file], options, signer)
     row = 0
     problems = Problems(options.skip_bad)
     for batch in corpus.read(columns.names, problems):

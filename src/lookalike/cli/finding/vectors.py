@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cli.common import corpus_of
 from lookalike.cli.finding.queries import AT_A_TIME, Queries
-from lookalike.cli.options import corpus_of
+from lookalike.cli.parser import refuse_given
 from lookalike.dedup.vectors import read_embeddings, written_vectors
 from lookalike.errors import ArgumentError, FormatError, LookalikeError, Said
 from lookalike.signatures.files import is_npy
@@ -45,11 +46,8 @@ def vector_queries(options: argparse.Namespace, dimensions: int) -> Iterator[Que
         )
         yield from _in_parts(options.queries, told)
     elif has_vectors(Path(file)):
-        if options.vectors is not None or options.id is not None:
-            raise ArgumentError(
-                Said("vectors" if options.id is None else "id"),
-                f" does nothing here: {file} is an array, and has no columns; leave it out",
-            )
+        no_columns = f"{file} is an array, and has no columns; leave it out"
+        refuse_given(options, ("id", "vectors"), f"does nothing here: {no_columns}")
         array = as_vectors(np.atleast_2d(npy_vectors(Path(file))), dimensions)
         yield from _in_parts(range(len(array)), array)
     elif options.signatures is not None:

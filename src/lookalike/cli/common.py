@@ -1,27 +1,21 @@
-"""Options that several commands have in common: corpora, settings, pages, sizes and output."""
+"""What several commands share: options for corpora and settings, and checks of files."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from lookalike.checks import byte_count, is_address, whole_number, without_secret
-from lookalike.cli.parser import Group, RegisteredNames, add_number, add_switch
-from lookalike.cli.terminal import (
-    STANDARD,
-    check_read_once,
-    is_standard,
-    warn,
-    warn_left_out,
-)
+from lookalike.checks import is_address, whole_number, without_secret
+from lookalike.cli.parser import VALUES, Group, RegisteredNames
+from lookalike.cli.terminal import STANDARD, check_read_once, is_standard, warn, warn_left_out
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
-from lookalike.corpora.columns import Filters
+from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, find_columns
 from lookalike.corpora.opening import with_pages
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.settings import refuse_idle
@@ -30,48 +24,66 @@ from lookalike.features.text import STOP_LISTS
 from lookalike.pages import PageLimits
 from lookalike.signatures import Signer
 from lookalike.signatures.estimates import estimated_radius, proposal_radius
+from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage import is_folder, same_file
 
-PAGE_OPTIONS = ("html", "page_limits")
+if TYPE_CHECKING:
+    from lookalike.corpora.signing import SignedCorpus
+    from lookalike.excerpts.results import Overlaps, Passages
+
 _FILTERS = ("min_words", "language", "min_links", "strip_urls")
 _OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")
 _TYPED = "typed_settings"
+_LIMITS = {one.name: one.default for one in fields(PageLimits)}
 
 
-def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
-    """Declare how a corpus is read; `or_longest` is what else may bound a document."""
-    group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
-    group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
-    add_format(group)
-    group.add_argument(
-        "--encoding",
-        metavar="NAME",
-        help="encoding of text files, such as cp1252 or utf-16 (default: detected)",
-    )
-    add_switch(group, "--skip-bad", "leave out and count rows that cannot be read")
-    group.add_argument(
-        "--max-document",
-        type=byte_count,
-        metavar="SIZE",
-        help=f"longer documents cannot be read (default {MAX_DOCUMENT >> 20}MiB{or_longest}; web "
-        f"pages {MAX_PAGE >> 20}MiB)",
-    )
-    add_page_options(group)
+def page_limits(text: str) -> PageLimits:
+    """Return limits as they are typed, such as depth=2000,seconds=30."""
+    given: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in _LIMITS or not value.isdecimal():
+            raise ArgumentError(
+                f"{part!r} is no limit of pages; expected {', '.join(_LIMITS)}, each with = and a "
+                "whole number, and commas between them"
+            )
+        given[name] = int(value)
+    return PageLimits(**given)
 
 
-def add_format(group: Group) -> None:
-    """Declare the format of the input."""
-    group.add_argument(
-        "--format",
-        choices=RegisteredNames(FORMATS),
-        help="input format (default: from the file extension)",
-    )
+VALUES |= {"FORMAT": RegisteredNames(FORMATS), "LIMITS": page_limits}
+
+
+def corpus_options(or_longest: str = "") -> str:
+    """Return how a corpus is read; `or_longest` is what else may bound a document."""
+    limits = ",".join(f"{name}={value}" for name, value in _LIMITS.items())
+    longest = f"{MAX_DOCUMENT >> 20}MiB{or_longest}; web pages {MAX_PAGE >> 20}MiB"
+    return f"""\
+  --text COLUMN        column with the text (default: a guess)
+  --id COLUMN          column with ids (default: a guess, or rows)
+{FORMAT}
+  --encoding NAME      encoding of text files, such as cp1252 or utf-16 (default: detected)
+  --skip-bad           leave out and count rows that cannot be read
+  --max-document SIZE  longer documents cannot be read (default: {longest})
+  --html COLUMN        column with web pages, whose main text is compared
+  --page-limits LIMITS  what a web page may have and cost (default: {limits})"""
+
+
+FORMAT = "  --format FORMAT      input format (default: from the file extension)"
+CORPUS = corpus_options()
+INPUT = "  input:CORPUS...      files, folders, patterns or -"
+STRIP_URLS = "  --strip-urls         ignore URLs when comparing texts"
+FILTERS = f"""\
+  --min-words N        leave out documents of fewer words
+  --language CODES     leave out documents in other languages than these, such as en or en,de
+  --min-links N        leave out pages with fewer links, texts with fewer URLs
+{STRIP_URLS}"""
+THRESHOLD = "  | --threshold T      least similarity, as signatures estimate it, from 0 to 1"
+THREADS = "  --threads N          threads (default: all cores)"
 
 
 def settings_fields(*, signs: bool = False, only: Iterable[str] = ()) -> list[Field[Any]]:
-    """Return the settings of `dedup`; `signs`: those alone that signatures depend on; `only`: those
-    of these names.
-    """
+    """Return the settings of `dedup`, or those that signatures depend on, or of these names."""
     chosen = set(only)
     return [
         one
@@ -106,18 +118,12 @@ def _stop_words(path: Path) -> list[str]:
 
 
 def add_settings(group: Group, *, signs: bool = False, only: Iterable[str] = ()) -> None:
-    """Declare options for `settings_fields`, with their defaults and what they say of themselves.
-
-    A setting that is on gets an option that turns it off, one that is off an option that turns it
-    on.
-    """
+    """Declare an option for each of `settings_fields`; switches change their default."""
     for setting in settings_fields(signs=signs, only=only):
         name, help = setting.name, setting.metadata["help"]
-        if setting.default is True:
-            group.add_argument(f"--no-{name}", dest=name, action="store_false", help=help)
-            continue
-        if setting.default is False:
-            group.add_argument(f"--{name}", dest=name, action="store_true", help=help)
+        if isinstance(setting.default, bool):
+            typed, action = ("no-", "store_false") if setting.default else ("", "store_true")
+            group.add_argument(f"--{typed}{name}", dest=name, action=action, help=help)
             continue
         names = [name, *(alias for alias, meant in ALIASES.items() if meant == name)]
         spelt = [f"--{one.replace('_', '-')}" for one in names]
@@ -150,16 +156,6 @@ class _Noted(argparse._StoreAction):
         setattr(namespace, _TYPED, {*getattr(namespace, _TYPED, ()), self.dest})
 
 
-def add_threshold(group: Group) -> None:
-    """Declare a similarity in place of a number of bits."""
-    group.add_argument(
-        "--threshold",
-        type=float,
-        metavar="T",
-        help="least similarity, as signatures estimate it, from 0 to 1",
-    )
-
-
 def radius_of(
     options: argparse.Namespace, signer: Signer | None, bits: int, *, proposing: bool = False
 ) -> int | None:
@@ -180,11 +176,6 @@ def radius_of(
     return radius(signer, options.threshold, bits)
 
 
-def add_threads(group: Group) -> None:
-    """Declare the number of threads."""
-    add_number(group, "--threads", "threads (default: all cores)")
-
-
 def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     """Open the corpus that arguments name, to be read as options say; `-` is standard input.
 
@@ -193,7 +184,7 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     if len(paths) > 1 and any(map(is_address, paths)):
         raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
     format, encoding = (getattr(options, name, None) for name in ("format", "encoding"))
-    html, limits = (getattr(options, name, None) for name in PAGE_OPTIONS)
+    html, limits = (getattr(options, name, None) for name in ("html", "page_limits"))
     if any(map(is_standard, paths)):
         corpus = corpus_of_input(paths, format, getattr(options, "work", None), encoding)
     else:
@@ -207,6 +198,21 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     if getattr(options, "max_document", None) is not None:
         corpus.max_document = whole_number("max_document", options.max_document, at_least=1)
     return corpus
+
+
+def signed_corpus(
+    paths: list[str], options: argparse.Namespace, signer: DocumentSigner
+) -> tuple[Corpus, Columns]:
+    """Return the corpus that options describe, and the columns of it that a signer reads."""
+    corpus = corpus_of(paths, options)
+    columns = find_columns(corpus, options.text, options.id)
+    columns = columns_for(corpus, columns, signer.features)
+    return filtered(corpus, columns, filters_of(options)), columns
+
+
+def reading_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return how a job reads a corpus."""
+    return {name: getattr(options, name) for name in ("text", "id", "skip_bad", "threads")}
 
 
 def corpus_of_input(
@@ -225,31 +231,7 @@ def corpus_of_input(
     return open_standard_input(sys.stdin.buffer, before, after, format, within, encoding)
 
 
-class Read(Protocol):
-    """What commands know of a corpus that was read."""
-
-    @property
-    def bad_rows(self) -> int:
-        """Rows that could not be read."""
-
-    @property
-    def binary_files(self) -> int:
-        """Files of a folder that are not text."""
-
-    @property
-    def left_out(self) -> Mapping[str, int]:
-        """Documents that were left out for other reasons, by kind."""
-
-    @property
-    def examples(self) -> Sequence[str]:
-        """Some of these, with the reason."""
-
-    @property
-    def notices(self) -> Sequence[str]:
-        """What people should know of how files were read."""
-
-
-def warn_read(read: Read) -> None:
+def warn_read(read: SignedCorpus | Overlaps | Passages) -> None:
     """Print what people should know of how a corpus was read, and what was left out."""
     for notice in read.notices:
         warn(notice, kind="")
@@ -273,61 +255,10 @@ def check_not_read(option: str, output: Path | None, inputs: Iterable[Path]) -> 
         raise ArgumentError(f"{option} is {output}, which is read; give another name")
 
 
-def add_page_options(group: Group) -> None:
-    """Declare how pages are read."""
-    known = ",".join(f"{one.name}={one.default}" for one in fields(PageLimits))
-    group.add_argument(
-        "--html", metavar="COLUMN", help="column with web pages, whose main text is compared"
-    )
-    group.add_argument(
-        "--page-limits",
-        type=page_limits,
-        metavar="LIST",
-        help=f"what a web page may have and cost (default {known})",
-    )
-
-
-def page_limits(text: str) -> PageLimits:
-    """Return limits as they are typed, such as depth=2000,seconds=30."""
-    given: dict[str, int] = {}
-    names = [one.name for one in fields(PageLimits)]
-    for part in text.split(","):
-        name, _, value = part.partition("=")
-        if name not in names or not value.isdecimal():
-            raise ArgumentError(
-                f"{part!r} is no limit of pages; expected {', '.join(names)}, each with = and a "
-                "whole number, and commas between them"
-            )
-        given[name] = int(value)
-    return PageLimits(**given)
-
-
-def add_filters(group: Group) -> None:
-    """Declare which documents are wanted."""
-    add_number(group, "--min-words", "leave out documents of fewer words")
-    group.add_argument(
-        "--language",
-        metavar="CODES",
-        help="leave out documents in other languages than these, such as en or en,de",
-    )
-    add_number(group, "--min-links", "leave out pages with fewer links, texts with fewer URLs")
-    add_strip_urls(group)
-
-
-def add_strip_urls(group: Group) -> None:
-    """Declare that URLs are no words."""
-    add_switch(group, "--strip-urls", "let URLs in texts not count")
-
-
 def filters_of(options: argparse.Namespace) -> Filters:
     """Return which documents are wanted."""
     given = {name: getattr(options, name, None) for name in _FILTERS}
     return Filters(**{name: value for name, value in given.items() if value is not None})
-
-
-def output_name(text: str) -> Path | str:
-    """Return the path of a file, or an address as it was typed: a path would lose a slash."""
-    return text if is_address(text) else Path(text)
 
 
 @contextmanager

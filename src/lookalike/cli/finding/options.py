@@ -1,4 +1,4 @@
-"""What `lookalike search` asks of indexes of blocks and flips alone."""
+"""Options of searches that some indexes alone take: flips, and masks of bits."""
 
 from __future__ import annotations
 
@@ -7,36 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import share, whole_number
-from lookalike.cli.parser import Group, add_number, add_switch
 from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index
 from lookalike.signatures.bit_weights import Mask
 
-__all__ = [
-    "add_flip_options",
-    "check_flips",
-    "flip_settings",
-    "needs_weights",
-    "no_weights",
-]
-
-
-def add_flip_options(group: Group) -> None:
-    """Declare the options."""
-    group.add_argument(
-        "--recall",
-        type=float,
-        metavar="R",
-        help="of an index of flips, with --radius or --threshold: the share of matches to find, by "
-        "the likeliest flips (default: all of them); of vectors, as `index --recall` found out",
-    )
-    add_number(
-        group, "--flips", "of an index of flips: so many for each query, in place of --recall"
-    )
-    add_switch(
-        group, "--first", "of an index of blocks or flips: one match for each query, the first met"
-    )
+FLIPS = """\
+  --recall SHARE       of an index of flips, with --radius or --threshold: the share of matches to
+                       find, by the likeliest flips (default: all of them); of vectors, as
+                       `index --recall` found out
+  --flips N            of an index of flips: number of flips per query, instead of --recall
+  --first              of an index of blocks or flips: only the first match found per query"""
+MASK = """\
+  --mask auto|yes|no=auto  compare only the bits that a query's words decide: of all texts, of none,
+                       or of short ones signed by topsig"""
 
 
 def needs_weights(options: argparse.Namespace) -> bool:
@@ -99,17 +83,6 @@ def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
 
 
 _CHOICES: dict[str, Mask] = {"auto": "auto", "yes": True, "no": False}
-
-
-def add_mask(parser: argparse._ActionsContainer) -> None:
-    """Declare the option."""
-    parser.add_argument(
-        "--mask",
-        choices=tuple(_CHOICES),
-        default="auto",
-        help="compare only the bits that a query's words decide: of all texts, of none, or of "
-        "short ones signed by topsig (default: auto)",
-    )
 
 
 def chosen_mask(options: argparse.Namespace, whole: bool) -> Mask:

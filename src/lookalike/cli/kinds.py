@@ -1,4 +1,4 @@
-"""Options that say what the input is: text, vectors, images or recordings."""
+"""What the input is: text, vectors, images, recordings or files of another medium."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import is_address
-from lookalike.cli.options import typed_settings
-from lookalike.cli.parser import Group
+from lookalike.cli.common import typed_settings
+from lookalike.cli.parser import VALUES
 from lookalike.cli.terminal import is_standard, warn, warn_left_out
 from lookalike.dedup.kinds import KINDS, OPTIONS, TEXT, kind_name, kind_of
 from lookalike.dedup.settings import DedupSettings
@@ -24,18 +24,6 @@ _UNSET = {"device": "cpu", "engine": ("local", None)}
 _SETTINGS = {one.name: one.default for one in fields(DedupSettings)}
 
 
-def add_kind(group: Group) -> None:
-    """Declare what the input is."""
-    group.add_argument(
-        "--kind",
-        type=_kind,
-        default="auto",
-        metavar="NAME",
-        help=f"what is compared: {', '.join(KINDS)}, or auto: images or recordings if more than "
-        "half of the files are, by their first bytes, else text (default: auto)",
-    )
-
-
 def _kind(text: str) -> str:
     try:
         return kind_name(text)
@@ -43,11 +31,11 @@ def _kind(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_hash(group: Group) -> None:
-    """Declare how images are hashed."""
-    group.add_argument(
-        "--hash", metavar="NAME", help="hash of images: dct or gradient (default: dct)"
-    )
+VALUES["KIND"] = _kind
+KIND = f"""\
+  --kind KIND=auto     what is compared: {", ".join(KINDS)}, or auto: images or recordings if more
+                       than half of the files are, by their first bytes, else text"""
+HASH = "  --hash NAME          hash of images: dct or gradient (default: dct)"
 
 
 def input_kind(options: argparse.Namespace) -> str:
@@ -70,6 +58,13 @@ def tell_medium(options: argparse.Namespace, medium: Medium[Any]) -> None:
         warn(f"{mostly}; --kind text compares the files as texts", kind="")
 
 
+def has_parts(signer: object) -> bool:
+    """Return whether items have many signatures each: recordings, and texts in passages."""
+    from lookalike.parts.signer import PartSigner  # most commands do not need it
+
+    return isinstance(signer, PartSigner)
+
+
 def typed_options(options: argparse.Namespace) -> list[str]:
     """Return the options of the support table that were typed."""
     typed = set(typed_settings(options))
@@ -85,7 +80,5 @@ def typed_options(options: argparse.Namespace) -> list[str]:
 
 def warn_problems(problems: Sequence[Problem]) -> None:
     """Print which files were left out, or some of them, and why."""
-    named = [
-        escape_terminal(f"{problem.path}: {problem.reason}", 500) for problem in problems[:_NAMED]
-    ]
+    named = [escape_terminal(f"{one.path}: {one.reason}", 500) for one in problems[:_NAMED]]
     warn_left_out(len(problems), named)
