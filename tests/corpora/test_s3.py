@@ -458,7 +458,7 @@ def test_a_bucket_out_of_reach_is_found_before_the_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     query, proxy = address
-    monkeypatch.setattr("lookalike.cli.dedup.corpus_of", None)
+    monkeypatch.setattr("lookalike.cli.common.corpus_of", None)
     proxy.fails = "drop"
     source = tmp_path / "a.jsonl"
     source.write_text(LINES)

@@ -75,3 +75,30 @@ def test_collections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(la.ArgumentError, match="is one of chords, which are not opened"):
             docs.within("music/b.chord", radius=1)
         assert docs.within(b"CHORD f000", radius=0)[0].id == "c.chord"
+
+
+def test_sign_and_search(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sign", "music", "-o", "m.lookalike", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["chords"], told["signatures"], told["bits"], told["left_out"]) == (4, 4, 16, 1)
+    saved = la.load_signatures("m.lookalike")
+    assert type(saved.signer).__name__ == "ChordHash"
+    assert main(["sign", "music", "-o", "m.npy"]) == 0
+    printed = capsys.readouterr()
+    assert "  4 chords in " in printed.out and "e.chord: has notes" in printed.err
+    assert main(["search", "m.lookalike", "music/b.chord", "--radius", "1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [(one["id"], one["distance"]) for one in answer["results"]] == [
+        ("music/b.chord", 0),
+        ("music/a.chord", 1),
+        ("music/d.chord", 1),
+    ]
+    said = refused(["sign", "music", "-o", "n.lookalike", "--fit"], capsys)
+    assert said == "--fit does nothing for chords; leave it out"
+    said = refused(["sign", "music", "-o", "n.lookalike", "--bits", "64"], capsys)
+    assert said == "--bits does nothing for chords; leave it out"
+    Path("texts.jsonl").write_text('{"text": "some words that are a text"}\n')
+    assert main(["sign", "texts.jsonl", "-o", "t.lookalike", "--quiet"]) == 0
+    assert "is a chord" in refused(["search", "t.lookalike", "music/a.chord"], capsys)
+    said = refused(["search", "m.lookalike", "--file", "texts.jsonl"], capsys)
+    assert "texts.jsonl is not a chord, and the index has chords" in said

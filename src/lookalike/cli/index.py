@@ -45,7 +45,8 @@ def _kind(name: str) -> str:
     )
 
 
-VALUES["INDEX-KIND"] = _kind
+_NAMES = f"{{{','.join(kind.name for kind in _BUILT)}}}"
+VALUES[_NAMES] = _kind
 
 PURPOSE = "build an index of signatures and save it"
 DESCRIPTION = "Build an index from a file of signatures."
@@ -53,7 +54,7 @@ ARGUMENTS = f"""
   SIGNATURES           a file of `lookalike sign`, .npy or .npz, another index, hashes in
                        hexadecimal, or vectors
   -o --output FILE     file to write, such as index.lookalike (required)
-  --kind INDEX-KIND={_BUILT[0].name}  kind of index, also one of an installed package
+  --kind {_NAMES}={_BUILT[0].name}  kind of index, also one of an installed package
   --column NAME        column of hashes in hexadecimal, in a table with several such columns
 {THREADS}
   --json               print the summary as JSON
