@@ -10,16 +10,18 @@ from typing import Any
 from lookalike.checks import optional_module
 
 
-def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return a package's `__getattr__` (PEP 562): names that come from these modules, and those
-    of its own that are among them.
+def names_from(
+    package: dict[str, Any], later: Mapping[str, str | Sequence[str]]
+) -> Callable[[str], Any]:
+    """Return a package's `__getattr__` (PEP 562): names that come from modules, and those modules.
 
-    `package` is its `globals()`, where a name is kept once it was asked for.
+    `package` is its `globals()`, where a name is kept once it was asked for. Names may be one text,
+    with spaces between them.
     """
 
     def attribute(name: str) -> Any:
         for module, names in later.items():
-            if name in names:
+            if name in (names.split() if isinstance(names, str) else names):
                 value = package[name] = getattr(import_module(module), name)
                 return value
             if module == f"{package['__name__']}.{name}":

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 
 from lookalike.features.text import Words
-
-__all__ = [
-    "LONGEST_TOKEN",
-    "Change",
-    "Difference",
-    "difference",
-    "token_spans",
-    "word_spans",
-]
 
 LONGEST_TOKEN = 64
 """Characters; longer words and runs of signs are cut into pieces."""
@@ -44,17 +35,14 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 def token_spans(text: str) -> list[tuple[int, int]]:
     """Return begin and end of each word and of each run of other signs: all but white space.
 
-    What is longer than 64 characters comes in pieces. Begun at the begin of any token, the rest of
-    a text has the same tokens.
+    What is longer than 64 characters comes in pieces. From the begin of any token on, the rest of a
+    text has the same tokens.
     """
     return [match.span() for match in _TOKEN.finditer(_classes(text))]
 
 
 def _classes(text: str) -> str:
-    """Return the class of each character.
-
-    The core itself is asked what each one is, so that tables of Unicode cannot disagree.
-    """
+    """Return the class of each character, by the core, whose tables of Unicode count."""
     characters = sorted(set(text))
     asked = [one for character in characters for one in (character, f"x{character}x")]
     counts = Words().counts(asked, threads=1).reshape(-1, 2).tolist()
@@ -77,10 +65,7 @@ _ONE_SPACE, _SPACES = re.compile(r"\s"), re.compile(r"\s*")
 
 @dataclass(frozen=True)
 class Change:
-    """A stretch of words on the left that became one on the right, in characters; one may be empty.
-
-    An empty stretch stands before the next word.
-    """
+    """Words on the left that became words on the right, as characters; empty: before a word."""
 
     left: slice
     right: slice
@@ -100,11 +85,9 @@ def difference(left: str, right: str) -> Difference:
     """Return the words and signs that differ; how they are spaced makes no difference.
 
     Words are those of `Words()`, so that scripts without spaces are compared by character; signs
-    between them count as words of their own. Equal stretches, at the end first, are skipped at
-    the speed of comparing strings. What is between them is compared by `SequenceMatcher`, at most
-    1000 words at a time; after 12 such windows, 200 changes, or a window that holds nothing in
-    common, the rest is left. Words longer than 64 characters are compared in pieces. So the time
-    is linear in the length, whatever the texts are.
+    between them count as words. The time is linear in the length: equal stretches are skipped, and
+    what is between them is compared by `SequenceMatcher`, 1000 words at a time. After 12 such
+    windows, 200 changes, or a window with nothing in common, the rest is left.
     """
     changes: list[Change] = []
     at_left, at_right = _after_equal(left, right, 0, 0)
@@ -164,17 +147,26 @@ def _rest(text: str, words: list[Span], end: int) -> slice:
     return slice(words[0][0], len(text[:end].rstrip()))
 
 
-def _after_equal(left: str, right: str, at_left: int, at_right: int) -> Span:
-    """Return where texts that are equal from here on begin to differ, before that word."""
-    most = min(len(left) - at_left, len(right) - at_right)
+def _equal_length(most: int, pieces: Callable[[int, int], tuple[str, str]]) -> int:
+    """Return how many characters are equal; `pieces` are so many of both texts from one on."""
     equal = 0
     while equal < most:
         size = min(_BLOCK, most - equal)
-        a, b = at_left + equal, at_right + equal
-        if left[a : a + size] != right[b : b + size]:
-            equal += _first_difference(left[a : a + size], right[b : b + size])
-            break
+        one, two = pieces(equal, size)
+        if one != two:
+            return equal + next(i for i, (x, y) in enumerate(zip(one, two, strict=True)) if x != y)
         equal += size
+    return equal
+
+
+def _after_equal(left: str, right: str, at_left: int, at_right: int) -> Span:
+    """Return where texts that are equal from here on begin to differ, before that word."""
+
+    def pieces(at: int, size: int) -> tuple[str, str]:
+        a, b = at_left + at, at_right + at
+        return left[a : a + size], right[b : b + size]
+
+    equal = _equal_length(min(len(left) - at_left, len(right) - at_right), pieces)
     if at_left + equal < len(left) or at_right + equal < len(right):
         equal -= _cut_off(left[max(at_left, at_left + equal - LONGEST_TOKEN) : at_left + equal])
     return at_left + equal, at_right + equal
@@ -194,16 +186,12 @@ def _cut_off(text: str) -> int:
 def _before_equal(left: str, right: str, at_left: int, at_right: int) -> Span:
     """Return from where on texts are equal to their ends, after the word that differs."""
     a, b = len(left.rstrip()), len(right.rstrip())
-    most = min(a - at_left, b - at_right)
-    equal = 0
-    while equal < most:
-        size = min(_BLOCK, most - equal)
-        one, two = left[a - equal - size : a - equal], right[b - equal - size : b - equal]
-        if one != two:
-            equal += _first_difference(one[::-1], two[::-1])
-            break
-        equal += size
-    equal = max(0, equal)
+
+    def pieces(at: int, size: int) -> tuple[str, str]:
+        i, j = a - at, b - at
+        return left[i - size : i][::-1], right[j - size : j][::-1]
+
+    equal = _equal_length(min(a - at_left, b - at_right), pieces)
     places = ((left, at_left, a - equal), (right, at_right, b - equal))
     if any(at > begin and not text[at - 1].isspace() for text, begin, at in places):
         following = left[a - equal : min(a, a - equal + LONGEST_TOKEN)]
@@ -215,10 +203,6 @@ def _before_equal(left: str, right: str, at_left: int, at_right: int) -> Span:
         else:
             equal -= token_spans(following)[0][1]
     return a - equal, b - equal
-
-
-def _first_difference(one: str, two: str) -> int:
-    return next(i for i, (x, y) in enumerate(zip(one, two, strict=True)) if x != y)
 
 
 Block = tuple[int, int, int]
@@ -236,21 +220,15 @@ def _matching(left: str, right: str, one: list[Span], two: list[Span]) -> list[B
 
 
 def _between(
-    left: str,
-    right: str,
-    one: list[Span],
-    two: list[Span],
-    blocks: list[Block],
-    known: Span,
+    left: str, right: str, one: list[Span], two: list[Span], blocks: list[Block], known: Span
 ) -> list[Change]:
     """Return the changes between runs of equal words, up to so many words of each."""
     changes = []
     i = j = 0
     for block_i, block_j, size in [*blocks, (*known, 0)]:
         if block_i > i or block_j > j:
-            changes.append(
-                Change(_stretch(left, one, i, block_i), _stretch(right, two, j, block_j))
-            )
+            before = _stretch(left, one, i, block_i), _stretch(right, two, j, block_j)
+            changes.append(Change(*before))
         i, j = block_i + size, block_j + size
     return changes
 

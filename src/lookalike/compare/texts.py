@@ -20,38 +20,21 @@ from lookalike.signatures import hamming
 from lookalike.signatures.methods import BAND_METHODS, METHODS, Method
 from lookalike.signatures.minhash import VALUE_BYTES
 
-__all__ = [
-    "Comparison",
-    "Containment",
-    "DiffPart",
-    "MethodVerdict",
-    "SharedShingles",
-    "WordDiff",
-    "compare_texts",
-    "shared_shingles",
-    "word_diff",
-]
-
 _MOST_CHARACTERS = 1_000_000
 """Of a text that examples are taken from."""
 
 
 @dataclass(frozen=True)
 class SharedShingles:
-    """Different features, n-grams of words usually: how many both texts have, and how many only
-    one of them.
-    """
+    """How many different features, usually n-grams of words, both texts have, or only one."""
 
     ngram: Lengths | None
-    """Words or characters of each, one length or several; None where features are something else.
-    """
+    """Words or characters of each, one length or several; None for other features."""
     shared: int
     only_a: int
     only_b: int
     examples: dict[str, list[str]]
-    """Some of each, by the names above, in the order of the text; they do not overlap. Of words of
-    one length as they stand in the text; of other features there are none.
-    """
+    """Some of each, by the names above, as they stand in the text; only of words of one length."""
     unit: str = "features"
     """What was counted, in words."""
 
@@ -80,20 +63,14 @@ def shared_shingles(a: str, b: str, features: FeatureKind, *, examples: int = 3)
 def _only_counts(a: str, b: str, features: FeatureKind) -> SharedShingles:
     one, two = features.counts([a, b], distinct=True).tolist()
     shared = round(containment(a, b, features) * min(one, two))
-    return SharedShingles(
-        getattr(features, "ngram", None),
-        shared,
-        one - shared,
-        two - shared,
-        {"shared": [], "only_a": [], "only_b": []},
-        unit_text(features),
-    )
+    examples: dict[str, list[str]] = {"shared": [], "only_a": [], "only_b": []}
+    counts = shared, one - shared, two - shared
+    return SharedShingles(getattr(features, "ngram", None), *counts, examples, unit_text(features))
 
 
 def _hashes(text: str, words: Words) -> NDArray[np.uint64]:
     """Return the shingles of a text in their order."""
-    documents = _native.Documents.from_list([text], 0)
-    return words._reader.extract(documents)[1]
+    return words._reader.extract(_native.Documents.from_list([text], 0))[1]
 
 
 def _examples(text: str, chosen: NDArray[np.bool_], ngram: int, most: int) -> list[str]:
@@ -215,17 +192,11 @@ def compare_texts(
     words = None if ngram is None else Words(ngram).ngram
     stop_words = Words(stopwords=stop_words).stopwords  # which may come only once
     with_words = isinstance(features, str) and "words" in chosen_names(features)
-    methods = [
-        Method.of(
-            name,
-            features=features,
-            ngram=words if name in BAND_METHODS or not with_words else None,
-            stop_words=stop_words,
-            stem=stem,
-            seed=seed,
-        )
-        for name in METHODS
-    ]
+    methods = []
+    for name in METHODS:
+        lengths = words if name in BAND_METHODS or not with_words else None
+        chosen: dict[str, Any] = {"features": features, "ngram": lengths, "seed": seed}
+        methods.append(Method.of(name, **chosen, stop_words=stop_words, stem=stem))
     wanted = [one for one in methods if measure in (None, one.measure)]
     texts = without_marks(a), without_marks(b)
     counts = Words().counts(texts, threads=threads).tolist()
@@ -242,8 +213,8 @@ def compare_texts(
 
 
 def _containment(shingles: SharedShingles) -> Containment:
-    one, two = shingles.shared + shingles.only_a, shingles.shared + shingles.only_b
-    of_a, of_b = (shingles.shared / size if size else 0.0 for size in (one, two))
+    sizes = shingles.shared + shingles.only_a, shingles.shared + shingles.only_b
+    of_a, of_b = (shingles.shared / size if size else 0.0 for size in sizes)
     return Containment(max(of_a, of_b), of_a, of_b, shingles.unit)
 
 
@@ -257,16 +228,9 @@ def _verdict(a: str, b: str, method: Method, threads: SupportsIndex | None) -> M
     else:
         distance, size = int(hamming(signatures[0], signatures[1])[0]), method.bits
     comparable = signer.feature_counts([a, b], threads=threads).min() > 0
-    return MethodVerdict(
-        method.name,
-        method.measure,
-        method.ngram,
-        exact,
-        max(0.0, float(method.estimate(distance))) if comparable else None,
-        distance,
-        size,
-        unit_text(method.features),
-    )
+    estimate = max(0.0, float(method.estimate(distance))) if comparable else None
+    found = exact, estimate, distance, size, unit_text(method.features)
+    return MethodVerdict(method.name, method.measure, method.ngram, *found)
 
 
 def word_diff(a: str, b: str) -> WordDiff:

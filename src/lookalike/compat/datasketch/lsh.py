@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def best_params(
     """Return the bands, and the values of each, with the least weighted sum of both areas."""
     shapes = [(b, r) for b in range(1, num_perm + 1) for r in range(1, num_perm // b + 1)]
     nodes = min(_MOST_NODES, num_perm // 2 + 2)  # so many integrate such a polynomial exactly
-    below, above = _Interval(0, threshold, nodes), _Interval(threshold, 1, nodes)
+    below, above = _interval(0, threshold, nodes), _interval(threshold, 1, nodes)
     return _least(shapes, below, above, false_positive, false_negative)
 
 
@@ -72,45 +72,44 @@ def best_params_for_containment(
     shapes = [
         (b, r) for b in range(1, num_perm + 1) for r in range(1, min(most_r, num_perm // b) + 1)
     ]
-    below = _Interval(0, min(threshold, ratio), _MOST_NODES)
-    above = _Interval(threshold, max(threshold, min(1.0, ratio)), _MOST_NODES)
-    for part in (below, above):  # as Jaccard similarities
-        part.nodes = part.nodes / (1 + ratio - part.nodes)
+    ends = (0, min(threshold, ratio)), (threshold, max(threshold, min(1.0, ratio)))
+    below, above = (
+        (nodes / (1 + ratio - nodes), weights)  # as Jaccard similarities
+        for nodes, weights in (_interval(*part, _MOST_NODES) for part in ends)
+    )
     return _least(shapes, below, above, false_positive, false_negative)
 
 
+_Nodes = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
 @lru_cache(maxsize=64)
-def _legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _legendre(count: int) -> _Nodes:
     return np.polynomial.legendre.leggauss(count)
 
 
-class _Interval:
-    """Nodes and weights to integrate over an interval (Gauss and Legendre)."""
-
-    def __init__(self, begin: float, end: float, count: int) -> None:
-        places, weights = _legendre(count)
-        half = (end - begin) / 2
-        self.nodes: NDArray[np.float64] = begin + half * (places + 1)
-        self.weights: NDArray[np.float64] = half * weights
+def _interval(begin: float, end: float, count: int) -> _Nodes:
+    """Return nodes and weights to integrate over an interval (Gauss and Legendre)."""
+    places, weights = _legendre(count)
+    half = (end - begin) / 2
+    return begin + half * (places + 1), half * weights
 
 
 def _least(
     shapes: list[tuple[int, int]],
-    below: _Interval,
-    above: _Interval,
+    below: _Nodes,
+    above: _Nodes,
     false_positive: float,
     false_negative: float,
 ) -> tuple[int, int]:
     """Return the first shape with the least error."""
-    best, least = (0, 0), float("inf")
-    for b, r in shapes:
-        found = 1 - (1 - below.nodes**r) ** b
-        missed = (1 - above.nodes**r) ** b
-        error = float(found @ below.weights) * false_positive
-        error += float(missed @ above.weights) * false_negative
-        if error < least:
-            best, least = (b, r), error
-    return best
+
+    def error(shape: tuple[int, int]) -> float:
+        b, r = shape
+        found, missed = 1 - (1 - below[0] ** r) ** b, (1 - above[0] ** r) ** b
+        return float(found @ below[1]) * false_positive + float(missed @ above[1]) * false_negative
+
+    return min(shapes, key=error)
 
 
 class _View(ABC):
@@ -178,8 +177,7 @@ class HashTable(_View):
 
     def get(self, key: Any) -> set[Any]:
         """Return the keys that have these values."""
-        found: set[Any] = self._contents().get(key, set())
-        return found
+        return set(self._contents().get(key, ()))
 
 
 class DictListStorage:
@@ -316,9 +314,7 @@ class MinHashLSH:
             raise ArgumentError(f"MinHashes of the schemes {schemes} cannot be in one index")
         self._minhash_scheme = self._minhash_scheme or other._minhash_scheme
         for key in list(other._rows):
-            bands = other.keys[key]
-            for begin in range(0, len(bands), self.b):
-                self._append([key], self._row_of_bands(bands[begin : begin + self.b]))
+            self._append_bands(key, other.keys[key])
 
     def __contains__(self, key: Hashable) -> bool:
         return self._stored(key) in self._rows
@@ -358,8 +354,11 @@ class MinHashLSH:
                 self._append(keys, state["rows"])
             return
         for key, bands in keys._dict.items():  # of datasketch itself
-            for begin in range(0, len(bands), self.b):
-                self._append([key], self._row_of_bands(bands[begin : begin + self.b]))
+            self._append_bands(key, bands)
+
+    def _append_bands(self, key: Any, bands: list[bytes]) -> None:
+        for begin in range(0, len(bands), self.b):
+            self._append([key], self._row_of_bands(bands[begin : begin + self.b]))
 
     def _stored(self, key: Hashable) -> Any:
         return pickle.dumps(key) if self.prepickle else key
@@ -413,9 +412,8 @@ class MinHashLSH:
         self._made = None
 
     def _begin_anew(self) -> None:
-        state = self.__getstate__()
         buffered = self._buffered
-        self.__setstate__(state)
+        self.__setstate__(self.__getstate__())
         self._buffered = buffered
 
     def _found(self, minhash: Any, bands: int) -> list[Any]:
@@ -462,42 +460,33 @@ class MinHashLSH:
         return [dict(count) for count in counts]
 
 
-class MinHashLSHInsertionSession:
-    """A context in which to insert."""
+class _Session:
+    """A context in which an index is changed, at once."""
 
     def __init__(self, lsh: MinHashLSH, buffer_size: int) -> None:
         self.lsh = lsh
         self.lsh.buffer_size = buffer_size
 
-    def __enter__(self) -> MinHashLSHInsertionSession:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *problem: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Do nothing: all is there."""
+        """Do nothing: all is done."""
+
+
+class MinHashLSHInsertionSession(_Session):
+    """A context in which to insert."""
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
         """Insert a MinHash under a key."""
         self.lsh.insert(key, minhash, check_duplication=check_duplication)
 
 
-class MinHashLSHDeletionSession:
+class MinHashLSHDeletionSession(_Session):
     """A context in which to remove."""
-
-    def __init__(self, lsh: MinHashLSH, buffer_size: int) -> None:
-        self.lsh = lsh
-        self.lsh.buffer_size = buffer_size
-
-    def __enter__(self) -> MinHashLSHDeletionSession:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Do nothing: all is gone."""
 
     def remove(self, key: Hashable) -> None:
         """Remove what is under a key."""

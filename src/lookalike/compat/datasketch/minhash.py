@@ -266,14 +266,13 @@ class MinHash:
 
     def copy(self) -> MinHash:
         """Return another one with the same values."""
-        return MinHash(
-            seed=self.seed,
-            hashfunc=self.hashfunc,
-            hashvalues=self.hashvalues,
-            permutations=self.permutations,
-            gpu_mode=self._gpu_mode,
-            scheme=self.scheme,
-        )
+        return MinHash(**self._like(self.hashvalues))
+
+    def _like(self, values: NDArray[Any]) -> dict[str, Any]:
+        """Return the arguments of one with other values."""
+        names = ("seed", "hashfunc", "permutations", "scheme")
+        given = {name: getattr(self, name) for name in names}
+        return {**given, "hashvalues": values, "gpu_mode": self._gpu_mode}
 
     def __len__(self) -> int:
         return len(self.hashvalues)
@@ -292,14 +291,7 @@ class MinHash:
     def union(cls, *mhs: Any) -> Self:
         """Return one with the values of all, two or more."""
         first, values = _united(mhs)
-        return cls(
-            seed=first.seed,
-            hashfunc=first.hashfunc,
-            hashvalues=values,
-            permutations=first.permutations,
-            gpu_mode=first._gpu_mode,
-            scheme=first.scheme,
-        )
+        return cls(**first._like(values))
 
     @classmethod
     def bulk(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> list[MinHash]:
@@ -483,18 +475,14 @@ class bBitMinHash:  # noqa: N801  # its name
 
     def bytesize(self) -> int:
         """Return how many bytes it takes pickled."""
-        slot = _slot_bits(self.b)
         code = 1 if SCHEMES[self.scheme].code else 0
-        return _HEAD.size + code + 8 * -(-self.hashvalues.size // (64 // slot))
+        return _HEAD.size + code + 8 * -(-self.hashvalues.size // len(self._shifts()))
 
     def __getstate__(self) -> bytearray:
-        slot = _slot_bits(self.b)
-        per_word = 64 // slot
-        padded = np.zeros(-(-self.hashvalues.size // per_word) * per_word, np.uint64)
+        shifts = self._shifts()
+        padded = np.zeros(-(-self.hashvalues.size // len(shifts)) * len(shifts), np.uint64)
         padded[: self.hashvalues.size] = self.hashvalues
-        # The first value of a word is in its highest bits; in a last word with fewer, too.
-        shifts = np.arange(per_word - 1, -1, -1, dtype=np.uint64) * np.uint64(slot)
-        words = np.bitwise_or.reduce(padded.reshape(-1, per_word) << shifts, axis=1)
+        words = np.bitwise_or.reduce(padded.reshape(-1, len(shifts)) << shifts, axis=1)
         code, count = SCHEMES[self.scheme].code, self.hashvalues.size
         head = _HEAD.pack(self.seed, self.b, self.r, -count if code else count)
         head += bytes([code] if code else [])
@@ -506,17 +494,14 @@ class bBitMinHash:  # noqa: N801  # its name
         self.scheme = LEGACY
         if count < 0:  # a byte with the scheme follows
             self.scheme, count, begin = scheme_of_code(state[begin]), -count, begin + 1
-        slot = _slot_bits(self.b)
-        per_word = 64 // slot
-        words = np.frombuffer(state, "<u8", -(-count // per_word), begin).astype(np.uint64)
-        shifts = np.arange(per_word - 1, -1, -1, dtype=np.uint64) * np.uint64(slot)
-        values = words[:, None] >> shifts & np.uint64((1 << slot) - 1)
+        shifts = self._shifts()
+        words = np.frombuffer(state, "<u8", -(-count // len(shifts)), begin).astype(np.uint64)
+        values = words[:, None] >> shifts & np.uint64((1 << 64 // len(shifts)) - 1)
         self.hashvalues = values.ravel()[:count].astype(np.uint32)
 
-
-def _slot_bits(b: int) -> int:
-    """Return the bits that a value takes when pickled."""
-    for slot in (1, 2, 4, 8, 16, 32):
-        if 1 <= b <= slot:
-            return slot
-    raise ArgumentError(f"b is {b}; expected a whole number from 1 to 32 to be pickled")
+    def _shifts(self) -> NDArray[np.uint64]:
+        """Return where values are in a word when pickled: the first in its highest bits."""
+        for slot in (1, 2, 4, 8, 16, 32):
+            if 1 <= self.b <= slot:
+                return np.arange(64 - slot, -1, -slot, dtype=np.uint64)
+        raise ArgumentError(f"b is {self.b}; expected a whole number from 1 to 32 to be pickled")

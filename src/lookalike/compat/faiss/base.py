@@ -6,6 +6,7 @@ Each kind of index answers the calls in its methods `_...`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
@@ -19,27 +20,6 @@ from lookalike.signatures.simhash import signature_bits
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
-
-__all__ = [
-    "FaissError",
-    "IDSelector",
-    "IDSelectorAll",
-    "IDSelectorAnd",
-    "IDSelectorArray",
-    "IDSelectorBatch",
-    "IDSelectorBitmap",
-    "IDSelectorNot",
-    "IDSelectorOr",
-    "IDSelectorRange",
-    "IDSelectorTranslated",
-    "IDSelectorXOr",
-    "IndexBinary",
-    "SearchParameters",
-    "as_int64",
-    "omp_get_max_threads",
-    "omp_set_num_threads",
-    "vector_to_array",
-]
 
 Mask = NDArray[np.bool_]
 
@@ -59,19 +39,18 @@ class IDSelector(ABC):
     """A set of ids."""
 
     @abstractmethod
-    def members(self, ids: NDArray[np.int64]) -> Mask:
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
         """Return which of the ids are in the set."""
 
     def is_member(self, id: SupportsIndex) -> bool:
         """Return whether an id is in the set."""
-        return bool(self.members(np.array([id.__index__()], np.int64))[0])
+        return bool(self._members(np.array([id.__index__()], np.int64))[0])
 
 
 class IDSelectorAll(IDSelector):
     """Every id."""
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return True for each."""
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
         return np.ones(len(ids), bool)
 
 
@@ -81,8 +60,7 @@ class IDSelectorArray(IDSelector):
     def __init__(self, ids: ArrayLike) -> None:
         self.ids = as_int64("ids", ids)
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which are in the array."""
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
         return np.isin(ids, self.ids)
 
 
@@ -99,8 +77,7 @@ class IDSelectorRange(IDSelector):
         self.imin, self.imax = imin.__index__(), imax.__index__()
         self.assume_sorted = assume_sorted
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which are in the range."""
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
         return (ids >= self.imin) & (ids < self.imax)
 
 
@@ -113,8 +90,7 @@ class IDSelectorBitmap(IDSelector):
             raise ArgumentError(f"bitmap is {brief(bitmap)}; expected uint8 in one dimension")
         self._set = np.unpackbits(array, bitorder="little").astype(bool)
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which have their bit set."""
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
         inside = (ids >= 0) & (ids < len(self._set))
         found = np.zeros(len(ids), bool)
         found[inside] = self._set[ids[inside]]
@@ -127,38 +103,36 @@ class IDSelectorNot(IDSelector):
     def __init__(self, sel: IDSelector) -> None:
         self.sel = sel
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which are not in the other."""
-        return ~self.sel.members(ids)
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
+        return ~self.sel._members(ids)
 
 
 class _Both(IDSelector):
+    _combined: ClassVar[Callable[[Mask, Mask], Mask]]
+
     def __init__(self, lhs: IDSelector, rhs: IDSelector) -> None:
         self.lhs, self.rhs = lhs, rhs
+
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
+        return self._combined(self.lhs._members(ids), self.rhs._members(ids))
 
 
 class IDSelectorAnd(_Both):
     """What is in both sets."""
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which are in both."""
-        return self.lhs.members(ids) & self.rhs.members(ids)
+    _combined = staticmethod(np.logical_and)
 
 
 class IDSelectorOr(_Both):
     """What is in one of two sets, or both."""
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which are in one of them."""
-        return self.lhs.members(ids) | self.rhs.members(ids)
+    _combined = staticmethod(np.logical_or)
 
 
 class IDSelectorXOr(_Both):
     """What is in one of two sets and not in both."""
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which are in exactly one."""
-        return self.lhs.members(ids) ^ self.rhs.members(ids)
+    _combined = staticmethod(np.logical_xor)
 
 
 class IDSelectorTranslated(IDSelector):
@@ -167,9 +141,8 @@ class IDSelectorTranslated(IDSelector):
     def __init__(self, id_map: ArrayLike, sel: IDSelector) -> None:
         self.id_map, self.sel = as_int64("id_map", id_map), sel
 
-    def members(self, ids: NDArray[np.int64]) -> Mask:
-        """Return which are positions of ids in the set."""
-        return self.sel.members(self.id_map[ids])
+    def _members(self, ids: NDArray[np.int64]) -> Mask:
+        return self.sel._members(self.id_map[ids])
 
 
 class SearchParameters:
@@ -253,11 +226,9 @@ class IndexBinary(ABC):
         self, x: ArrayLike, k: SupportsIndex, *, params: SearchParameters | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return distances and labels of the k nearest; 2147483647 and -1 where there are less."""
-        queries = self._rows("x", x)
-        found = self._search(queries, self._count("k", k), self._selector(params))
-        labels = self._labels(found.ids)
+        found = self._search(self._rows("x", x), self._count("k", k), self._selector(params))
         distances = np.where(found.ids >= 0, found.distances, np.int32(_FARTHEST))
-        return distances, labels
+        return distances, self._labels(found.ids)
 
     def assign(
         self, x: ArrayLike, k: SupportsIndex = 1, labels: NDArray[np.int64] | None = None
@@ -274,16 +245,13 @@ class IndexBinary(ABC):
     ) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.int64]]:
         """Return everything nearer than `thresh`: limits, distances and labels of each query."""
         queries = self._rows("x", x)
-        try:
-            radius = thresh.__index__() - 1
-        except (AttributeError, TypeError):
-            raise FaissError(f"thresh is {brief(thresh)}; expected a whole number") from None
+        radius = self._count("thresh", thresh, at_least=None) - 1
         if radius < 0:
             nothing = np.zeros(len(queries) + 1, np.uint64)
             return nothing, np.empty(0, np.float32), np.empty(0, np.int64)
         found = self._within(queries, min(radius, self.d), self._selector(params))
-        labels = self._labels(found.ids)
-        return found.offsets.astype(np.uint64), found.distances.astype(np.float32), labels
+        offsets, distances = found.offsets.astype(np.uint64), found.distances.astype(np.float32)
+        return offsets, distances, self._labels(found.ids)
 
     def remove_ids(self, x: IDSelector | ArrayLike) -> int:
         """Take out the labels of an array or a selector, and return how many signatures went."""

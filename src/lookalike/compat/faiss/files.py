@@ -24,17 +24,6 @@ from lookalike.shown import brief
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = [
-    "clone_binary_index",
-    "deserialize_index_binary",
-    "downcast_IndexBinary",
-    "index_binary_factory",
-    "index_in",
-    "read_index_binary",
-    "serialize_index_binary",
-    "write_index_binary",
-]
-
 _KIND = "compat.faiss"
 _CLASSES: dict[str, type[IndexBinary]] = {
     each.__name__: each

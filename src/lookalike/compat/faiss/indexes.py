@@ -5,12 +5,11 @@ agree in some bits, and `IndexBinaryIDMap` gives labels to indexes that have non
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,36 +31,20 @@ from lookalike.signatures.arrays import hamming
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = [
-    "Growing",
-    "HashLists",
-    "IndexBinaryFlat",
-    "IndexBinaryHash",
-    "IndexBinaryHashStats",
-    "IndexBinaryIDMap",
-    "IndexBinaryIDMap2",
-    "IndexBinaryMultiHash",
-    "Probes",
-    "cvar",
-    "flip_masks",
-    "hashes_of",
-    "knn_hamming",
-]
-
 
 class Growing:
     """Rows of an array with room for more, so that adding one at a time costs no copy each."""
 
-    def __init__(self, empty: NDArray[np.generic]) -> None:
+    def __init__(self, empty: NDArray[Any]) -> None:
         self._store = empty
         self._count = len(empty)
 
     @property
-    def rows(self) -> NDArray[np.generic]:
+    def rows(self) -> NDArray[Any]:
         """What was added so far."""
         return self._store[: self._count]
 
-    def add(self, rows: NDArray[np.generic]) -> None:
+    def add(self, rows: NDArray[Any]) -> None:
         """Copy more rows to the end."""
         if not len(rows):
             return
@@ -101,8 +84,7 @@ class IndexBinaryFlat(IndexBinary):
 
     @property
     def _signatures(self) -> NDArray[np.uint8]:
-        rows: NDArray[np.uint8] = self._growing.rows  # type: ignore[assignment]
-        return rows
+        return self._growing.rows
 
     def reset(self) -> None:
         """Take out everything."""
@@ -114,19 +96,18 @@ class IndexBinaryFlat(IndexBinary):
         self._growing.add(rows)
 
     def _search(self, rows: NDArray[np.uint8], k: int, chosen: IDSelector | None) -> Neighbors:
-        among, threads = self._among(chosen), omp_get_max_threads()
-        return ScanIndex(self._signatures).search(rows, k, among=among, threads=threads)
+        return ScanIndex(self._signatures).search(rows, k, **self._how(chosen))
 
     def _within(self, rows: NDArray[np.uint8], radius: int, chosen: IDSelector | None) -> Matches:
-        among, threads = self._among(chosen), omp_get_max_threads()
         index = ScanIndex(self._signatures)
-        return index.within(rows, radius, limit=NO_LIMIT, among=among, threads=threads)
+        return index.within(rows, radius, limit=NO_LIMIT, **self._how(chosen))
 
-    def _among(self, chosen: IDSelector | None) -> NDArray[np.bool_] | None:
-        return None if chosen is None else chosen.members(np.arange(self.ntotal))
+    def _how(self, chosen: IDSelector | None) -> dict[str, Any]:
+        among = None if chosen is None else chosen._members(np.arange(self.ntotal))
+        return {"among": among, "threads": omp_get_max_threads()}
 
     def _remove(self, selector: IDSelector) -> int:
-        gone = selector.members(np.arange(self.ntotal))
+        gone = selector._members(np.arange(self.ntotal))
         self._growing.keep(~gone)
         return int(gone.sum())
 
@@ -141,11 +122,15 @@ class IndexBinaryFlat(IndexBinary):
     @classmethod
     def _restored(cls, container: Container) -> Self:
         index = cls(container.meta["d"])
-        rows = container.array("signatures", np.uint8, 2)
-        if rows.shape[1] != index.code_size:
-            raise CorruptIndexError(f"{container.path}: signatures of {rows.shape[1]} bytes")
-        index._growing = Growing(rows)
+        index._growing = Growing(_signatures_in(container, index.code_size))
         return index
+
+
+def _signatures_in(container: Container, size: int) -> NDArray[np.uint8]:
+    rows: NDArray[np.uint8] = container.array("signatures", np.uint8, 2)
+    if rows.shape[1] != size:
+        raise CorruptIndexError(f"{container.path}: signatures of {rows.shape[1]} bytes")
+    return rows
 
 
 def knn_hamming(
@@ -176,8 +161,7 @@ class IndexBinaryIDMap(IndexBinary):
     @property
     def id_map(self) -> NDArray[np.int64]:
         """The label of each position."""
-        labels: NDArray[np.int64] = self._map.rows  # type: ignore[assignment]
-        return labels
+        return self._map.rows
 
     @property
     def ntotal(self) -> int:
@@ -205,14 +189,11 @@ class IndexBinaryIDMap(IndexBinary):
         return None if chosen is None else IDSelectorTranslated(self.id_map, chosen)
 
     def _labels(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        inner = self.index._labels(positions)
-        labels = np.full(inner.shape, -1, np.int64)
-        labels[inner >= 0] = self.id_map[inner[inner >= 0]]
-        return labels
+        return _labels_at(self.id_map, self.index._labels(positions))
 
     def _remove(self, selector: IDSelector) -> int:
         removed = self.index._remove(IDSelectorTranslated(self.id_map, selector))
-        self._map.keep(~selector.members(self.id_map))
+        self._map.keep(~selector._members(self.id_map))
         return removed
 
     def _state(self) -> State:
@@ -257,6 +238,12 @@ class IndexBinaryIDMap2(IndexBinaryIDMap):
         if not len(places):
             raise FaissError(f"key {label} not found")
         return self.index._signature(int(places[-1]))
+
+
+def _labels_at(labels: NDArray[Any], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    found = np.full(positions.shape, -1, np.int64)
+    found[positions >= 0] = labels[positions[positions >= 0]]
+    return found
 
 
 Words = NDArray[np.uint64]
@@ -398,6 +385,7 @@ class _Hashed(IndexBinary):
     """What both have: lists by the first bits, and those up to `nflip` bits away are read."""
 
     counts_missing_lists = False
+    _parameters: ClassVar[tuple[str, ...]] = ("d", "nhash", "b")
 
     def __init__(self, d: SupportsIndex, nhash: SupportsIndex, b: SupportsIndex) -> None:
         super().__init__(d)
@@ -494,21 +482,16 @@ class _Hashed(IndexBinary):
     @classmethod
     def _restored(cls, container: Container) -> Self:
         meta = container.meta
-        index = cls._made(meta["d"], meta["nhash"], meta["b"])
+        index = cls(*(meta[name] for name in cls._parameters))
         index.nflip = index._count("nflip", meta["nflip"], at_least=0)
-        rows = container.array("signatures", np.uint8, 2)
-        if rows.shape[1] != index.code_size:
-            raise CorruptIndexError(f"{container.path}: signatures of {rows.shape[1]} bytes")
-        _Hashed._add(index, rows, None)
+        _Hashed._add(index, _signatures_in(container, index.code_size), None)
         return index
-
-    @classmethod
-    @abstractmethod
-    def _made(cls, d: int, nhash: int, b: int) -> Self: ...
 
 
 class IndexBinaryHash(_Hashed):
     """Signatures by their first `b` bits; a search reads lists up to `nflip` bits away."""
+
+    _parameters = ("d", "b")
 
     def __init__(self, d: SupportsIndex, b: SupportsIndex) -> None:
         super().__init__(d, 1, b)
@@ -525,18 +508,11 @@ class IndexBinaryHash(_Hashed):
         self._ids.add(np.arange(start, self.ntotal) if labels is None else labels)
 
     def _labels(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        known: NDArray[np.int64] = self._ids.rows  # type: ignore[assignment]
-        labels = np.full(positions.shape, -1, np.int64)
-        labels[positions >= 0] = known[positions[positions >= 0]]
-        return labels
+        return _labels_at(self._ids.rows, positions)
 
     def _state(self) -> State:
         meta, arrays = super()._state()
         return meta, {**arrays, "ids": self._ids.rows}
-
-    @classmethod
-    def _made(cls, d: int, nhash: int, b: int) -> Self:
-        return cls(d, b)
 
     @classmethod
     def _restored(cls, container: Container) -> Self:
@@ -560,7 +536,3 @@ class IndexBinaryMultiHash(_Hashed):
         if labels is not None:
             self._cannot("add_with_ids")
         super()._add(rows, None)
-
-    @classmethod
-    def _made(cls, d: int, nhash: int, b: int) -> Self:
-        return cls(d, nhash, b)
