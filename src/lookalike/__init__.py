@@ -1,4 +1,4 @@
-"""Near-duplicates and nearest neighbours by binary signatures.
+"""Near-duplicates and nearest neighbors by binary signatures.
 
 import lookalike as la
 

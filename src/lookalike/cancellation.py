@@ -17,16 +17,6 @@ from typing import ParamSpec, TypeVar
 
 from lookalike import _native
 
-__all__ = [
-    "Cancellation",
-    "Cancelled",
-    "acquired",
-    "interruptible",
-    "shielded",
-    "stop_if_cancelled",
-    "wait_at_once",
-]
-
 Cancelled = _native.Cancelled
 """Raised in work that was cancelled. Like KeyboardInterrupt it is not an `Exception`, so that code
 that reports an error and goes on does not go on with it."""
@@ -68,20 +58,21 @@ class Cancellation:
         """End the work; what is `shielded` goes on unless `shielded_too` is set."""
         with self._lock:
             self._flag.cancel(shielded_too)
-            if self._wanted():
-                for interrupt in self._interrupts:
-                    interrupt.begin()
+            self._interrupt()
 
     def _wanted(self) -> bool:
         """Return whether the work has to end now; under the lock."""
         return self._flag.cancelled(self._shielded)
 
+    def _interrupt(self) -> None:
+        if self._wanted():
+            for interrupt in self._interrupts:
+                interrupt.begin()
+
     def _shield(self, shielded: bool) -> None:
         with self._lock:
             self._shielded = shielded
-            if self._wanted():
-                for interrupt in self._interrupts:
-                    interrupt.begin()
+            self._interrupt()
 
 
 class _Interrupt:
@@ -160,19 +151,17 @@ def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
     with work._lock:
         work._interrupts.append(guard)
     try:
-        stop_if_cancelled()
-        yield
+        try:
+            stop_if_cancelled()
+            yield
+        finally:
+            guard.end()
     except Exception as error:
-        guard.end()
         try:
             stop_if_cancelled()
         except Cancelled:
             raise Cancelled from error
         raise
-    except BaseException:
-        guard.end()
-        raise
-    guard.end()
     stop_if_cancelled()
 
 
@@ -188,7 +177,5 @@ def acquired(lock: threading.Lock) -> Iterator[None]:
 
 
 def wait_at_once(seconds: float) -> float:
-    """Return for how long to wait before `stop_if_cancelled` is called: all of it if the work of
-    this thread cannot be cancelled.
-    """
+    """Return how long to wait before `stop_if_cancelled`: less if this work can be cancelled."""
     return seconds if _thread.cancellation is None else min(seconds, _AGAIN)

@@ -1,8 +1,4 @@
-"""Small checks of arguments that every layer needs.
-
-What counts as a number, a flag, a share, a path, and how large a number may be, is decided here
-once. Each returns the argument in the form that everything behind it relies on.
-"""
+"""Checks of arguments that every layer needs; each returns the argument in its final form."""
 
 from __future__ import annotations
 
@@ -42,6 +38,12 @@ _MOST_EMPTY_PLACES = 1 << 26
 """Places of an answer, 12 bytes each, that may stay empty for want of signatures."""
 
 
+def _wrong(name: str, value: object, expected: str, *, typed: bool = False) -> ArgumentError:
+    """Return the error of a value that is not what was expected, with its type if that matters."""
+    kind = f" of type {type(value).__name__}" if typed else ""
+    return ArgumentError(Said(name), f" is {brief(value)}{kind}; expected {expected}")
+
+
 def whole_number(
     name: str, value: SupportsIndex, *, at_least: int, at_most: int | None = None
 ) -> int:
@@ -55,11 +57,9 @@ def whole_number(
     try:
         number = operator.index(value)
     except TypeError:
-        raise ArgumentError(
-            Said(name), f" is {brief(value)} of type {type(value).__name__}; expected {expected}"
-        ) from None
+        raise _wrong(name, value, expected, typed=True) from None
     if isinstance(value, bool) or number < at_least or (at_most is not None and number > at_most):
-        raise ArgumentError(Said(name), f" is {brief(value)}; expected {expected}")
+        raise _wrong(name, value, expected)
     return number if at_most is not None else min(number, LARGEST)
 
 
@@ -69,10 +69,10 @@ def seed_number(seed: SupportsIndex) -> int:
 
 
 def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
-    """Return k, valid for an answer to so many queries from `count` signatures.
+    """Return k, valid for an answer to this number of queries from `count` signatures.
 
-    The answer has k places for each query, those beyond `count` empty. A few that are do no harm;
-    so many that they would fill the memory are refused.
+    The answer has k places for each query, those beyond `count` empty, of which too many are an
+    error.
     """
     wanted = whole_number("k", k, at_least=1)
     if wanted > count and queries * wanted > _MOST_EMPTY_PLACES:
@@ -89,7 +89,7 @@ def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
 def flag(name: str, value: object) -> bool:
     """Return `value` if it is True or False, or raise an error that names it."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(Said(name), f" is {brief(value)}; expected True or False")
+        raise _wrong(name, value, "True or False")
     return bool(value)
 
 
@@ -102,18 +102,14 @@ def share(name: str, value: SupportsFloat) -> float:
         except (TypeError, ValueError, ArithmeticError):
             number = math.nan
     if not 0 < number <= 1:
-        raise ArgumentError(
-            Said(name), f" is {brief(value)}; expected a number above 0 and at most 1"
-        )
+        raise _wrong(name, value, "a number above 0 and at most 1")
     return number
 
 
 def instance(name: str, value: object, kind: type[T] | tuple[type[T], ...], expected: str) -> T:
     """Return `value` if it is one of that kind, or raise an error that says what was expected."""
     if not isinstance(value, kind):
-        raise ArgumentError(
-            Said(name), f" is {brief(value)} of type {type(value).__name__}; expected {expected}"
-        )
+        raise _wrong(name, value, expected, typed=True)
     return value
 
 
@@ -126,7 +122,7 @@ def whole_numbers(
     except TypeError:
         several = []
     if not several or isinstance(values, str | bytes):
-        raise ArgumentError(Said(name), f" is {brief(values)}; expected a list of whole numbers")
+        raise _wrong(name, values, "a list of whole numbers")
     return sorted({whole_number(name, one, at_least=at_least, at_most=at_most) for one in several})
 
 
@@ -145,16 +141,14 @@ def instances(name: str, values: Iterable[object], kind: type[T], expected: str)
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of these words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
-        raise ArgumentError(
-            Said(name), f" is {brief(value)}; expected one of: {', '.join(choices)}"
-        )
+        raise _wrong(name, value, f"one of: {', '.join(choices)}")
     return value
 
 
 def callback(name: str, value: T | None) -> T | None:
     """Return `value` if it can be called, or is None: nobody wants to hear; or raise an error."""
     if value is not None and not callable(value):
-        raise ArgumentError(Said(name), f" is {brief(value)}; expected a function, or None")
+        raise _wrong(name, value, "a function, or None")
     return value
 
 
@@ -207,10 +201,7 @@ def file_path(name: str, path: str | os.PathLike[str]) -> Path:
     except TypeError:
         text = None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise ArgumentError(
-            Said(name),
-            f" is {brief(path)} of type {type(path).__name__}; expected the name of a file",
-        )
+        raise _wrong(name, path, "the name of a file", typed=True)
     try:
         os.lstat(text)
     except UnicodeEncodeError:
@@ -245,11 +236,11 @@ def thread_count(threads: SupportsIndex | None) -> int:
 def optional_module(name: str, purpose: str, *, extra: str | None = None) -> Any:
     """Import a package that only `purpose` needs, or say what installs it.
 
-    That is the extra of the package's name unless told; "" for what comes with lookalike itself.
+    That is an extra, by default of the package's name; "" for what comes with lookalike itself.
     """
     try:
         with warnings.catch_warnings():
-            # What a package says of its own parts is not for whoever uses ours.
+            # Warnings of a package about its own parts are not for our users.
             warnings.simplefilter("ignore", DeprecationWarning)
             return importlib.import_module(name)
     except ImportError as error:
@@ -261,10 +252,7 @@ def optional_module(name: str, purpose: str, *, extra: str | None = None) -> Any
 
 
 def byte_count(text: str) -> int:
-    """Return the bytes that "8GB", "500 MB", "1.5G" or "2GiB" stands for.
-
-    MB is 1,000,000 bytes, MiB 1,048,576.
-    """
+    """Return the bytes of "8GB", "500 MB" (1,000,000 each), "1.5G" or "2GiB"."""
     match = re.fullmatch(_AMOUNT + r"(i?)B?\s*", text, re.IGNORECASE)
     if match is None:
         raise ArgumentError(f"{text!r} is no size; expected one such as 500MB, 32MiB or 8GB")

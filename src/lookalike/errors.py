@@ -17,11 +17,9 @@
 
     LookalikeWarning (UserWarning)              what works, but much worse than it could
 
-Each message says what was given, what was expected and what to do about it. What was given may be
-anybody's: a message is safe to print, on one line of bounded length; `args` has it as it is.
-
-A message is its `args` one after the other. What is Python's in it (the name of an argument, a
-call) is a part of its own, `Said`, for which the command line says what people type there.
+Each message says what was given, what was expected and what to do about it. It is safe to print, on
+one line of bounded length. It is its `args` one after the other: parts that are Python's (the name
+of an argument, a call) are a `Said`, for which the command line says what people type.
 """
 
 from __future__ import annotations
@@ -74,9 +72,8 @@ class _Worded(Exception):
 
     def as_typed(self, options: Mapping[str, str]) -> str:
         """Return the message for who typed a command: `options` are its, by argument."""
-        return escape_terminal(
-            "".join(_typed(part, options) for part in self.args), _LONGEST_MESSAGE
-        )
+        typed = "".join(_typed(part, options) for part in self.args)
+        return escape_terminal(typed, _LONGEST_MESSAGE)
 
 
 def _typed(part: object, options: Mapping[str, str]) -> str:

@@ -79,13 +79,10 @@ class Read(Generic[Content]):
     files: Sequence[Path]
     """The files that could be read, in the order in which they were given."""
     merit: NDArray[np.int64]
-    """Which of several similar files is kept: the one of most merit, unless `Medium.merits` says
-    otherwise; then the one of most bytes, then the first by path.
-    """
+    """Of similar files, the one of most merit is kept (or by `Medium.merits`), then of most bytes,
+    then the first by path."""
     facts: Mapping[str, Sequence[Any]]
-    """Columns of what is written of each file, such as width and height; names are those of
-    `Medium.facts`. None where a file has no such fact.
-    """
+    """Columns of what is written of each file, named in `Medium.facts`; None where it has none."""
     described: Sequence[str]
     """What people read below a file in a report, such as "4000 × 3000, JPEG"."""
     content: Content
@@ -119,8 +116,7 @@ class Medium(ABC, Generic[Content]):
     """One of them, such as "image"."""
     suffixes: ClassVar[frozenset[str]]
     """Of file names, in lower case with their dot. A file with such a name that is not recognized
-    is broken; any other file that is not recognized is simply something else.
-    """
+    is broken; another one is something else."""
     facts: ClassVar[Mapping[str, str]]
     """The columns of `Read.facts`, and the name of their Arrow type, such as {"width": "int64"}."""
     policy: ClassVar[str] = "img-src data:"
@@ -130,9 +126,8 @@ class Medium(ABC, Generic[Content]):
     sign_defaults: ClassVar[Mapping[str, Any]] = {}
     """Options for which `lookalike sign` has other defaults than `la.dedup`."""
     signer: Signer
-    """Signs files by their paths. Its class has the attribute `medium_name`, the name of the
-    medium: collections with this signer hold files of the medium.
-    """
+    """Signs files by their paths. Its class names the medium in `medium_name`: collections with
+    this signer hold files of the medium."""
 
     @classmethod
     @abstractmethod
@@ -189,8 +184,7 @@ class Medium(ABC, Generic[Content]):
     ) -> Read[Content]:
         """Read files, with this many threads or processes and `memory` bytes for all of them.
 
-        Whatever is in a file, it becomes a `Problem` and never an error; the answer does not depend
-        on the number of threads. Time and memory for one file are bounded.
+        A bad file becomes a `Problem`, never an error. Time and memory for one file are bounded.
         """
 
     @abstractmethod
@@ -207,8 +201,9 @@ class Medium(ABC, Generic[Content]):
 
     @abstractmethod
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
-        """Return HTML of at most `most` characters that shows a file, such as a thumbnail as a data
-        URI; None if that cannot be done. Nothing in it may come from the file unescaped.
+        """Return HTML of at most `most` characters that shows a file, or None.
+
+        Such as a thumbnail as a data URI. Nothing in it may come from the file unescaped.
         """
 
 
@@ -223,10 +218,9 @@ MEDIA: Registry[type[Medium[Any]]] = Registry(
 
 
 def medium_of_files(paths: Sequence[Path]) -> str | None:
-    """Return the medium that more than half of all files are of, or None.
+    """Return the medium that more than half of all readable files are of, or None.
 
-    Their first bytes decide, not their names. Of more than a thousand files, a thousand from all
-    over decide. Files that cannot be read do not count.
+    Their first bytes decide, not their names; of many files, those of about a thousand.
     """
     files = [file for path in paths for file, wrong in walk(path) if not wrong]
     step = max(1, -(-len(files) // _LOOKED_AT))
@@ -262,9 +256,8 @@ class Found:
 def find_files(paths: Sequence[Path], medium: type[Medium[Any]]) -> Found:
     """Return the files of one medium among these files and in these folders.
 
-    Symbolic links in folders are not followed: a link would be a duplicate of the file it leads to,
-    and deleting that file would keep a link to nothing. A file comes once, also if several
-    arguments lead to it.
+    A file comes once, also if several arguments lead to it. Symbolic links in folders are not
+    followed: a link would be a duplicate of its file, which may then be deleted.
     """
     found, seen = Found(), set[Path]()
     for path in paths:

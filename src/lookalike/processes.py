@@ -4,10 +4,8 @@ A kind of work brings a `Task`: a function that runs on one item, and its limits
 started when they are needed and used again. They exchange plain values (those of `marshal`) with
 this process through pipes, one answer per item, so that it is known which item ended a worker.
 
-The pools of the standard library and of pebble do not give these guarantees: in
-`concurrent.futures` a crash fails every waiting item, and neither limits the memory or the
-processor time of an item. Both build on `multiprocessing`, which imports the user's main module
-again.
+In `concurrent.futures` and pebble a crash fails every waiting item, or memory and time of an item
+are not limited; and `multiprocessing` imports the user's main module again.
 """
 
 from __future__ import annotations
@@ -49,17 +47,15 @@ class Task:
     """A function that workers run on one item at a time, and the limits for each item."""
 
     setup: str
-    """`"module:function"`: called once in each worker, it returns the function to run, which is
-    called with an item and the `options`."""
+    """`"module:function"`: called once in each worker, it returns the function of an item and the
+    `options`."""
     options: tuple[Any, ...] = ()
     seconds: float | None = None
     """Processor time for an item. The system ends a worker that takes more."""
     memory: int | None = None
-    """Bytes that a worker may allocate beside those that it has after its setup. Without /proc
-    there is no such limit."""
+    """Bytes that a worker may allocate after its setup; not limited where there is no /proc."""
     tries: int = 2
-    """How often an item may crash a worker before it fails: another program may have killed the
-    first one."""
+    """How often an item may crash a worker before it fails: something else may have killed one."""
     verb: str = "decode"
     """What is done to an item, in messages."""
 
@@ -69,9 +65,8 @@ class Task:
             return f"takes more than {self.memory >> 20:,} MiB of memory to be {self.verb}d"
         if failure.out_of_time:
             return f"takes more than {self.seconds:,} s to be {self.verb}d"
-        why = f"status {failure.status}"
-        if failure.status == -signal.SIGKILL:
-            why = "killed, perhaps for lack of memory"
+        killed = failure.status == -signal.SIGKILL
+        why = "killed, perhaps for lack of memory" if killed else f"status {failure.status}"
         return f"crashes the process that {self.verb}s it ({why})"
 
 
@@ -80,8 +75,7 @@ class Failure:
     """The result of an item that exceeded a limit or ended its worker."""
 
     status: int | None
-    """The exit status of the process; negative: the signal that ended it. None: it ran out of
-    memory and goes on."""
+    """The exit status; negative: the signal that ended it. None: it ran out of memory."""
 
     @property
     def out_of_memory(self) -> bool:
@@ -160,8 +154,7 @@ def run_in_order(
 ) -> Iterator[Result]:
     """Yield the results of each batch, in order, computed by this many threads.
 
-    `work` passes its `Stop` on to `run`. Few batches are held. When the caller stops, work that was
-    begun is killed.
+    `work` passes its `Stop` on to `run`: when the caller stops, work that was begun is killed.
     """
     stop = Stop()
     waiting: deque[Future[list[Result]]] = deque()
@@ -232,10 +225,8 @@ class _Worker:
                     return worker
                 worker.end()
         if not sys.executable:
-            raise MissingDependencyError(
-                "reading untrusted files needs a Python program to start, and sys.executable is "
-                "not set"
-            )
+            needed = "reading untrusted files needs a Python program to start"
+            raise MissingDependencyError(f"{needed}, and sys.executable is not set")
         path = [path or str(Path.cwd()) for path in sys.path]
         process = subprocess.Popen(
             [sys.executable, "-c", _COMMAND.format(path=path, setup=setup)],
@@ -251,7 +242,6 @@ class _Worker:
         try:
             stream = cast(BinaryIO, self.process.stdin)
             _write_frame(stream, (task.options, task.seconds, task.memory, list(items)))
-            stream.flush()
             for _ in items:
                 done, value = _read_frame(cast(BinaryIO, self.process.stdout))
                 yield value if done else Failure(None)
@@ -325,7 +315,6 @@ def main(setup: str) -> None:
                     answer = False, None
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 _write_frame(stream, answer)
-                stream.flush()
 
 
 def _end_with_parent(waits: Event) -> None:
@@ -338,10 +327,7 @@ def _end_with_parent(waits: Event) -> None:
 
 
 def _address_space() -> int | None:
-    """Return the size of the address space in use, None if the system does not say.
-
-    It is not memory: numerical libraries reserve gigabytes of it where there are many cores.
-    """
+    """Return the size of the address space in use (not memory), None if the system does not say."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -354,15 +340,17 @@ def _write_frame(stream: BinaryIO, value: Any) -> None:
     data = marshal.dumps(value)
     stream.write(len(data).to_bytes(_LENGTH, "little"))
     stream.write(data)
+    stream.flush()
 
 
 def _read_frame(stream: BinaryIO) -> Any:
     """Return what was written; raise `EOFError` at the end."""
-    length = stream.read(_LENGTH)
-    if len(length) < _LENGTH:
-        raise EOFError
-    size = int.from_bytes(length, "little")
+    data = _read_bytes(stream, _LENGTH)
+    return marshal.loads(_read_bytes(stream, int.from_bytes(data, "little")))
+
+
+def _read_bytes(stream: BinaryIO, size: int) -> bytes:
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
-    return marshal.loads(data)
+    return data

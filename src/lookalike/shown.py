@@ -1,6 +1,6 @@
 """Text from elsewhere, as it may be shown: ids, texts, names of columns and files.
 
-Whoever made a corpus chose what is in it. Control characters move the cursor, change colours and
+Whoever made a corpus chose what is in it. Control characters move the cursor, change colors and
 answer for the person at the terminal; others turn the direction of writing, so that a name reads as
 another. Here they become escapes, such as \\x1b or \\u202e. Nothing else in the package prints what
 it has not made itself, nor puts it into a message.

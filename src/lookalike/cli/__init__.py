@@ -147,7 +147,7 @@ def _add(name: str, commands: Subparsers) -> None:
 def _parser() -> tuple[Parser, Subparsers]:
     parser = Parser(
         prog="lookalike",
-        description="Find near-duplicates and nearest neighbours by binary signatures.",
+        description="Find near-duplicates and nearest neighbors by binary signatures.",
     )
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
     return parser, parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -53,18 +53,16 @@ input:
   pages, folders; .gz and .zst too.
 
 output (-o):
-  a row for each document, in the format that the name tells: id, cluster (the largest is 0), words
-  (the first three of the cluster), distance (bits that differ from its centre), other_cluster and
-  other_distance (the next nearest centre). Documents without words are in no cluster: these are
-  empty.
+  a row for each document, in the format of the file extension: id, cluster (the largest is 0),
+  words (the first three of the cluster), distance (bits that differ from its center), other_cluster
+  and other_distance (the next nearest center). These are empty for documents without words.
 
 clusters:
   documents are signed by their words, with weights learnt from the corpus, and each is given to the
-  nearest of K centres, whose bits are those of most of their documents. The same corpus and --seed
-  give the same clusters, for any number of threads. Equal documents are in the same.
+  nearest of K centers. The same corpus and --seed give the same clusters, on any machine.
 
 words:
-  those that tell a cluster best from the others: by the log-likelihood ratio (Dunning) of the
+  those that tell a cluster best from the others, by the log-likelihood ratio (Dunning) of the
   documents that have them, within and elsewhere.
 
 examples:

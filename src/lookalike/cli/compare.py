@@ -58,14 +58,12 @@ what is shown:
   exact similarities, by the measures of `lookalike dedup` with its defaults (Jaccard similarity
   and containment of sets, cosine of counts), and what signatures would have estimated; different
   word n-grams that both documents have, or only one of them; a diff of words. On a terminal the
-  diff is coloured; elsewhere, or with NO_COLOR in the environment, deleted words are in [-...-]
+  diff is colored; elsewhere, or with NO_COLOR in the environment, deleted words are in [-...-]
   and inserted ones in {+...+}.
 
-  Of web pages (.html, .htm, .xhtml) it is the main text that is compared; --format files takes
-  them as the source they are, --format html takes files of any name for pages.
-
-  Similarities and counts are of whole documents of up to 256 MB. The diff stops after some 200
-  changes, or a thousand words with nothing in common, and says so.
+  Of web pages (.html, .htm, .xhtml) the main text is compared; --format files compares their
+  source, --format html takes files of any name for pages. Documents may have up to 256 MB. The diff
+  stops after some 200 changes, or a thousand words with nothing in common, and says so.
 
 examples:
   lookalike compare old.txt new.txt

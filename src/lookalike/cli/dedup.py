@@ -86,32 +86,27 @@ how it works:
 """
 DETAILS = f"""\
 input:
-  JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
-  .gz and .zst too. Web pages (.html, crawls as .warc.gz, a column with --html): their main text is
-  compared; title, language and links are columns of what is written (docs/pages.md).
-  Files with other names: a document a file. Encodings other than UTF-8 are detected, or named by
-  --encoding. Binary files are left out; a warning names the first, --json all.
-  A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, by name, or a document a file,
-  whichever has more bytes; what else is there is named. Several files, and patterns in quotes,
-  are read one after the other. - is standard input, packed or not: its beginning tells the format,
-  or --format. It is kept in --work, or where temporary files are, because it is read twice.
+  JSON Lines, JSON, CSV, TSV, Parquet and text (a document a line), by the file extension; .gz and
+  .zst too. Of web pages (.html, .warc.gz, a column with --html) the main text is compared
+  (docs/pages.md). Other files: a document a file. Encodings are detected, or named by --encoding.
+  Binary files are left out; a warning names the first, --json all.
+  A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, or a document a file, whichever
+  has more bytes. Several files, and patterns in quotes, are read one after the other. - is
+  standard input, which is kept in --work or a temporary file, because it is read twice.
 
 output (-o):
-  in the format that the name tells, or else in that of the input. Lines of JSON Lines and text
-  stay as they are, byte for byte; an encoding other than UTF-8 is kept, too. For a folder, a new
-  folder with copies of the files that stay, or with what stays of each file of rows. - is standard
-  output, in the format of the input; the summary goes to standard error then.
-  An address such as s3://bucket/unique.jsonl: the file is written locally first, and uploaded when
-  it is complete. The same goes for the other output files.
-  A file that is read is not written over, unless you say --in-place: then what stays takes its
-  place when all is written, or nothing changes. Another hard link to it keeps what there was.
+  in the format of its file extension, else in that of the input. Lines of JSON Lines and text stay
+  as they are, byte for byte, in their encoding. For a folder, a new folder with the kept files, or
+  with what is kept of each file of rows. - is standard output; the summary then goes to standard
+  error. A file for an address such as s3://bucket/unique.jsonl is written locally first, and
+  uploaded when it is complete. The input is not overwritten, unless you say --in-place: then it is
+  replaced when all is written.
 
 images and recordings:
   a folder in which more than half of the files are images is compared by what they show: two are
   near-duplicates if at most --radius of the --bits of their hashes differ (default: 56 of 256).
   The one with most pixels is kept, then the one with most bytes. Nothing is deleted: -o lists the
-  kept files (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others,
-  --report shows them side by side. Files that cannot be read are left out and named
+  kept files (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others
   (docs/images.md, docs/recordings.md).
 
 options by kind, and with --engine spark; others are refused (docs/deduplicating.md has a table):
@@ -119,20 +114,17 @@ options by kind, and with --engine spark; others are refused (docs/deduplicating
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  {_NGRAM}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
-  Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
-  every pair at or above the threshold is found, also where thousands are alike, and --pairs has
-  each copy of a text with every other.
-  With --measure containment: a document of which that much is in a larger one, that of more
-  different features, which stays. --keep then decides between equally large ones.
+  {_NGRAM}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig). Signatures only
+  propose pairs; with --exact every pair at the threshold is found, and --pairs has each copy of a
+  text with every other. With --measure containment: a document of which that much is in a larger
+  one, which is kept.
 
-what is guaranteed:
-  every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
-  or a near-duplicate of it; of those that stay, no two were found to be near-duplicates. The
-  summary shows the lowest similarity. Not so with --cluster components, where a chain of documents
-  that resemble each other leaves one, whatever the others resemble; nor with --keep none, where
-  all go that have a near-duplicate; with --no-verify, and against
-  OLD signatures, similarities are estimates, and what is dropped by them is counted apart.
+guarantees:
+  every dropped document was compared with a kept one (or one in OLD), and is equal to it or a
+  near-duplicate of it; no two kept documents are known near-duplicates. Exceptions: with --cluster
+  components one document of a chain of similar ones is kept; with --keep none all that have a
+  near-duplicate are dropped; with --no-verify, and against OLD signatures, similarities are
+  estimates.
 
 examples:
   lookalike dedup corpus.jsonl -o unique.jsonl

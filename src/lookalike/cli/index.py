@@ -76,15 +76,13 @@ kinds:
 The index holds the signatures, and ids and signer where the input has them, so that
 `lookalike search` takes texts and answers with ids. It is mapped, not read, when it is opened.
 
-hashes of other tools:
+hashes of other tools, such as imagehash and PDQ:
   a .txt with a hash in hexadecimal on each line, or a .csv or .tsv with a column of them and one of
-  paths or ids, such as those of imagehash and PDQ. `lookalike search INDEX` then takes such a hash,
-  and --signatures such a file.
+  paths or ids. `lookalike search INDEX` then takes such a hash, and --signatures such a file.
 
 vectors:
   a column of lists of numbers of Parquet or JSON Lines (--vectors COLUMN), or a .npy file of
-  fractions. Signatures propose, the true cosine decides; the index holds the vectors, and ids where
-  there are some. `lookalike search INDEX` then takes vectors.
+  fractions. Signatures propose, the true cosine decides; the index holds the vectors and ids.
 
 examples:
   lookalike index corpus.lookalike -o index.lookalike

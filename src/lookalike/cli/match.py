@@ -60,13 +60,12 @@ how it works:
 DETAILS = f"""\
 COLLECTION is a signature file: sorted runs of signatures with whole numbers for ids, one run for
 each batch. It is made if it is not there, and may be larger than memory: it is read once for each
-batch, from beginning to end. QUERIES are numbered on after its largest id, unless their file has
-whole numbers of its own (an index, or .npz with ids).
+batch. QUERIES are numbered on after its largest id, unless their file has whole numbers as ids.
 
 methods:
-  flips   the likeliest flips of each query, by the weights behind its bits: a share --recall of
-          the matches is found ({_RECALL} unless told). Weights come from `sign --bit-weights`;
-          without them all flips are tried, which is exact, and slow beyond a radius of 3 or so.
+  flips   the likeliest flips of each query, by the weights of `sign --bit-weights`: finds the share
+          --recall of the matches ({_RECALL} by default). Without weights all flips are tried:
+          exact, and slow beyond a radius of about 3.
   blocks  tables of the queries, in which every signature of COLLECTION is looked up: exact
 
 columns:
@@ -74,8 +73,8 @@ columns:
   the distance suggests, where QUERIES know their signer. --json prints an object for each query,
   also for those without a match.
 
-Each batch is appended whole or not at all, and printed when it is there. If a later batch fails,
-those before stay, which is said.
+Each batch is appended whole or not at all, and then printed. If a later batch fails, those before
+it stay.
 
 examples:
   lookalike match seen.runs new.lookalike

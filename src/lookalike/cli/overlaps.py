@@ -44,19 +44,18 @@ what is found:
   A run is a row of equal words that cannot be made longer. A passage is one run, or several of a
   fifth of --min-words ({piece_words(MIN_WORDS, GAP)} for {MIN_WORDS}) or more that follow each
   other in both documents with at most --gap other words between them in either; its equal words
-  are --min-words or more. Words are letters and digits; capitals, signs and spaces make no
-  difference. All such passages of all pairs of documents are found, and nothing else; those within
-  one document are not looked for.
+  are --min-words or more. Words are letters and digits; case, punctuation and spaces do not count.
+  All such passages of all pairs of documents are found, and nothing else.
 
-  What is in too many places is left out: windows of words that are in more than --common places of
-  the corpus propose nothing, so that licences and headers that everybody has are not named for
-  each pair. They are counted. What has words of its own beside those is found, and whole.
+  Windows of words that are in more than --common places propose nothing, so that licenses and
+  headers are not named for each pair. They are counted. A passage with words of its own beside
+  those is found, and whole.
 
 output (-o):
   .jsonl, .json, .csv, .tsv or .parquet, a row for each passage: left and right (ids, or rows),
-  words (equal ones), left_words_begin and left_words_end (from where, and up to before where,
-  counted from 0), the same of right_words, left_characters and right_characters, exact (one run),
-  and with --with-text the passage as it stands on the left. Without -o that is printed, with tabs.
+  words (equal ones), left_words_begin and left_words_end (from 0, the end is not included), the
+  same of right_words, left_characters and right_characters, exact (one run), and with --with-text
+  the passage as it stands on the left. Without -o that is printed, with tabs.
 
 memory:
   the texts, and some 15 bytes a word

@@ -71,26 +71,24 @@ output:
   columns left and right (ids, or positions where the file has none), distance (bits that differ),
   and estimate, the similarity that the distance suggests, where the signer is known. Left comes
   before right in the file. Without -o the pairs are printed, with tabs between the columns.
-  The answer is complete: no pair within the radius is missing. At a wide radius that takes time
-  that grows with the square of the signatures. With --recall R each pair is found with a chance of
-  at least R, whatever the signatures are: much quicker where they are hundreds of thousands.
+  The answer is complete, in a time that at a wide radius grows with the square of the signatures.
+  With --recall R each pair is found with a chance of at least R, which is much faster.
 
-how similar:
+similarity:
   --threshold T finds the pairs whose estimate is at least T. With --in CORPUS, the corpus that was
   signed, documents are compared themselves: the column similarity is exact, and --threshold goes
-  by it; signatures propose, at the cost of one pair in a hundred at the threshold.
+  by it; signatures propose, and miss one pair in a hundred at the threshold.
 
-which radius a similarity is:
+radius of a similarity:
   of b bits and a similarity s: b/2 · (1 - s) for minhash, b/π · acos(s) for simhash and topsig.
   For {_SIMILARITY}: {", ".join(f"{_RADII[name]} of {name}'s {_BITS[name]}" for name in METHODS)}
   bits.
 
 clusters (--clusters):
   columns id, cluster (its first document, empty for one alone), stays, and duplicate_of. Clusters
-  are those of `lookalike dedup`: everyone that goes is a pair with the one that it names, which
-  stays (--cluster star); one stays of all that pairs connect (components); nobody stays that has
-  a pair (--keep none). A file of pairs has the columns left and right, or these are its first two;
-  its documents are those that occur in it.
+  are those of `lookalike dedup`: a dropped document is a pair with the kept one that it names
+  (--cluster star); one is kept of all that pairs connect (components); all that have a pair are
+  dropped (--keep none). A file of pairs has the columns left and right, or these are its first two.
 
 examples:
   lookalike pairs corpus.lookalike --radius 10 -o pairs.csv

@@ -51,18 +51,18 @@ what is shown:
 DETAILS = f"""\
 what is found:
   A passage is a run of equal words, or several runs of {PIECE} words or more that follow each other
-  in both texts with at most --gap other words between them. Words are letters and digits; capitals,
-  signs and spaces make no difference. All passages that have --least of the text's words or more
+  in both texts with at most --gap other words between them. Words are letters and digits; case,
+  punctuation and spaces do not count. All passages that have --least of the text's words or more
   are found, and nothing else; a document may have several. Where the same {PIECE} words are in more
   than {COMMON} places of a document, the first {COMMON} are tried.
 
 what is shown:
-  the document, the lines and characters it is at, how many of the words are there, and the passage
-  itself. On a terminal it is bold; elsewhere, or with NO_COLOR in the environment, it is between
-  >> and <<. Words of the text that are missing there are in [-...-], others in {{+...+}}.
+  the document, lines and characters, how many of the words are there, and the passage itself. On a
+  terminal it is bold; elsewhere, or with NO_COLOR in the environment, it is between >> and <<.
+  Words of the text that are missing there are in [-...-], others in {{+...+}}.
   With --json a line of JSON for each passage: id, row, words, share, query_words, document_words,
   query_characters, document_characters, lines, exact, text. Words and characters are counted from
-  0, lines from 1; ends are those behind the last.
+  0, lines from 1; ends are not included.
 
 examples:
   lookalike passages corpus.jsonl --of quotation.txt

@@ -87,7 +87,7 @@ what is found:
 DETAILS = """\
 columns of the table:
   query     the text (shortened), or its id in the corpus of --file
-  id        of the document that was found, or its position where the index knows no ids
+  id        of the document that was found, or its position where the index has no ids
   distance  bits of the signatures that differ
   estimate  the similarity that the distance suggests (Jaccard for minhash, else cosine);
             none where a query was masked
@@ -95,25 +95,20 @@ columns of the table:
   score     in place of distance and estimate with --rerank 0: bits that agree in the slices read
 
 With --in CORPUS, the corpus that was signed, documents are compared themselves: the column
-similarity is exact, and --threshold goes by it; signatures propose, at the cost of one document in
-a hundred at the threshold. --columns shows more of what was found. With a --measure that the
-signatures do not estimate, such as containment, --threshold compares every document of the index.
+similarity is exact, and --threshold goes by it; signatures propose, and miss one document in a
+hundred at the threshold. With a --measure that they do not estimate, such as containment,
+--threshold compares every document of the index.
 
 A QUERY that is the name of a file stands for what is in it; - reads a text from standard input.
-
 Texts are signed as the indexed documents were. A minhash index finds texts that share runs of
-five words: copies and edited copies. To search by a few words, sign single words, in many bits,
-and let it learn which words are rare: sign --method topsig --ngram 1 --bits 1024 --fit. Of such an
-index, short queries are masked: only bits are compared that their words decide, and distances are
-of these. That is said on standard error, and as "masked" with --json; --mask no compares all bits.
+five words. To search by a few words: sign --method topsig --ngram 1 --bits 1024 --fit. Of such an
+index, short queries are masked: only the bits that their words decide are compared.
 
-An index of flips answers --radius exactly, by all flips. With --recall R it tries the likeliest
-ones alone, by the weights behind the bits of the queries: texts are signed with them, files of
-signatures have them from `sign --bit-weights`. --first stops at the first match of each query.
+An index of flips answers --radius exactly, by all flips, or with --recall R by the likeliest ones,
+for which files of signatures need the weights of `sign --bit-weights`.
 
 An index of vectors is searched for vectors: a column of --file (--vectors COLUMN), a .npy file, or
 a QUERY such as "[0.1, 0.2]". The column similarity is the true cosine, and --threshold goes by it.
---exact compares all; --recall R looks at as much as `index --recall` has found out.
 
 examples:
   lookalike search index.lookalike "the text of a document" -k 5

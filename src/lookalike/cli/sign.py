@@ -61,17 +61,13 @@ how it works:
 DETAILS = f"""\
 input:
   what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
-  folders; .gz and .zst too. It may be larger than memory.
+  folders; .gz and .zst too. It may be larger than memory. A folder with mostly images, or files of
+  another medium, is signed by what they show; ids are paths (docs/images.md: 64 or 256 --bits).
 
 output (-o):
   NAME.lookalike holds signatures, ids (or row numbers) and the signer, for `lookalike index`,
-  `search`, `pairs`, `evaluate` and `dedup --against`. Documents without words are left out: they
-  would all look alike.
+  `search`, `pairs`, `evaluate` and `dedup --against`. Documents without words are left out.
   NAME.npy holds the signatures alone, uint8[n, bits // 8], a row for each document.
-
-images, and other files:
-  a folder of which more than half of the files are images is signed by what they show, in 64 or 256
-  --bits (default 64); ids are paths (docs/images.md). So are files of a medium of another package.
 
 which method:
   minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: finds copies and edited copies

@@ -248,9 +248,9 @@ def say_marked(parts: Sequence[tuple[str, str]], color: str) -> None:
     """Print parts of a text, each of a kind, one after the other, and end the line.
 
     Kinds are "equal", "delete", "insert" and "found", which is equal and stands out; "begin" and
-    "end" are signs for where there are no colours, and have no text.
+    "end" are signs for where there are no colors, and have no text.
     """
-    if not _wants_color(color) or not _say_coloured(parts):
+    if not _wants_color(color) or not _say_colored(parts):
         for kind, text in parts:
             before, after = _SIGNS.get(kind, ("", ""))
             space = text[len(text.rstrip()) :] if before or after else ""
@@ -264,11 +264,11 @@ def _wants_color(color: str) -> bool:
     return color == "always"
 
 
-def _say_coloured(parts: Sequence[tuple[str, str]]) -> bool:
-    """Print with colours; return False where rich is not installed."""
+def _say_colored(parts: Sequence[tuple[str, str]]) -> bool:
+    """Print with colors; return False where rich is not installed."""
     try:
-        rich: Any = optional_module("rich.text", "a coloured text", extra="")
-        console: Any = optional_module("rich.console", "a coloured text", extra="")
+        rich: Any = optional_module("rich.text", "a colored text", extra="")
+        console: Any = optional_module("rich.console", "a colored text", extra="")
     except MissingDependencyError:
         return False
     styled = [rich.Text(shown_lines(text), _STYLES.get(kind, "")) for kind, text in parts]

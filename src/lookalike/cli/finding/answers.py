@@ -12,6 +12,13 @@ from lookalike.shown import escape_terminal
 LONGEST_ID = 200
 """Characters that are shown of an id; JSON has them all."""
 
+_NUMBERS = {
+    "distance": ("", 8),
+    "score": ("", 8),
+    "estimate": (".2f", 8),
+    "similarity": (".4f", 10),
+}
+"""How numbers are shown in a table, and how wide."""
 _LONGEST_QUERY = 40
 _LONGEST_VALUE = 60
 
@@ -43,18 +50,10 @@ class Lines:
         """Print one."""
         results = []
         for one in found:
+            numbers = {name: getattr(one, name) for name in _NUMBERS}
             result: dict[str, Any] = {"id": one.id}
-            if one.distance is not None:
-                result["distance"] = one.distance
-            if one.score is not None:
-                result["score"] = one.score
-            if one.estimate is not None:
-                result["estimate"] = round(one.estimate, 4)
-            if one.similarity is not None:
-                result["similarity"] = round(one.similarity, 4)
-            if one.columns:
-                result["columns"] = one.columns
-            results.append(result)
+            result |= {name: round(n, 4) for name, n in numbers.items() if n is not None}
+            results.append({**result, "columns": one.columns} if one.columns else result)
         told = {"masked": True} if masked else {}
         say_json({"query": label, "exact": exact, **told, "results": results})
 
@@ -70,12 +69,10 @@ class Table:
         scored: bool = False,
         vectors: bool = False,
     ) -> None:
+        """Scores take the place of distances and estimates; of vectors there are neither."""
         self._columns = columns
-        self._compared = compared
-        self._vectors = vectors
-        """Whether there are similarities alone."""
-        self._scored = scored
-        """Whether scores take the place of distances and estimates."""
+        self._numbers = [] if vectors else ["score"] if scored else ["distance", "estimate"]
+        self._numbers += ["similarity"] if compared else []
         self._query_width = self._id_width = 0
         self._widths: list[int] = []
 
@@ -93,36 +90,27 @@ class Table:
             self._id_width = max(8, *map(len, names), 8)
             heads = [escape_terminal(name, _LONGEST_VALUE) for name in self._columns]
             self._widths = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
-            measure = "score" if self._scored else "distance"
-            self._row("query", "id", measure, "estimate", "similarity", "exact", heads)
+            self._row("query", "id", self._numbers, "exact", heads)
         if not found:
-            self._row(query, "-", "-", "-", "-", proven, ["-"] * len(self._columns))
+            nothing = ["-"] * len(self._columns)
+            self._row(query, "-", ["-"] * len(self._numbers), proven, nothing)
         for name, one, cells in zip(names, found, values, strict=True):
-            estimate = "-" if one.estimate is None else f"{one.estimate:.2f}"
-            similarity = "-" if one.similarity is None else f"{one.similarity:.4f}"
-            measure = str(one.score if self._scored else one.distance)
-            self._row(query, name, measure, estimate, similarity, proven, cells)
+            numbers = [_number(getattr(one, number), number) for number in self._numbers]
+            self._row(query, name, numbers, proven, cells)
 
     def _row(
-        self,
-        query: str,
-        name: str,
-        distance: str,
-        estimate: str,
-        similarity: str,
-        exact: str,
-        values: Sequence[str],
+        self, query: str, name: str, numbers: Sequence[str], exact: str, values: Sequence[str]
     ) -> None:
         cells = [f"{query:<{self._query_width}}", f"{name:<{self._id_width}}"]
-        if not self._vectors:
-            cells.append(f"{distance:>8}")
-        if not self._scored and not self._vectors:
-            cells.append(f"{estimate:>8}")
-        if self._compared:
-            cells.append(f"{similarity:>10}")
+        both = zip(numbers, self._numbers, strict=True)
+        cells += [f"{shown:>{_NUMBERS[number][1]}}" for shown, number in both]
         cells.append(f"{exact:<5}" if values else exact)
         cells += [f"{one:<{width}}" for one, width in zip(values, self._widths, strict=True)]
         say("  ".join(cells).rstrip())
+
+
+def _number(value: float | None, name: str) -> str:
+    return "-" if value is None else format(value, _NUMBERS[name][0])
 
 
 def _value(columns: dict[str, Any] | None, name: str) -> str:
