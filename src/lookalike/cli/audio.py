@@ -37,12 +37,12 @@ examples:
 def add(parser: Parser) -> None:
     """Declare what can be done."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for run, purpose, description, arguments, details in (
-        (_index, _INDEX_PURPOSE, _INDEX_DESCRIPTION, _INDEX_ARGUMENTS, _INDEX_DETAILS),
-        (_search, _SEARCH_PURPOSE, f"{_SEARCH_PURPOSE}.", _SEARCH_ARGUMENTS, _SEARCH_DETAILS),
-    ):
-        name = run.__name__.lstrip("_")
-        command(actions, name, run, purpose, description.capitalize(), details, arguments)
+    about = f"{_INDEX_PURPOSE.capitalize()}: a word of 32 bits for each 50 ms."
+    shown = _INDEX_DETAILS, _INDEX_ARGUMENTS
+    command(actions, "index", _index, _INDEX_PURPOSE, about, *shown)
+    about = f"{_SEARCH_PURPOSE.capitalize()}."
+    shown = _SEARCH_DETAILS, _SEARCH_ARGUMENTS
+    command(actions, "search", _search, _SEARCH_PURPOSE, about, *shown)
 
 
 DEFAULT_INDEX = Path("music.parts")
@@ -50,7 +50,6 @@ _NAMED = 10
 """Files that could not be read and are named, unless with --json, where all are."""
 
 _INDEX_PURPOSE = "index recordings by their sound"
-_INDEX_DESCRIPTION = f"{_INDEX_PURPOSE}: a word of 32 bits for each 50 ms."
 _INDEX_ARGUMENTS = f"""
   paths:PATH...    folders, or files
   -o --output FILE={DEFAULT_INDEX}  the index to write

@@ -293,10 +293,9 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     settings: dict[str, Any] = {"threads": options.threads}
     proposing = origin is not None and options.signatures is None
     radius = radius_of(options, index.signer, index.bits, proposing=proposing)
-    if options.measure is not None and options.signatures is not None:
-        raise ArgumentError(
-            Said("--measure"), " compares documents, and --signatures has none; leave it out"
-        )
+    if options.signatures is not None:
+        none = "compares documents, and --signatures has none; leave it out"
+        refuse_given(options, ("measure",), none)
     if options.threshold is not None and origin is not None and origin.measure is not None:
         radius = index.bits
     if radius is not None:

@@ -20,11 +20,7 @@ from lookalike.shown import escape_terminal, shown_json, shown_lines
 
 
 def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> None:
-    """Print lines, without control characters.
-
-    Whatever is somebody else's and has to stay on one line (an id, the name of a file) has gone
-    through `escape_terminal` before.
-    """
+    """Print lines, without control characters; an id or a name went through `escape_terminal`."""
     _write(shown_lines(text) + end, file)
 
 
@@ -143,53 +139,40 @@ def forgiving_errors() -> Iterator[None]:
     Its reader may be dead, its terminal closed, its disk full, or it was closed from the start.
     """
     given = sys.stderr
-    try:
-        with redirect_stderr(_Forgiving(given)):
-            yield
-    finally:
-        forget_if_broken(given)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        try:
+            with redirect_stderr(cast(IO[str], _Forgiving(given or nowhere))):
+                yield
+        finally:
+            forget_if_broken(given)
 
 
-class _Forgiving(io.TextIOBase):
+class _Forgiving:
     """A stream of which no write fails."""
 
-    def __init__(self, stream: IO[str] | None) -> None:
+    def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         """Write, if that is possible."""
-        if self._stream is not None:
-            with suppress(OSError, ValueError):
-                self._stream.write(text)
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
         """Flush, if that is possible."""
-        if self._stream is not None:
-            with suppress(OSError, ValueError):
-                self._stream.flush()
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
     def isatty(self) -> bool:
         """Return whether this is a terminal."""
         try:
-            return self._stream is not None and self._stream.isatty()
+            return self._stream.isatty()
         except ValueError:  # it is closed
             return False
-
-    def fileno(self) -> int:
-        """Return the number of the file."""
-        if self._stream is None:
-            raise io.UnsupportedOperation("standard error is closed")
-        return self._stream.fileno()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # of which a TextIOBase has none
-        """Return the encoding of the stream."""
-        return getattr(self._stream, "encoding", None) or "utf-8"
 
 
 STANDARD = "-"
@@ -208,9 +191,7 @@ def check_read_once(names: Sequence[str | None]) -> None:
 
 @contextmanager
 def standard_output() -> Iterator[BinaryIO]:
-    """Yield standard output for rows, which are written as they are, but not to a terminal: there
-    they cannot do any harm.
-    """
+    """Yield standard output for rows; on a terminal, their control characters are escaped."""
     if sys.stdout is None:
         raise FileError("standard output is closed; name a file")
     sys.stdout.flush()

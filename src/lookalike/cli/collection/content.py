@@ -54,10 +54,9 @@ def declare(actions: Subparsers) -> None:
     action(
         actions, "create", _create, "make a new collection",
         f"""
-  --method --signer METHOD=simhash  simhash, topsig or bbitminhash, which sign texts; none:
-                    signatures are given; passages: texts that are found by a passage; recordings:
-                    files that are found by a snippet; images, or another medium: similar files; or
-                    a file that Signer.save wrote
+  --method --signer METHOD=simhash  signer of texts: {", ".join(TEXT_SIGNERS)}; none: signatures
+                    are given; passages: texts that are found by a passage; a medium, such as
+                    {", ".join(MEDIA.names())}: files; or a file that Signer.save wrote
   --bits N          bits of a signature (default: {bits})
   --ngram LENGTHS   words that make a feature, or several such lengths: 1,2 (default: {words})
   --chars LENGTHS   characters that make a feature; beside words where --ngram is given, too

@@ -72,14 +72,11 @@ def declare(actions: Subparsers) -> None:
 
 
 def _search(options: argparse.Namespace) -> None:
-    if options.measure is not None and not options.compare:
-        raise ArgumentError(Said("--measure"), " goes with --compare; add it, or leave this out")
-    if options.measure is not None and options.threshold is not None:
-        raise ArgumentError(
-            Said("--measure"),
-            " shows another similarity than the one by which signatures propose at a --threshold; "
-            "leave one of them out",
-        )
+    if not options.compare:
+        refuse_given(options, ("measure",), "goes with --compare; add it, or leave this out")
+    if options.threshold is not None:
+        other = "shows another similarity than the one by which signatures propose at a --threshold"
+        refuse_given(options, ("measure",), f"{other}; leave one of them out")
     without_threshold(options)
     if options.min_score is not None:
         share("min_score", options.min_score)  # before a collection that has no use for it

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import share, whole_number
+from lookalike.cli.parser import refuse_given
 from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index
@@ -51,35 +52,22 @@ def no_weights(path: Path) -> ArgumentError:
 def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
     """Return what these options mean for `within`, or refuse those that do nothing."""
     check_flips(options)
-    settings: dict[str, Any] = {}
     near = options.radius is not None or options.threshold is not None
-    taken = index.settings("within")
-    for name in ("recall", "flips"):
-        if getattr(options, name) is None:
-            continue
-        if not near or "flips" not in taken:
-            raise ArgumentError(
-                Said(name), " goes with --radius or --threshold and an index of flips; leave it out"
-            )
-        if options.exact and needs_weights(options):
-            raise ArgumentError(
-                Said(name), " finds a part of the matches, and --exact wants all; give one of them"
-            )
-        settings[name] = getattr(options, name)
-    if options.first:
-        if not near or "first" not in taken:
-            raise ArgumentError(
-                Said("first"),
-                " goes with --radius or --threshold and an index of blocks or flips; leave it out",
-            )
-        if options.threshold is not None and options.origin is not None:
-            raise ArgumentError(
-                Said("first"),
-                " is the first that signatures propose, and --threshold with --in may drop it; "
-                "leave it out",
-            )
-        settings["first"] = True
-    return settings
+    taken = index.settings("within") if near else ()
+    if "flips" not in taken:
+        only = "goes with --radius or --threshold and an index of flips; leave it out"
+        refuse_given(options, ("recall", "flips"), only)
+    if options.exact and needs_weights(options):
+        part = "finds a part of the matches, and --exact wants all; give one of them"
+        refuse_given(options, ("recall", "flips"), part)
+    if "first" not in taken:
+        only = "goes with --radius or --threshold and an index of blocks or flips; leave it out"
+        refuse_given(options, ("first",), only)
+    if options.threshold is not None and options.origin is not None:
+        dropped = "is the first that signatures propose, and --threshold with --in may drop it"
+        refuse_given(options, ("first",), f"{dropped}; leave it out")
+    given = {"recall": options.recall, "flips": options.flips, "first": options.first or None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 _CHOICES: dict[str, Mask] = {"auto": "auto", "yes": True, "no": False}
