@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import is_address, whole_number, without_secret
 from lookalike.cli.parser import VALUES, Group, RegisteredNames
-from lookalike.cli.terminal import STANDARD, check_read_once, is_standard, warn, warn_left_out
+from lookalike.cli.terminal import STANDARD, check_read_once, is_standard, say, warn, warn_left_out
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
 from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, find_columns
@@ -22,6 +22,7 @@ from lookalike.dedup.settings import refuse_idle
 from lookalike.errors import ArgumentError, FileError, LookalikeError, Said
 from lookalike.features.text import STOP_LISTS
 from lookalike.pages import PageLimits
+from lookalike.shown import escape_terminal
 from lookalike.signatures import Signer
 from lookalike.signatures.estimates import estimated_radius, proposal_radius
 from lookalike.signatures.signer import DocumentSigner
@@ -236,6 +237,14 @@ def warn_read(read: SignedCorpus | Overlaps | Passages) -> None:
     for notice in read.notices:
         warn(notice, kind="")
     warn_left_out(read.bad_rows + read.binary_files + sum(read.left_out.values()), read.examples)
+
+
+def say_summary(options: argparse.Namespace, text: str) -> None:
+    """Print a summary and where rows were written; to standard error if they were printed."""
+    if options.output is None:
+        say(text, file=sys.stderr)
+    else:
+        say(f"{text}: {escape_terminal(options.output)}")
 
 
 def check_folder(path: Path | None) -> None:

@@ -167,17 +167,12 @@ def _batches(
     size = len(ids)
     if options.batch is not None:
         size = whole_number("batch", options.batch, at_least=1)
+    names = ("flips", "first", "tables", "chunk", "limit", "threads", "duplicates")
     settings: dict[str, Any] = {
+        **{name: getattr(options, name) for name in names},
         "method": method,
-        "flips": options.flips,
         "recall": _RECALL if options.recall is None else options.recall,
-        "first": options.first,
-        "tables": options.tables,
         "append": not options.no_append,
-        "chunk": options.chunk,
-        "limit": options.limit,
-        "threads": options.threads,
-        "duplicates": options.duplicates,
     }
     for begin in range(0, max(1, len(ids)), max(1, size)):
         part = slice(begin, begin + size)
@@ -212,13 +207,11 @@ def _print(
     if index.signer is not None:
         estimates = estimated_similarity(index.signer, matches.distances, index.bits)
     if as_json:
-        show, at = Lines(), 0
+        known = iter([None] * len(matches.ids) if estimates is None else estimates.tolist())
         for label, (ids, distances) in zip(labels, matches, strict=True):
-            found = []
-            for id, far in zip(ids.tolist(), distances.tolist(), strict=True):
-                found.append(Found(id, far, None if estimates is None else float(estimates[at])))
-                at += 1
-            show.query(label, found, matches.exact, masked=False)
+            both = zip(ids.tolist(), distances.tolist(), strict=True)
+            found = [Found(id, distance, next(known)) for id, distance in both]
+            Lines().query(label, found, matches.exact, masked=False)
         return
     columns: dict[str, list[Any]] = {
         "query": [labels[at] for at in matches.columns()["query"].tolist()],
@@ -231,25 +224,18 @@ def _print(
 
 
 def _say_summary(options: argparse.Namespace, summary: _Summary, bits: int) -> None:
+    queries = counted(summary.queries, "query", "queries")
     matched = f"{summary.found:,} with {counted(summary.matches, 'match', 'matches')}"
+    near = f"within {min(options.radius, bits)} of {bits} bits"
     exact = "" if summary.exact else "; some may be missing"
-    say(
-        f"{counted(summary.queries, 'query', 'queries')}, {matched} within "
-        f"{min(options.radius, bits)} of {bits} bits{exact}",
-        file=sys.stderr,
-    )
+    say(f"{queries}, {matched} {near}{exact}", file=sys.stderr)
     if summary.ids and not options.no_append:
-        say(
-            f"  appended to {escape_terminal(options.file)} with ids from {summary.ids[0]} to "
-            f"{summary.ids[1]}",
-            file=sys.stderr,
-        )
+        first, last = summary.ids
+        file = escape_terminal(options.file)
+        say(f"  appended to {file} with ids from {first} to {last}", file=sys.stderr)
 
 
 def _say_compacted(options: argparse.Namespace) -> None:
     if not options.quiet:
-        size = len(SignatureFile(options.file))
-        say(
-            f"{counted(size, 'signature')} in one run: {escape_terminal(options.file)}",
-            file=sys.stderr,
-        )
+        size = counted(len(SignatureFile(options.file)), "signature")
+        say(f"{size} in one run: {escape_terminal(options.file)}", file=sys.stderr)

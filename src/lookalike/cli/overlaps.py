@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from lookalike.cli import common
@@ -96,8 +95,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json and options.output is not None:
         say_json({**_counts(found), "seconds": round(seconds, 3), "file": str(options.output)})
     elif not options.quiet:
-        where = sys.stderr if options.output is None else sys.stdout
-        say(_summary(found, options.output, seconds), file=where)
+        _say_summary(options, found, seconds)
     common.warn_read(found)
 
 
@@ -144,13 +142,11 @@ def _counts(found: Overlaps) -> dict[str, Any]:
     }
 
 
-def _summary(found: Overlaps, output: Path | None, seconds: float) -> str:
-    where = "" if output is None else f": {escape_terminal(output)}"
-    lines = [
-        f"{counted(len(found), 'passage')} of {counted(found.pairs, 'pair')} of documents{where}",
-        f"  {counted(found.documents, 'document')}, {counted(found.words, 'word')}, "
-        f"in {seconds:.2f} s",
-    ]
+def _say_summary(options: argparse.Namespace, found: Overlaps, seconds: float) -> None:
+    pairs = f"{counted(found.pairs, 'pair')} of documents"
+    common.say_summary(options, f"{counted(len(found), 'passage')} of {pairs}")
+    documents, words = counted(found.documents, "document"), counted(found.words, "word")
+    lines = [f"  {documents}, {words}, in {seconds:.2f} s"]
     if found.common_windows:
         lines.append(
             f"  {counted(found.common_windows, 'window')} of words in too many places "
@@ -158,4 +154,4 @@ def _summary(found: Overlaps, output: Path | None, seconds: float) -> str:
         )
     if found.binary_files:
         lines.append(f"  {counted(found.binary_files, 'binary file')}: left out")
-    return "\n".join(lines)
+    say("\n".join(lines), file=sys.stderr if options.output is None else sys.stdout)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from lookalike.checks import share, thread_count, whole_number
 from lookalike.cli import common
 from lookalike.cli.finding.origin import ORIGIN, Origin
 from lookalike.cli.parser import Parser, refuse_given
-from lookalike.cli.terminal import say, say_rows, warn
+from lookalike.cli.terminal import say_rows, warn
 from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.formats import is_table
@@ -25,7 +24,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.shown import counted, escape_terminal
+from lookalike.shown import counted
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.estimates import expected_distance
 from lookalike.signatures.methods import METHODS, Method
@@ -136,14 +135,8 @@ def run(options: argparse.Namespace) -> None:
     radius = common.radius_of(options, index.signer, index.bits, proposing=origin is not None)
     if radius is None:
         raise ArgumentError(Said("--radius"), " or --threshold is missing; give one of them")
-    pairs = pairs_of_rows(
-        *index.living(),
-        min(radius, index.bits),
-        limit,
-        options.collapse,
-        thread_count(options.threads),
-        recall=recall,
-    )
+    reach, threads = min(radius, index.bits), thread_count(options.threads)
+    pairs = pairs_of_rows(*index.living(), reach, limit, options.collapse, threads, recall=recall)
     similarity, complete = None, pairs.exact
     if origin is not None:
         pairs, similarity = _compared(index, pairs, origin, options.threshold)
@@ -158,15 +151,12 @@ def run(options: argparse.Namespace) -> None:
         for number, columns in enumerate(_parts(index, pairs, similarity)):
             say_rows(columns, as_json=options.json, first=number == 0)
     if not options.quiet:
-        where = "" if options.output is None else f": {escape_terminal(options.output)}"
         near = f"within {radius} of {index.bits} bits"
         some = "" if complete else f", each found with a chance of {options.recall:g} or more"
         if options.threshold is not None:
             near = f"of {options.threshold:g} or more" + (" (estimated)" if origin is None else "")
-        say(
-            f"{counted(len(pairs), 'pair')} {near} among {len(index):,} signatures{some}{where}",
-            file=sys.stderr if options.output is None else sys.stdout,
-        )
+        summary = f"{counted(len(pairs), 'pair')} {near} among {len(index):,} signatures{some}"
+        common.say_summary(options, summary)
 
 
 def _check_given(options: argparse.Namespace) -> None:
@@ -174,9 +164,7 @@ def _check_given(options: argparse.Namespace) -> None:
     if not options.clusters:
         path, names = options.signatures, open_corpus(options.signatures).columns()
         if {"left", "right"} <= set(names):
-            raise ArgumentError(
-                f"{path} is a file of pairs; add --clusters to make clusters of them"
-            )
+            raise ArgumentError(f"{path} is a file of pairs; add --clusters to make clusters")
         raise ArgumentError(
             f"{path} has documents (columns {', '.join(names) or 'none'}), and signatures are "
             f"expected; make them first: lookalike sign {path} -o NAME.lookalike. Or compare the "
@@ -226,10 +214,7 @@ def _batches(index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None)
     kinds = {"left": name, "right": name, "distance": pa.int32(), "estimate": pa.float64()}
     kinds["similarity"] = pa.float64()
     for columns in _parts(index, pairs, similarity):
-        yield pa.record_batch(
-            [pa.array(values, kinds[column]) for column, values in columns.items()],
-            names=list(columns),
-        )
+        yield pa.record_batch({name: pa.array(one, kinds[name]) for name, one in columns.items()})
 
 
 def _clustering(options: argparse.Namespace) -> dict[str, Any]:
@@ -246,12 +231,8 @@ def _show_clusters(found: PairClusters, options: argparse.Namespace) -> None:
     for warning in found.warnings:
         warn(warning)
     if not options.quiet:
-        where = "" if options.output is None else f": {escape_terminal(options.output)}"
-        say(
-            f"{len(found):,} documents, {counted(len(found.groups()), 'cluster')}, "
-            f"{int(found.keep.sum()):,} stay{where}",
-            file=sys.stderr if options.output is None else sys.stdout,
-        )
+        clusters, kept = counted(len(found.groups()), "cluster"), int(found.keep.sum())
+        common.say_summary(options, f"{len(found):,} documents, {clusters}, {kept:,} stay")
 
 
 def _cluster_batches(columns: dict[str, list[Any]]) -> Iterator[Any]:

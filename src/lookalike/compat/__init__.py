@@ -18,21 +18,11 @@ from lookalike.errors import ArgumentError
 
 __all__ = ["stand_in"]
 
-_MODULES: dict[str, tuple[str, ...]] = {
-    "datasketch": (
-        "b_bit_minhash",
-        "hashfunc",
-        "lean_minhash",
-        "lsh",
-        "lshensemble",
-        "lshensemble_partition",
-        "lshforest",
-        "minhash",
-        "storage",
-        "weighted_minhash",
-    ),
-    "faiss": (),
-    "simhash": (),
+_MODULES = {
+    "datasketch": "b_bit_minhash hashfunc lean_minhash lsh lshensemble lshensemble_partition "
+    "lshforest minhash storage weighted_minhash",
+    "faiss": "",
+    "simhash": "",
 }
 """What can be stood in for, with the modules that are part of it."""
 
@@ -40,8 +30,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
 def stand_in(name: str, *, replace: bool = False) -> None:
     """Let `import name` mean the module of that name here, from now on and in this process.
 
-    Where the other package was imported before, somebody has its classes already: that is refused,
-    unless `replace`.
+    If the other package was imported before, its classes may be in use: refused, unless `replace`.
     """
     one_of("name", name, _MODULES)
     ours = importlib.import_module(f"{__name__}.{name}")
@@ -53,5 +42,5 @@ def stand_in(name: str, *, replace: bool = False) -> None:
     for known in [known for known in sys.modules if known.partition(".")[0] == name]:
         del sys.modules[known]
     sys.modules[name] = ours
-    for part in _MODULES[name]:
+    for part in _MODULES[name].split():
         sys.modules[f"{name}.{part}"] = importlib.import_module(f"{__name__}.{name}.{part}")

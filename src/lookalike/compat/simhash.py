@@ -3,12 +3,9 @@
 Both packages are imported as `simhash`; their names do not meet, so this module has them all. The
 fingerprints are the same, bit for bit: what was stored can be read, and compared with new ones.
 
-Indexes are live slice lists: answers are exact for any number of differing bits, as theirs are, and
-in the order of (distance, age), where theirs have none. What theirs refuse by `assert` or a plain
-`Exception` raises `la.ArgumentError` here.
-
-A fingerprint is a number; bit j of it is bit j of a signature. `to_signatures` and `to_values`
-carry many over at once: to any index of lookalike, and back.
+Answers of indexes are exact, as theirs are, and in the order of (distance, age). What theirs refuse
+by `assert` or `Exception` raises `la.ArgumentError` here. A fingerprint is a number; bit j of
+it is bit j of a signature: `to_signatures` and `to_values` convert many at once.
 """
 
 from __future__ import annotations
@@ -101,9 +98,8 @@ class LiveValues(Generic[Key]):
 
     def add(self, keys: Sequence[Key], values: Sequence[int]) -> None:
         """Take these in; those that are there already stay as they are."""
-        new = {
-            key: value for key, value in zip(keys, values, strict=True) if key not in self._numbers
-        }
+        both = zip(keys, values, strict=True)
+        new = {key: value for key, value in both if key not in self._numbers}
         if new:
             numbers = self._index.add(to_signatures(new.values(), self._index.bits)).tolist()
             self._numbers |= dict(zip(new, numbers, strict=True))
@@ -137,12 +133,10 @@ class Simhash:
     """A fingerprint of `f` bits: of a text, of features, or a number that was stored.
 
     A text is lower-cased; what `reg` finds in it is put together, and cut into runs of 4 letters.
-    Features are strings, (string, weight) pairs or a mapping of weights; `hashfunc` gives each of
-    them a hash, bytes (the last `f // 8` count) or a number (the lowest `f` bits), md5 unless told.
-    Bit j is set where features that have it weigh more than half of all.
-
-    `la.SimHash(f, la.Features(hashed=True))` sets a bit also where the weights are even. Of the
-    complement of every hash it therefore gives the complement of `value`, exactly.
+    Features are strings, (string, weight) pairs or a mapping of weights. `hashfunc` (default: md5)
+    gives each a hash: bytes (the last `f // 8` count) or a number (the lowest `f` bits). Bit j is
+    set where features that have it weigh more than half of all. `la.SimHash(f,
+    la.Features(hashed=True))` sets a bit also where the weights are even.
     """
 
     large_weight_cutoff: ClassVar[int] = 50
@@ -212,19 +206,15 @@ class Simhash:
 
     def distance(self, another: Simhash) -> int:
         """Return in how many of the lowest `f` bits the other differs."""
-        self._same_width(another)
-        return ((self.value ^ another.value) & ((1 << self.f) - 1)).bit_count()
-
-    def _same_width(self, another: Simhash) -> None:
         if self.f != another.f:
             raise ArgumentError(f"the other has {another.f} bits; expected {self.f}")
+        return ((self.value ^ another.value) & ((1 << self.f) - 1)).bit_count()
 
     def _hash(self, feature: bytes) -> bytes:
         found: Any = self.hashfunc(feature)
         if self.hashfunc_returns_int:
             mask = (1 << self.f) - 1
-            whole: bytes = (int(found) & mask).to_bytes(self.f_bytes, "big")
-            return whole
+            return (int(found) & mask).to_bytes(self.f_bytes, "big")
         end: bytes = found[-self.f_bytes :]
         if len(end) < self.f_bytes:
             raise ArgumentError(
@@ -236,9 +226,8 @@ class Simhash:
         """Return how much weighs what has each bit, added in the order that theirs adds in."""
         rows = np.frombuffer(b"".join(hashes), np.uint8).reshape(len(hashes), -1)
         bits = np.unpackbits(rows, axis=1)
-        alone = np.array(
-            [each > self.large_weight_cutoff or not isinstance(each, int) for each in weights]
-        )
+        most = self.large_weight_cutoff
+        alone = np.array([each > most or not isinstance(each, int) for each in weights])
         counted, single = np.flatnonzero(~alone), np.flatnonzero(alone)
         wide = bits.astype(np.int64)  # of a byte, large weights are no multiples
         parts: list[tuple[int, NDArray[Any]]] = []
@@ -329,7 +318,7 @@ Token = TypeVar("Token")
 
 def unsigned_hash(obj: bytes) -> int:
     """Return the first 8 bytes of the md5 as a number."""
-    return int.from_bytes(hashlib.md5(obj, usedforsecurity=False).digest()[:8], "big")
+    return int.from_bytes(_md5(obj)[:8], "big")
 
 
 def num_differing_bits(a: SupportsIndex, b: SupportsIndex) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,7 @@ from lookalike.errors import ArgumentError
 from lookalike.indexes.results import Matches, Neighbors
 from lookalike.shown import brief
 from lookalike.signatures.simhash import signature_bits
-
-if TYPE_CHECKING:
-    from lookalike.storage import Container
+from lookalike.storage import Container
 
 Mask = NDArray[np.bool_]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,35 +20,29 @@ from lookalike.compat.faiss.indexes import (
 )
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
 from lookalike.shown import brief
-
-if TYPE_CHECKING:
-    from lookalike.storage import Container
+from lookalike.storage import (
+    Container,
+    container_bytes,
+    container_in,
+    open_container,
+    write_container,
+)
 
 _KIND = "compat.faiss"
+_MAPS: dict[str, type[IndexBinaryIDMap]] = {"IDMap": IndexBinaryIDMap, "IDMap2": IndexBinaryIDMap2}
 _CLASSES: dict[str, type[IndexBinary]] = {
     each.__name__: each
-    for each in (
-        IndexBinaryFlat,
-        IndexBinaryHash,
-        IndexBinaryMultiHash,
-        IndexBinaryIDMap,
-        IndexBinaryIDMap2,
-    )
+    for each in (IndexBinaryFlat, IndexBinaryHash, IndexBinaryMultiHash, *_MAPS.values())
 }
-_MAPS = {"IDMap": IndexBinaryIDMap, "IDMap2": IndexBinaryIDMap2}
 
 
 def write_index_binary(index: IndexBinary, fname: str | os.PathLike[str]) -> None:
     """Write an index to a file of lookalike's, whole or not at all."""
-    from lookalike.storage import write_container
-
     write_container(file_path("fname", fname), *_contents(index))
 
 
 def read_index_binary(fname: str | os.PathLike[str]) -> IndexBinary:
     """Read an index that `write_index_binary` wrote, its signatures mapped, and verified."""
-    from lookalike.storage import open_container
-
     path = file_path("fname", fname)
     try:
         return index_in(open_container(path))
@@ -59,15 +53,11 @@ def read_index_binary(fname: str | os.PathLike[str]) -> IndexBinary:
 
 def serialize_index_binary(index: IndexBinary) -> NDArray[np.uint8]:
     """Return what `write_index_binary` would write."""
-    from lookalike.storage import container_bytes
-
     return np.frombuffer(container_bytes(*_contents(index)), np.uint8)
 
 
 def deserialize_index_binary(data: NDArray[np.uint8] | bytes) -> IndexBinary:
     """Return the index that `serialize_index_binary` turned to bytes."""
-    from lookalike.storage import container_in
-
     raw = data.tobytes() if isinstance(data, np.ndarray) else data
     try:
         return index_in(container_in(raw))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +27,7 @@ from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_match
 from lookalike.indexes.scan import ScanIndex
 from lookalike.shown import brief
 from lookalike.signatures.arrays import hamming
-
-if TYPE_CHECKING:
-    from lookalike.storage import Container
+from lookalike.storage import Container
 
 
 class Growing:
