@@ -158,9 +158,10 @@ class Medium(ABC, Generic[Content]):
         cls, signer: Any, files: Sequence[Path], *, threads: int, tell: Tell
     ) -> SignedFiles:
         """Return the signatures of files, one for each, for `lookalike sign` and `search`."""
-        good, rows, problems = [], [signer.sign([])], []
-        names = [str(file) for file in files]
-        each = cls.sign_each(signer, names, threads=threads)
+        good: list[Path] = []
+        problems: list[Problem] = []
+        rows = [signer.sign([])]
+        each = cls.sign_each(signer, [str(file) for file in files], threads=threads)
         for done, (file, found) in enumerate(zip(files, each, strict=True), 1):
             if isinstance(found, DocumentError):
                 problems.append(Problem(file, str(found)))

@@ -33,8 +33,8 @@ def _kind(text: str) -> str:
 
 VALUES["KIND"] = _kind
 KIND = f"""\
-  --kind KIND=auto     what is compared: {", ".join(KINDS)}, or auto: images or recordings if more
-                       than half of the files are, by their first bytes, else text"""
+  --kind KIND=auto     what is compared: {", ".join(KINDS)}, or another medium; auto: the medium of
+                       more than half of the files, by their first bytes, else text"""
 HASH = "  --hash NAME          hash of images: dct or gradient (default: dct)"
 
 

@@ -252,7 +252,7 @@ def _declare_one(group: Group, usage: str, help: str) -> None:
         settings["nargs"] = _NARGS["..." in word, "[" in word]
         word = word.strip("[].")
         names = [dest or word.lower()]
-    read = word.split("|") if "|" in word else VALUES.get(word, str)
+    read: Value = word.split("|") if "|" in word else VALUES.get(word, str)
     if not value:
         settings["action"] = "store_false" if dest else "store_true"
     elif isinstance(read, Collection):
@@ -292,7 +292,8 @@ def numbers(text: str) -> list[int]:
 
 
 _PATHS = ("FILE", "FOLDER", "PATH", "SIGNATURES", "INDEX", "COLLECTION", "QUERIES")
-VALUES: dict[str, Callable[[str], Any] | Collection[str]] = {
+Value: TypeAlias = Callable[[str], Any] | Collection[str]
+VALUES: dict[str, Value] = {
     **dict.fromkeys(("N", "K", "R"), int),
     **dict.fromkeys(("SHARE", "T"), float),
     **dict.fromkeys(_PATHS, Path),

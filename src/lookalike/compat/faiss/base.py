@@ -6,7 +6,6 @@ Each kind of index answers the calls in its methods `_...`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
@@ -106,31 +105,32 @@ class IDSelectorNot(IDSelector):
 
 
 class _Both(IDSelector):
-    _combined: ClassVar[Callable[[Mask, Mask], Mask]]
+    _combined: ClassVar[np.ufunc]
 
     def __init__(self, lhs: IDSelector, rhs: IDSelector) -> None:
         self.lhs, self.rhs = lhs, rhs
 
     def _members(self, ids: NDArray[np.int64]) -> Mask:
-        return self._combined(self.lhs._members(ids), self.rhs._members(ids))
+        found: Mask = self._combined(self.lhs._members(ids), self.rhs._members(ids))
+        return found
 
 
 class IDSelectorAnd(_Both):
     """What is in both sets."""
 
-    _combined = staticmethod(np.logical_and)
+    _combined = np.logical_and
 
 
 class IDSelectorOr(_Both):
     """What is in one of two sets, or both."""
 
-    _combined = staticmethod(np.logical_or)
+    _combined = np.logical_or
 
 
 class IDSelectorXOr(_Both):
     """What is in one of two sets and not in both."""
 
-    _combined = staticmethod(np.logical_xor)
+    _combined = np.logical_xor
 
 
 class IDSelectorTranslated(IDSelector):
