@@ -132,8 +132,6 @@ examples:
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
   zcat crawl.jsonl.gz | lookalike dedup - -o - | gzip > unique.jsonl.gz
   lookalike dedup docs/ --threshold 0.5 --exact --pairs pairs.csv
-  lookalike dedup docs/ --measure containment --threshold 0.9 -o whole
-  lookalike dedup letters.csv --ngram 1 --stop-words greetings.txt --stem english
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup embeddings.parquet --vectors embedding --threshold 0.95 -o unique.parquet
@@ -235,17 +233,12 @@ def _say_written(written: dict[str, str], file: Any = None) -> None:
 
 
 def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of `la.dedup` that were typed, but for those that were used already to
-    open the corpus, and for outputs.
-    """
+    """Return the arguments of `la.dedup` that were typed and not used to open the corpus."""
     settings = common.settings_of(options)
     chosen = {one.name: settings[one.name] for one in common.settings_fields() if one.name in typed}
-    for name in signature(dedup).parameters:
-        value = getattr(options, name, None)
-        if name in _USED or name in settings or value is None or not supports(kind, name):
-            continue
-        chosen[name] = value
-    return chosen
+    others = [one for one in signature(dedup).parameters if one not in {*_USED, *settings}]
+    given = {name: getattr(options, name, None) for name in others if supports(kind, name)}
+    return {**chosen, **{name: value for name, value in given.items() if value is not None}}
 
 
 _USED = {"kind", "against", "encoding", "html", "page_limits", "save_signatures"}
@@ -255,17 +248,15 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
     """Return what --against names: a file of signatures, or a corpus."""
     if options.against is None:
         return None
-    if is_standard(options.against):
-        corpus = common.corpus_of_input(
-            [options.against], options.format, options.work, options.encoding
-        )
-        return with_old_pages(corpus, options.html, options.page_limits)
-    if Path(options.against).suffix == _SIGNATURES:
-        return Path(options.against)
-    # The format that was given is that of the input; an old file may well tell its own.
-    unnamed = format_of(Path(options.against)) is None
-    format = options.format if unnamed else None
-    corpus = open_corpus(options.against, format, encoding=options.encoding)
+    old, format, encoding = options.against, options.format, options.encoding
+    if Path(old).suffix == _SIGNATURES:
+        return Path(old)
+    if is_standard(old):
+        corpus = common.corpus_of_input([old], format, options.work, encoding)
+    else:
+        # The format that was given is that of the input; an old file may well tell its own.
+        unnamed = format_of(Path(old)) is None
+        corpus = open_corpus(old, format if unnamed else None, encoding=encoding)
     return with_old_pages(corpus, options.html, options.page_limits)
 
 
@@ -426,13 +417,9 @@ def _run_on_spark(options: argparse.Namespace) -> None:
     corpus = SparkCorpus.read(
         spark,
         options.input[0],
-        format=options.format,
-        text=options.text,
-        id=options.id,
         order=DedupSettings(**settings).keep_column,
         whole=options.annotate,
-        skip_bad=options.skip_bad,
-        html=options.html,
+        **{name: getattr(options, name) for name in ("format", "text", "id", "skip_bad", "html")},
     )
     old = None
     if options.against is not None:

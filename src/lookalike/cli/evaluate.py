@@ -108,7 +108,11 @@ def run(options: argparse.Namespace) -> None:
     settings = {"k": options.k, "sample": options.sample, "threads": options.threads}
     threads = "1 thread" if options.threads == 1 else f"{options.threads} threads"
     if options.output:
-        _make_folder(options.output)
+        try:
+            options.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            raise FileError(f"{options.output} cannot be made: {reason}") from error
     if options.tune is not None:
         tuning = tune(
             signatures,
@@ -167,13 +171,6 @@ def _growth(
     first = grown[1].get("slice_bits")
     kept = growth(signatures, **settings, slice_bits=first, progress=_progress("sizes"))
     return {"slices a bit wider with each doubling": grown, f"slices of {first} bits": kept}
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder} cannot be made: {error.strerror or error}") from error
 
 
 def _conclude(options: argparse.Namespace, contents: dict[str, Any]) -> None:

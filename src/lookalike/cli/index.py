@@ -86,12 +86,10 @@ vectors:
 
 examples:
   lookalike index corpus.lookalike -o index.lookalike
-  lookalike index corpus.lookalike -o index.lookalike --slice-bits 16
   lookalike index hashes.csv --column phash -o index.lookalike
   lookalike index signatures.npy -o index.lookalike --kind scan
   lookalike index corpus.lookalike -o index.lookalike --kind blocks --radius 3 --tables 10
   lookalike index corpus.lookalike -o index.lookalike --kind flips --header-bits 20
-  lookalike index corpus.lookalike -o index.lookalike --kind clusters
   lookalike index rows.parquet --vectors embedding -o vectors.lookalike
 """
 

@@ -55,7 +55,6 @@ examples:
   lookalike plan signatures.npy --radius 3
   lookalike plan signatures.npy --nearest 10 --recall 0.9
   lookalike plan sample.npy --count 10M --nearest 10 --recall 0.9
-  lookalike plan --count 10M --bits 64 --radius 3
   lookalike plan --count 60M --bits 64 --radius 3 --memory 1GB
   lookalike plan --count 1M --bits 64 --radius 3 --queries 100 --json
   lookalike plan --count 1G --bits 64 --radius 3 --batch 1M

@@ -157,27 +157,20 @@ def _import(options: argparse.Namespace) -> None:
             done = _import_files(docs, medium, options, progress)
         else:
             corpus = common.corpus_of(options.input, options)
+            given = ("text", "id", "signature", "replace", "skip_bad")
             done = import_documents(
                 docs,
                 corpus,
-                text=options.text,
-                id=options.id,
-                signature=options.signature,
-                replace=options.replace,
-                skip_bad=options.skip_bad,
+                **{name: getattr(options, name) for name in given},
                 max_document=corpus.max_document,
                 progress=progress,
                 **vars(common.filters_of(options)),
             )
     left_out = done.bad + sum(done.left_out.values())
+    told = {"added": done.added, "replaced": done.updated, "left_out": left_out}
     tell(
         options.json,
-        {
-            "added": done.added,
-            "replaced": done.updated,
-            "left_out": left_out,
-            "files_left_out": done.files_left_out,
-        },
+        {**told, "files_left_out": done.files_left_out},
         f"added {done.added}, replaced {done.updated}, left out {left_out}",
     )
     for notice in done.notices:

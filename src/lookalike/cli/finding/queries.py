@@ -188,15 +188,11 @@ def _signature_queries(path: Path, index: Index, weighted: bool) -> Iterator[Que
     queries, weights = open_with_weights(path)
     if weighted and weights is None:
         raise no_weights(path)
-    both = (queries.signer, index.signer)
-    if both[0] is not None and both[1] is not None and both[0] != both[1]:
-        raise SignatureError(
-            f"{path} was signed by ",
-            both[0].said(),
-            ", the index holds signatures of ",
-            both[1].said(),
-            "; sign the queries again with --like INDEX",
-        )
+    one, two = queries.signer, index.signer
+    if one is not None and two is not None and one != two:
+        signers = one.said(), ", the index holds signatures of ", two.said()
+        again = "; sign the queries again with --like INDEX"
+        raise SignatureError(f"{path} was signed by ", *signers, again)
     signatures, ids = queries.living()
     for begin in range(0, len(ids), AT_A_TIME):
         part = slice(begin, begin + AT_A_TIME)

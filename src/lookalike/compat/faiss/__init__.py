@@ -15,6 +15,9 @@ radius, which itself is left out. What differs:
 - There are no graphs and no clusters (`BHNSW`, `BIVF`), and nothing for vectors of floats.
 """
 
+import sys
+
+from lookalike.compat.faiss import base
 from lookalike.compat.faiss.base import (
     FaissError,
     IDSelector,
@@ -30,17 +33,14 @@ from lookalike.compat.faiss.base import (
     IDSelectorXOr,
     IndexBinary,
     SearchParameters,
-    omp_get_max_threads,
-    omp_set_num_threads,
-    vector_to_array,
-)
-from lookalike.compat.faiss.files import (
     clone_binary_index,
     deserialize_index_binary,
     downcast_IndexBinary,
-    index_binary_factory,
+    omp_get_max_threads,
+    omp_set_num_threads,
     read_index_binary,
     serialize_index_binary,
+    vector_to_array,
     write_index_binary,
 )
 from lookalike.compat.faiss.indexes import (
@@ -51,6 +51,7 @@ from lookalike.compat.faiss.indexes import (
     IndexBinaryIDMap2,
     IndexBinaryMultiHash,
     cvar,
+    index_binary_factory,
     knn_hamming,
 )
 
@@ -88,3 +89,6 @@ __all__ = [
     "vector_to_array",
     "write_index_binary",
 ]
+
+sys.modules[f"{__name__}.files"] = base  # older pickles name it
+del sys

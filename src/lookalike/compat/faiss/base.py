@@ -1,22 +1,29 @@
-"""What all binary indexes have: the calls of the Python API of faiss, checked; and selectors.
+"""What all binary indexes have: the calls of the Python API of faiss, checked; selectors; files.
 
 Each kind of index answers the calls in its methods `_...`.
 """
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import as_array, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.checks import as_array, file_path, thread_count, whole_number
+from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
 from lookalike.indexes.results import Matches, Neighbors
 from lookalike.shown import brief
 from lookalike.signatures.simhash import signature_bits
-from lookalike.storage import Container
+from lookalike.storage import (
+    Container,
+    container_bytes,
+    container_in,
+    open_container,
+    write_container,
+)
 
 Mask = NDArray[np.bool_]
 
@@ -154,6 +161,7 @@ class SearchParameters:
         self.sel = sel
 
 
+_KIND = "compat.faiss"
 _FARTHEST = np.iinfo(np.int32).max
 
 State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
@@ -187,6 +195,10 @@ class IndexBinary(ABC):
     metric_type: ClassVar[int] = 1
     is_trained: ClassVar[bool] = True
     thisown: ClassVar[bool] = True
+    _classes: ClassVar[dict[str, type[IndexBinary]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._classes[cls.__name__] = cls  # files name them
 
     def __init__(self, d: SupportsIndex) -> None:
         try:
@@ -286,8 +298,6 @@ class IndexBinary(ABC):
         return f"{type(self).__name__}({self.ntotal} signatures of {self.d} bits)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from lookalike.compat.faiss.files import deserialize_index_binary, serialize_index_binary
-
         return deserialize_index_binary, (serialize_index_binary(self),)
 
     # What each kind answers
@@ -351,3 +361,73 @@ class IndexBinary(ABC):
         if not isinstance(params, SearchParameters):
             raise FaissError(f"params is {brief(params)}; expected SearchParameters")
         return params.sel
+
+
+def write_index_binary(index: IndexBinary, fname: str | os.PathLike[str]) -> None:
+    """Write an index to a file of lookalike's, whole or not at all."""
+    write_container(file_path("fname", fname), *_contents(index))
+
+
+def read_index_binary(fname: str | os.PathLike[str]) -> IndexBinary:
+    """Read an index that `write_index_binary` wrote, its signatures mapped, and verified."""
+    path = file_path("fname", fname)
+    try:
+        return index_in(open_container(path))
+    except FormatError as error:
+        with open(path, "rb") as file:
+            raise _foreign(file.read(4), str(path)) or error from None
+
+
+def serialize_index_binary(index: IndexBinary) -> NDArray[np.uint8]:
+    """Return what `write_index_binary` would write."""
+    return np.frombuffer(container_bytes(*_contents(index)), np.uint8)
+
+
+def deserialize_index_binary(data: NDArray[np.uint8] | bytes) -> IndexBinary:
+    """Return the index that `serialize_index_binary` turned to bytes."""
+    raw = data.tobytes() if isinstance(data, np.ndarray) else data
+    try:
+        return index_in(container_in(raw))
+    except FormatError as error:
+        raise _foreign(bytes(raw[:4]), "the bytes") or error from None
+
+
+def clone_binary_index(index: IndexBinary) -> IndexBinary:
+    """Return a copy."""
+    return deserialize_index_binary(serialize_index_binary(index))
+
+
+def downcast_IndexBinary(index: IndexBinary) -> IndexBinary:  # noqa: N802
+    """Return the index: here it is of its own class already."""
+    return index
+
+
+def index_in(container: Container) -> IndexBinary:
+    """Return the index that a container holds."""
+    name = container.meta.get("class")
+    if container.meta.get("kind") != _KIND or name not in IndexBinary._classes:
+        raise FormatError(f"{container.path} holds no index that lookalike.compat.faiss wrote")
+    try:
+        return IndexBinary._classes[name]._restored(container)
+    except (KeyError, ArgumentError, RecursionError) as error:
+        raise CorruptIndexError(
+            f"{container.path}: the description of the index cannot be used: {error!r}"
+        ) from error
+
+
+def _contents(index: IndexBinary) -> State:
+    if not isinstance(index, IndexBinary):
+        raise FaissError(f"index is {brief(index)}; expected one of lookalike.compat.faiss")
+    meta, arrays = index._state()
+    return {"kind": _KIND, "class": type(index).__name__, **meta}, arrays
+
+
+def _foreign(begin: bytes, name: str) -> FileError | None:
+    """Return an error that says what to do with bytes of faiss' own, if these are some."""
+    if begin[:2] != b"IB":  # their binary indexes: IBxF, IBMp, IBM2, IBHh, IBHm, ...
+        return None
+    return FormatError(
+        f"{name} was written by faiss (it begins with {begin!r}), lookalike reads only what it "
+        "wrote itself: read it with faiss, and add "
+        "faiss.vector_to_array(index.xb).reshape(-1, index.code_size) to an index of these"
+    )

@@ -5,6 +5,7 @@ agree in some bits, and `IndexBinaryIDMap` gives labels to indexes that have non
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,7 +21,9 @@ from lookalike.compat.faiss.base import (
     IDSelectorTranslated,
     IndexBinary,
     State,
+    index_in,
     omp_get_max_threads,
+    serialize_index_binary,
 )
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_matches
@@ -195,14 +198,10 @@ class IndexBinaryIDMap(IndexBinary):
         return removed
 
     def _state(self) -> State:
-        from lookalike.compat.faiss.files import serialize_index_binary
-
         return {}, {"index": serialize_index_binary(self.index), "id_map": self.id_map}
 
     @classmethod
     def _restored(cls, container: Container) -> Self:
-        from lookalike.compat.faiss.files import index_in
-
         index = cls.__new__(cls)
         index.index = index_in(container.inner("index"))
         IndexBinary.__init__(index, index.index.d)
@@ -534,3 +533,29 @@ class IndexBinaryMultiHash(_Hashed):
         if labels is not None:
             self._cannot("add_with_ids")
         super()._add(rows, None)
+
+
+_MAPS: dict[str, type[IndexBinaryIDMap]] = {"IDMap": IndexBinaryIDMap, "IDMap2": IndexBinaryIDMap2}
+
+
+def index_binary_factory(d: SupportsIndex, description: str) -> IndexBinary:
+    """Return an index by words: BFlat, BHash12, BHash5x6; with IDMap or IDMap2 before or after."""
+    words = str(description).split(",")
+    maps = [word for word in words if word in _MAPS]
+    kinds = [word for word in words if word not in _MAPS]
+    hashed = re.fullmatch(r"BHash(?:(\d+)x)?(\d+)", kinds[0]) if len(kinds) == 1 else None
+    index: IndexBinary
+    if kinds == ["BFlat"]:
+        index = IndexBinaryFlat(d)
+    elif hashed and hashed[1]:
+        index = IndexBinaryMultiHash(d, int(hashed[1]), int(hashed[2]))
+    elif hashed:
+        index = IndexBinaryHash(d, int(hashed[2]))
+    else:
+        raise FaissError(
+            f"description is {brief(description)}; expected BFlat, BHash12 or BHash5x6, with "
+            "IDMap, or IDMap2, before or after a comma: there are no others here"
+        )
+    if len(maps) > 1:
+        raise FaissError(f"description is {brief(description)}; expected one IDMap at most")
+    return _MAPS[maps[0]](index) if maps else index
