@@ -20,30 +20,37 @@ from lookalike.errors import ArgumentError
 __all__ = [
     "DictListStorage",
     "DictSetStorage",
-    "HashTable",
-    "Keys",
     "MinHashLSH",
     "MinHashLSHDeletionSession",
     "MinHashLSHInsertionSession",
     "best_params",
     "best_params_for_containment",
-    "check_threshold",
-    "check_weights",
+    "check_parameters",
 ]
 
 _MOST_NODES = 128
 
 
-def check_threshold(threshold: float, num_perm: int) -> None:
-    """Raise unless both are what an index can be made of."""
+def check_parameters(
+    threshold: float,
+    num_perm: int,
+    weights: tuple[float, float],
+    storage_config: dict[str, Any] | None,
+) -> None:
+    """Raise unless an index can be made of these: in memory, by weights of both kinds of errors."""
+    kind = (storage_config or {}).get("type", "dict")
+    if kind in ("redis", "cassandra", "aioredis", "aiomongo"):
+        raise ArgumentError(
+            f"storage_config has the type {kind!r}; here the index is in memory: leave it out, and "
+            "keep it with pickle, or la.BandIndex(...).save(path); for documents that processes "
+            "share there are collections, on SQLite and PostgreSQL: la.open_collection"
+        )
+    if kind != "dict":
+        raise ArgumentError(f"storage_config has the type {kind!r}; expected 'dict'")
     if not 0 <= threshold <= 1:
         raise ArgumentError(f"threshold is {threshold}; expected a number from 0 to 1")
     if num_perm < 2:
         raise ArgumentError(f"num_perm is {num_perm}; expected 2 or more")
-
-
-def check_weights(weights: tuple[float, float]) -> None:
-    """Raise unless these are weights of false positives and false negatives."""
     if any(not 0 <= weight <= 1 for weight in weights) or sum(weights) != 1:
         raise ArgumentError(f"weights are {weights}; expected two from 0 to 1 that sum to 1")
 
@@ -211,9 +218,7 @@ class MinHashLSH:
         prepickle: bool | None = None,
         hashfunc: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        check_storage(storage_config)
-        check_threshold(threshold, num_perm)
-        check_weights(weights)
+        check_parameters(threshold, num_perm, weights, storage_config)
         self.h = num_perm
         self.b, self.r = best_params(threshold, num_perm, *weights) if params is None else params
         if self.b * self.r > num_perm:
@@ -491,17 +496,3 @@ class MinHashLSHDeletionSession(_Session):
     def remove(self, key: Hashable) -> None:
         """Remove what is under a key."""
         self.lsh.remove(key)
-
-
-def check_storage(config: dict[str, Any] | None) -> None:
-    """Raise for storage that is not memory."""
-    kind = (config or {}).get("type", "dict")
-    if kind == "dict":
-        return
-    if kind in ("redis", "cassandra", "aioredis", "aiomongo"):
-        raise ArgumentError(
-            f"storage_config has the type {kind!r}; here the index is in memory: leave it out, and "
-            "keep it with pickle, or la.BandIndex(...).save(path); for documents that processes "
-            "share there are collections, on SQLite and PostgreSQL: la.open_collection"
-        )
-    raise ArgumentError(f"storage_config has the type {kind!r}; expected 'dict'")

@@ -11,16 +11,11 @@ import numpy as np
 from lookalike.compat.datasketch.lsh import (
     MinHashLSH,
     best_params_for_containment,
-    check_storage,
-    check_threshold,
-    check_weights,
+    check_parameters,
 )
 from lookalike.errors import ArgumentError
 
-__all__ = [
-    "MinHashLSHEnsemble",
-    "optimal_partitions",
-]
+__all__ = ["MinHashLSHEnsemble", "optimal_partitions"]
 
 
 def optimal_partitions(
@@ -71,9 +66,7 @@ class MinHashLSHEnsemble:
         storage_config: dict[str, Any] | None = None,
         prepickle: bool | None = None,
     ) -> None:
-        check_storage(storage_config)
-        check_threshold(threshold, num_perm)
-        check_weights(weights)
+        check_parameters(threshold, num_perm, weights, storage_config)
         if num_part < 1:
             raise ArgumentError(f"num_part is {num_part}; expected 1 or more")
         if not 2 <= m <= num_perm:
