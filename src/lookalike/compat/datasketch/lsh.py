@@ -82,7 +82,7 @@ def best_params_for_containment(
     ends = (0, min(threshold, ratio)), (threshold, max(threshold, min(1.0, ratio)))
     below, above = (
         (nodes / (1 + ratio - nodes), weights)  # as Jaccard similarities
-        for nodes, weights in (_interval(*part, _MOST_NODES) for part in ends)
+        for nodes, weights in (_interval(begin, end, _MOST_NODES) for begin, end in ends)
     )
     return _least(shapes, below, above, false_positive, false_negative)
 
