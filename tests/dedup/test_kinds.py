@@ -20,7 +20,6 @@ from lookalike.corpora.columns import Filters
 from lookalike.dedup.job import run_job
 from lookalike.dedup.kinds import KINDS, OPTIONS, SPARK, support_lines, support_table, supports
 from lookalike.dedup.media import run_media_job
-from lookalike.dedup.result import KindAttributes
 from lookalike.dedup.settings import ALIASES
 from lookalike.dedup.vectors import run_vector_job
 from lookalike.media import MEDIA
@@ -154,7 +153,7 @@ def test_all_kinds_have_one_result(tmp_path: Path) -> None:
         assert repr(one).startswith(f"{type(one).__name__}(kind='{one.kind}', documents=2, kept=1")
         one.report(tmp_path / "report.html")
         assert "exact duplicates" in (tmp_path / "report.html").read_text()
-    declared = set(KindAttributes.__annotations__)
+    declared = set(la.DedupResult.__bases__[0].__annotations__)
     assert declared == {name for name in declared if any(hasattr(one, name) for one in results)}
     with pytest.raises(AttributeError, match="old_text"):
         results[2].old_text(0)

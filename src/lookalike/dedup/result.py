@@ -145,7 +145,7 @@ def _least(values: Floats) -> float | None:
     return float(values.min()) if len(values) else None
 
 
-class KindAttributes:
+class _KindAttributes:
     """Attributes that only the results of some kinds have, for type checkers.
 
     `la.dedup` returns a `DedupResult`. At run time, what a kind does not have raises
@@ -203,7 +203,7 @@ class KindAttributes:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class DedupResult(KindAttributes, ABC):
+class DedupResult(_KindAttributes, ABC):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
 
     `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
