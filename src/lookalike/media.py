@@ -126,8 +126,8 @@ class Medium(ABC, Generic[Content]):
     sign_defaults: ClassVar[Mapping[str, Any]] = {}
     """Options for which `lookalike sign` has other defaults than `la.dedup`."""
     signer: Signer
-    """Signs files by their paths. Its class names the medium in `medium_name`: collections with
-    this signer hold files of the medium."""
+    """Signs files by their paths. Its `medium` is the name of this medium: collections with this
+    signer hold files of the medium."""
 
     @classmethod
     @abstractmethod
@@ -235,10 +235,9 @@ def medium_of_files(paths: Sequence[Path]) -> str | None:
     return None if found is None else found.name
 
 
-def medium_of_signer(signer: object) -> type[Medium[Any]] | None:
-    """Return the medium whose files this signer signs; None for signers of anything else."""
-    name = getattr(signer, "medium_name", None)
-    return None if name is None else MEDIA[name]
+def medium_of_signer(signer: Signer | None) -> type[Medium[Any]] | None:
+    """Return the medium whose files this signer signs; None for texts and vectors."""
+    return None if signer is None or signer.medium in ("text", "vector") else MEDIA[signer.medium]
 
 
 @dataclass

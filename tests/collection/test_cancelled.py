@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cancellation import Cancellation, Cancelled
+from lookalike.collection.query import Question
 from lookalike.collection.search import answer as answering
 from lookalike.collection.search.answer import Budget
 from lookalike.collection.search.native import NativeSearch
@@ -38,7 +39,7 @@ def test_a_statement_without_end_is_interrupted(url: str) -> None:
     with _filled(url) as docs:
         cancellation, begun = Cancellation(), threading.Event()
 
-        def work(view: Any, state: Any) -> None:
+        def work(view: Any) -> None:
             begun.set()
             view._execute(ENDLESS).fetchone()
 
@@ -102,9 +103,9 @@ def test_the_index_is_completed_for_others(url: str, monkeypatch: pytest.MonkeyP
     cancellation = Cancellation()
     built = NativeSearch._built
 
-    def cancelled_meanwhile(self: NativeSearch, view: Any, state: Any) -> Any:
+    def cancelled_meanwhile(self: NativeSearch, view: Any) -> Any:
         cancellation.cancel()
-        return built(self, view, state)
+        return built(self, view)
 
     with _filled(url) as docs:
         with monkeypatch.context() as patched:
@@ -173,9 +174,8 @@ def test_memory_does_not_show_in_answers(
         how: Any = {"k": k, "radius": radius}
         if limit is not None and radius is not None:
             how = {"radius": radius, "limit": limit}
-        answers = known.answers_each(
-            asked, lambda _, answer: answer, explain=explained, budget=budget, **how, **options
-        )
+        question = Question(explain=explained, **how, **options)
+        answers = known.answers_each(asked, question, lambda _, answer: answer, budget)
         return [(list(answer), answer.exact, answer.version) for answer in answers]
 
     expected = ask()
@@ -201,9 +201,8 @@ def test_memory_that_is_not_there_is_refused(known: la.Collection) -> None:
             raise MemoryError
 
     def ask(rows: Any, k: int, explain: bool, budget: Budget) -> list[Any]:
-        return known.answers_each(
-            rows, lambda _, answer: answer, k=k, explain=explain, budget=budget
-        )
+        question = Question(k=k, explain=explain)
+        return known.answers_each(rows, question, lambda _, answer: answer, budget)
 
     with pytest.raises(MemoryError), Budget(1 << 30, change=change) as budget:
         ask(np.repeat(_ROWS, 30, axis=0), 300, True, budget)
@@ -223,9 +222,8 @@ def test_matches_are_counted_while_they_are_found(
     monkeypatch.setattr(answering, "_FOUND_AT_ONCE", 700)
 
     def search(budget: Budget) -> list[int]:
-        return known.answers_each(
-            _ROWS[:10], lambda _, answer: len(answer), **how, way=way, budget=budget
-        )
+        question = Question(**how, way=way)
+        return known.answers_each(_ROWS[:10], question, lambda _, answer: len(answer), budget)
 
     with Budget(1 << 30, matches=most) as budget:
         assert sum(search(budget)) == most

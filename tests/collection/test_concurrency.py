@@ -180,13 +180,14 @@ def test_an_older_view_does_not_get_a_newer_index(postgres: PostgresServer) -> N
     """Another thread has moved the index on: the search begins again, with a new view."""
     with la.open_collection(new_database(postgres), bits=BITS, cache=False) as docs:
         docs.add(["a"], signatures=np.zeros((1, 4), np.uint8))
+        state = docs._state()
         with docs._store.reading() as old:
-            state = docs._state(old)
+            assert old.find("documents") == state
             docs.add(["b"], signatures=np.ones((1, 4), np.uint8))
             docs.refresh()
             with pytest.raises(StaleView):
-                docs._native.at(old, state)
-            assert docs._state(old).version == 1, "a view stays what it is"
+                docs._native.at(old.at(state))
+            assert old.find("documents") == state, "a view stays what it is"
         assert docs.search(np.ones(4, np.uint8), 1).ids == ["b"]
 
 

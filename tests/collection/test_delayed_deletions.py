@@ -269,8 +269,7 @@ def test_writers_in_other_threads_lose_nothing(
 
 
 def _seen(docs: la.Collection) -> dict[str, Seen]:
-    with docs._store.reading() as view:
-        return view.seen(docs._state(view), list(IDS))
+    return docs._read(lambda view: view.seen(list(IDS)))
 
 
 def test_what_counts_as_a_change(url: str) -> None:

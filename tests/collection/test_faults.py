@@ -183,10 +183,8 @@ def test_a_removal_log_that_was_cut_means_building_again(
         behind.refresh()
         for i in range(299, 99, -1):
             docs.delete(f"d{i}")
-        with docs._store.reading() as view:
-            state = docs._state(view)
-            assert state.removals_from > 0
-            assert len(view.removals_after(state, 0)[0]) < 100
+        assert docs._state().removals_from > 0
+        assert len(docs._read(lambda view: view.removals_after(0)[0])) < 100
         holds(behind, 100, signatures)
 
 

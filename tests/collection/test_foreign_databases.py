@@ -126,8 +126,7 @@ def test_a_link_in_the_cache_is_not_followed(tmp_path: Path) -> None:
     path, victim = tmp_path / "docs.db", tmp_path / "important"
     with la.open_collection(path, bits=BITS) as docs:
         docs.add(IDS, signatures=ROWS)
-        with docs._store.reading() as view:
-            state = docs._state(view)
+        state = docs._state()
     cache = cache_file(tmp_path / "docs.db.cache", state.uid)
     cache.parent.mkdir(exist_ok=True)
     cache.unlink(missing_ok=True)

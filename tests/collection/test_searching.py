@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.collection.search.sql import HotValues, plan_probes
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import Slicing, State, default_slice_bits, flips
+from lookalike.collection.stores.schema import Slicing, default_slice_bits, flips
 from support import collection_model as model
 from support import oracle
 from support.strategies import collections
@@ -143,19 +144,19 @@ def test_hot_values_are_counted_and_avoided(url: str) -> None:
         assert again.work.thresholds[4] > 0, "by looking up more values of the other slice"
 
 
-def plans_of_reads(view: View, state: State, kind: str) -> dict[str, str]:
+def plans_of_reads(view: View, kind: str) -> dict[str, str]:
     """Return how the database runs each kind of read that searches do, in its own words."""
     plans: dict[str, str] = {}
     execute, explain = view._execute, "EXPLAIN QUERY PLAN" if kind == "sqlite" else "EXPLAIN"
     some = np.array([1, 2])
     reads: dict[str, Callable[[], object]] = {
-        "candidates": lambda: view.candidates(state, some, 1),
-        "counts": lambda: view.count_keys(state, some, 1),
-        "catching up": lambda: next(view.signatures_after(state, 1), None),
-        "documents": lambda: list(view.documents_of(state, some, None, True)),
-        "first documents": lambda: list(view.documents_of(state, some, 5, True)),
-        "documents by id": lambda: view.documents(state, ["a", "b"]),
-        "scroll": lambda: next(view.pages(state, 5, "a"), None),
+        "candidates": lambda: view.candidates(some, 1),
+        "counts": lambda: view.count_keys(some, 1),
+        "catching up": lambda: next(view.signatures_after(1), None),
+        "documents": lambda: list(view.documents_of(some, None, True)),
+        "first documents": lambda: list(view.documents_of(some, 5, True)),
+        "documents by id": lambda: view.documents(["a", "b"]),
+        "scroll": lambda: next(view.pages(5, "a"), None),
     }
     for name, read in reads.items():
 
@@ -177,8 +178,7 @@ def test_searches_use_indexes_and_never_read_a_whole_table(kind: str, url: str) 
         for count in (3, 20_000):
             rows = rng.integers(0, 256, (count, 8), dtype=np.uint8)
             docs.add([f"{count}-{i}" for i in range(count)], signatures=rows)
-            with docs._store.reading() as view:
-                plans = plans_of_reads(view, docs._state(view), kind)
+            plans = docs._read(partial(plans_of_reads, kind=kind))
             for name, plan in plans.items():
                 if kind == "sqlite":
                     lines = [

@@ -20,6 +20,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cancellation import stop_if_cancelled
+from lookalike.collection.query import Question
 from lookalike.collection.reading import documents_with, page_of
 from lookalike.collection.search.answer import Budget
 from lookalike.service.batching import Lanes, Later
@@ -190,9 +191,8 @@ def test_explanations_count(tmp_path: Path) -> None:
         docs.add(IDS, signatures=rows)
 
         def search(k: int, explain: bool, budget: Budget | None) -> int:
-            (found,) = docs.answers_each(
-                rows[:1], lambda _, answer: len(answer), k=k, explain=explain, budget=budget
-            )
+            question = Question(k=k, explain=explain)
+            (found,) = docs.answers_each(rows[:1], question, lambda _, answer: len(answer), budget)
             return found
 
         with Budget(64 * 20) as budget:

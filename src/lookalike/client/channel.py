@@ -1,6 +1,6 @@
-"""Requests to a service: connections that stay open, time limits, errors as they are here.
+"""Requests to a service: open connections, time limits, and the errors of a local collection.
 
-Only the standard library is needed. A read that fails on its way is tried again; a write never is,
+Uses only the standard library. A read that cannot be transmitted is retried; a write never is,
 because it may have been done.
 """
 
@@ -30,18 +30,16 @@ from lookalike.errors import (
 )
 from lookalike.shown import brief, escape_terminal
 
-__all__ = ["Channel"]
-
 _IDLE = 8
 _OLD = 20.0
-"""Seconds after which an idle connection is not used again: the service closes it at some point."""
+"""Seconds after which an idle connection is not used again, because the service may close it."""
 _AGAIN = (429, 503)
 _PAUSE = 0.1
 _CHUNK = 1 << 20
 
 
 class Channel:
-    """A way to one service; safe to use from many threads."""
+    """The connections to one service; safe to use from many threads."""
 
     def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
         parts = _checked(url)
@@ -58,10 +56,10 @@ class Channel:
         self._lock = threading.Lock()
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []
         self._closed = False
-        weakref.finalize(self, _close_all, self._idle)  # who forgets to close it leaves nothing
+        weakref.finalize(self, _close_all, self._idle)  # if nobody calls `close`
 
     def read(self, method: str, path: str, body: Any = None) -> Any:
-        """Ask for something; tried again where the way, and not the answer, was bad."""
+        """Send a request that changes nothing; retry it if the transmission fails."""
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
             try:
@@ -75,10 +73,10 @@ class Channel:
                 time.sleep(min(5.0, _seconds(headers.get("retry-after"), _PAUSE * 2**attempt)))
                 continue
             return self._value(status, raw)
-        raise CollectionError("a request was not sent")  # not reached: there is a last one
+        raise CollectionError("a request was not sent")  # not reached
 
     def write(self, method: str, path: str, body: Any = None) -> Any:
-        """Change something, once."""
+        """Send a request that changes something, once."""
         try:
             status, _, raw = self._send(method, path, body)
         except OSError as error:
@@ -89,7 +87,7 @@ class Channel:
         return self._value(status, raw)
 
     def download(self, path: str, file: IO[bytes]) -> None:
-        """Copy what is at a path to a file."""
+        """Copy the content of a path to a file."""
         try:
             with self._connection() as connection:
                 connection.request("GET", self._base + path, headers=self._headers)
@@ -168,7 +166,7 @@ class Channel:
         )
 
     def _value(self, status: int, raw: bytes) -> Any:
-        """Return what an answer says, or raise what it tells."""
+        """Return the value of an answer, or raise its error."""
         try:
             value = json.loads(raw)
         except ValueError:
@@ -186,7 +184,7 @@ class Channel:
 
 class _Plain(http.client.HTTPConnection):
     def connect(self) -> None:
-        """Connect, and send small requests at once."""
+        """Connect, and send small requests without delay."""
         super().connect()
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -198,10 +196,9 @@ def _answer_to(
     data: bytes | None,
     headers: dict[str, str],
 ) -> http.client.HTTPResponse:
-    """Send a request, and return the answer, which may come before all of it was sent.
+    """Send a request, and return the answer, even if not all of the request could be sent.
 
-    A service that refuses a request closes the connection without reading the rest. The answer says
-    why, and that nothing was done.
+    A service that refuses a request answers and closes the connection without reading the rest.
     """
     try:
         connection.request(method, path, data, headers)
@@ -215,7 +212,7 @@ def _answer_to(
 
 
 def _as_raised(error: dict[str, Any]) -> LookalikeError:
-    """Return the error that the service has met, as it would be met here."""
+    """Return an error of the service as a local collection raises it."""
     message, items = str(error.get("message", "")), error.get("items")
     if error.get("kind") == "BatchError" and isinstance(items, list):
         found = [ItemError(one["position"], one["id"], one["message"]) for one in items]
@@ -232,7 +229,7 @@ def _close_all(idle: list[tuple[float, http.client.HTTPConnection]]) -> None:
 
 
 def _is_open(connection: http.client.HTTPConnection) -> bool:
-    """Return whether the other side has not hung up: then there would be something to read."""
+    """Return whether the service has not closed it: then there would be something to read."""
     if connection.sock is None:
         return False
     try:

@@ -4,192 +4,117 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, Literal, Self, SupportsIndex
+from typing import Any, SupportsIndex
 from urllib.parse import quote
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from lookalike import errors
 from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.client.channel import Channel
-from lookalike.client.values import Sent, answer_of, asked_value, document_of, sendable_where
+from lookalike.client.values import (
+    RemoteSigning,
+    Sent,
+    answer_of,
+    document_of,
+    question_value,
+    sendable_where,
+)
 from lookalike.collection.answers import Answer, Pair
-from lookalike.collection.documents import Document, as_id, is_id
-from lookalike.collection.query import Query, Way, Where, how_many, listed
-from lookalike.collection.signing import query_rows, wanted_mask
+from lookalike.collection.collection import BaseCollection
+from lookalike.collection.documents import Document
+from lookalike.collection.query import Question, Where, how_many, refuse_votes
+from lookalike.collection.signing import text_or_row, texts_or_rows, wanted_mask
 from lookalike.collection.stores.base import checked_name
-from lookalike.collection.writing import Written
+from lookalike.collection.writing import Given, Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
 from lookalike.signatures import Signer, signer_from_dict
-from lookalike.signatures.bit_weights import Mask, as_mask
 from lookalike.storage import is_there, whole_file
 
-__all__ = ["RemoteCollection", "connect"]
-
 _KEY = "LOOKALIKE_KEY"
-_MOST_MATCHES = 10_000
 _PAGE = 1_000
 _WAIT = (0.02, 1.0)
 _ENDED = ("done", "failed", "cancelled")
 
 
-class RemoteCollection:
-    """Documents of a collection that a service has: the methods of `Collection`.
+class RemoteCollection(BaseCollection):
+    """Documents of a collection that a service holds, with the methods of `Collection`.
 
-    Connect to one with `la.connect`. What a method has returned from is committed, and seen by
-    the next search of everybody. Safe to use from many threads. Conditions are dictionaries: a
-    function cannot be sent.
+    Connect to one with `la.connect`. When a writing method returns, its changes are committed and
+    seen by the next search of every client. Safe to use from many threads. Conditions are
+    dictionaries: a function cannot be sent. The service chooses its own number of threads.
     """
 
     def __init__(self, channel: Channel, described: Mapping[str, Any]) -> None:
+        self.name = str(described["name"])
+        self.bits = int(described["bits"])
         self._channel = channel
-        self._name = str(described["name"])
-        self._bits = int(described["bits"])
         self._keeps_text = bool(described["keeps_text"])
         self._described: dict[str, Any] | None = described["signer"]
-        self._path = f"/v1/collections/{quote(self._name, safe='')}"
-
-    # What it is
-
-    @property
-    def name(self) -> str:
-        """The name of the collection."""
-        return self._name
-
-    @property
-    def bits(self) -> int:
-        """How many bits each signature has."""
-        return self._bits
+        self._path = f"/v1/collections/{quote(self.name, safe='')}"
 
     @cached_property
     def signer(self) -> Signer | None:
-        """How documents are signed, unless by weights that were learnt, which stay there; None if
+        """How documents are signed, without learned weights, which stay in the service; None if
         signatures are given by the caller.
         """
         return None if self._described is None else signer_from_dict(self._described)
 
     @property
     def version(self) -> int:
-        """How many times the collection has been written to."""
+        """The number of writes to the collection."""
         return int(self.stats()["version"])
 
-    def __len__(self) -> int:
-        return self.count()
-
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and self.get(id) is not None
-
-    def __iter__(self) -> Iterator[Document]:
-        """Yield all documents by id; what is written meanwhile may or may not be among them."""
-        for page in self.pages():
-            yield from page
-
     def __repr__(self) -> str:
-        return f"RemoteCollection({self._name!r}, {self._bits} bits, at {self._channel.shown})"
+        return f"RemoteCollection({self.name!r}, {self.bits} bits, at {self._channel.shown})"
 
     def stats(self) -> dict[str, Any]:
-        """Return what the service tells of the collection, in plain values."""
+        """Return what the service tells about the collection, in plain values."""
         found: dict[str, Any] = self._channel.read("GET", self._path)
         return found
 
     # Writing
 
-    def add(
-        self,
-        ids: Sequence[str],
-        texts: Sequence[str] | None = None,
-        *,
-        signatures: ArrayLike | None = None,
-        metadata: Sequence[Mapping[str, Any] | None] | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
-    ) -> Written:
-        """Add documents, all of them or none; see `Collection.add`."""
-        return self._write(ids, texts, signatures, metadata, on_error, mode="add")
-
-    def upsert(
-        self,
-        ids: Sequence[str],
-        texts: Sequence[str] | None = None,
-        *,
-        signatures: ArrayLike | None = None,
-        metadata: Sequence[Mapping[str, Any] | None] | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
-    ) -> Written:
-        """Add documents or replace those with the same ids; see `Collection.upsert`."""
-        return self._write(ids, texts, signatures, metadata, on_error, mode="upsert")
-
-    def delete(self, ids: Sequence[str] | str) -> Written:
-        """Remove documents, all in one step; ids that are not there are passed over."""
-        wanted = [as_id(id) for id in ([ids] if isinstance(ids, str) else listed("ids", ids))]
-        done = self._channel.write("POST", f"{self._path}/documents/delete", {"ids": wanted})
-        return Written(deleted=done["deleted"], version=done["version"])
-
-    def _write(
-        self,
-        ids: Sequence[str],
-        texts: Sequence[str] | None,
-        signatures: ArrayLike | None,
-        metadata: Sequence[Mapping[str, Any] | None] | None,
-        on_error: str,
-        mode: str,
-    ) -> Written:
-        signs = self._described is not None and "features" in self._described
-        kind = None if self._described is None else str(self._described["signer"])
-        sent = Sent.of(
-            ids, texts, signatures, metadata, on_error=on_error, unique=mode == "add",
-            keep_text=self._keeps_text, bits=self._bits, name=self._name,
-            unsigned=None if signs else kind or "",
-        )  # fmt: skip
+    def _write(self, given: Given) -> Written:
+        signing = RemoteSigning(self.name, self.bits, self._described)
+        sent = Sent.of(given, signing, self._keeps_text)
         if not sent.documents:
             return Written(errors=sent.errors, version=self.version)
-        body = {"documents": sent.documents, "mode": mode, "on_error": on_error}
+        body = {
+            "documents": sent.documents,
+            "mode": "upsert" if given.replace else "add",
+            "on_error": "skip" if given.skip else "raise",
+        }
         try:
             done = self._channel.write("PUT", f"{self._path}/documents", body)
         except errors.BatchError as error:
             raise sent.refused(error) from None
         return sent.written(done)
 
+    def _delete(self, ids: list[str]) -> Written:
+        done = self._channel.write("POST", f"{self._path}/documents/delete", {"ids": ids})
+        return Written(deleted=done["deleted"], version=done["version"])
+
     # Reading
 
-    def get(self, id: str) -> Document | None:
-        """Return a document, or None if there is none of that id."""
-        return self.get_many([id])[0]
-
-    def get_many(self, ids: Sequence[str]) -> list[Document | None]:
-        """Return the documents of these ids, None for each that is not there."""
-        wanted = [id if is_id(id) else "" for id in listed("ids", ids)]
-        asked = list(dict.fromkeys(id for id in wanted if id))
-        if not asked:
-            return [None] * len(wanted)
-        found = self._channel.read("POST", f"{self._path}/documents/get", {"ids": asked})
-        known = {
-            id: None if value is None else document_of(value)
-            for id, value in zip(asked, found["documents"], strict=True)
-        }
-        return [known.get(id) for id in wanted]
+    def _documents(self, ids: list[str]) -> dict[str, Document]:
+        if not ids:
+            return {}
+        found = self._channel.read("POST", f"{self._path}/documents/get", {"ids": ids})
+        known = zip(ids, found["documents"], strict=True)
+        return {id: document_of(value) for id, value in known if value is not None}
 
     def count(self, where: Where | None = None) -> int:
-        """Return how many documents there are, or how many meet a condition (reads all)."""
+        """Return the number of documents, or of those that meet a condition (reads all)."""
         body = {"where": sendable_where(where)}
         return int(self._channel.read("POST", f"{self._path}/documents/count", body)["count"])
 
-    def scroll(
-        self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
-    ) -> list[Document]:
-        """Return the next documents by id, those behind `after`; an empty list at the end.
-
-        More than a thousand come by several requests.
-        """
-        wanted = how_many("limit", limit)
-        after = "" if isinstance(after, str) and not after else as_id(after)
+    def _next(self, after: str, limit: int, where: Where | None) -> list[Document]:
         condition = sendable_where(where)
         found: list[Document] = []
-        while len(found) < wanted:
-            size = min(_PAGE, wanted - len(found))
+        while len(found) < limit:
+            size = min(_PAGE, limit - len(found))
             body = {"after": after, "limit": size, "where": condition}
             page = self._channel.read("POST", f"{self._path}/documents/scroll", body)
             found += map(document_of, page["documents"])
@@ -203,7 +128,7 @@ class RemoteCollection:
     ) -> Iterator[list[Document]]:
         """Yield all documents by id that meet a condition, `size` at a time.
 
-        What is written meanwhile may or may not be among them.
+        Documents that are written meanwhile may or may not be among them.
         """
         wanted, after = how_many("size", size), ""
         while page := self.scroll(after, wanted, where=where):
@@ -212,72 +137,27 @@ class RemoteCollection:
 
     # Searching
 
-    def search(
-        self, query: str | ArrayLike, k: SupportsIndex = 10, *, radius: SupportsIndex | None = None,
-        where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
-        text: bool = False, mask: Mask = "auto", way: Way | None = None,
-        threads: int | None = None,
-    ) -> Answer:  # fmt: skip
-        """Return the k nearest documents to a text or signature; see `Collection.search`.
+    def _one(self, query: Any) -> Any:
+        return text_or_row(query, self.bits, self)
 
-        `threads` is the matter of the service.
-        """
-        return self.search_many(
-            self._one(query), k, radius=radius, where=where, exclude=exclude, explain=explain,
-            text=text, mask=mask, way=way, threads=threads,
-        )[0]  # fmt: skip
+    def _ask(self, queries: Any, question: Question) -> list[Answer]:
+        refuse_votes(
+            self.name, tolerance=question.tolerance, min_votes=question.min_votes,
+            min_score=question.min_score,
+        )  # fmt: skip
+        if question.k is not None:  # in the order in which a local collection checks
+            wanted_mask(queries, question.mask, whole=question.radius is not None)
+        asked = texts_or_rows(queries, self.bits, self)
+        body = question_value(question, self.bits)
+        if isinstance(asked, list):
+            body["texts"] = asked
+        else:
+            body["signatures"] = [row.tobytes().hex() for row in asked]
+        found = self._channel.read("POST", f"{self._path}/query/batch", body)
+        return [answer_of(value) for value in found["answers"]]
 
-    def search_many(
-        self, queries: Sequence[str] | ArrayLike, k: SupportsIndex = 10, *,
-        radius: SupportsIndex | None = None, where: Where | None = None,
-        exclude: Iterable[str] = (), explain: bool = False, text: bool = False,
-        mask: Mask = "auto", way: Way | None = None, threads: int | None = None,
-    ) -> list[Answer]:  # fmt: skip
-        """Return what `search` returns for each of many queries, at one version."""
-        k = how_many("k", k)  # in the order in which a collection that is here looks at them
-        wanted_mask(queries, mask, whole=radius is not None)
-        asked = self._asked(queries)
-        checked = self._query(len(asked), radius, where, exclude, explain, text, way, threads, k=k)
-        body = asked_value(checked, where, way)
-        body.update(k=checked.k, radius=checked.radius, mask=as_mask(mask))
-        return self._answers(asked, body)
-
-    def within(
-        self, query: str | ArrayLike, radius: SupportsIndex, *,
-        limit: SupportsIndex = _MOST_MATCHES, where: Where | None = None,
-        exclude: Iterable[str] = (), explain: bool = False, text: bool = False,
-        way: Way | None = None, threads: int | None = None,
-    ) -> Answer:  # fmt: skip
-        """Return every document at distance `radius` or less; see `Collection.within`."""
-        return self.within_many(
-            self._one(query), radius, limit=limit, where=where, exclude=exclude, explain=explain,
-            text=text, way=way, threads=threads,
-        )[0]  # fmt: skip
-
-    def within_many(
-        self, queries: Sequence[str] | ArrayLike, radius: SupportsIndex, *,
-        limit: SupportsIndex = _MOST_MATCHES, where: Where | None = None,
-        exclude: Iterable[str] = (), explain: bool = False, text: bool = False,
-        way: Way | None = None, threads: int | None = None,
-    ) -> list[Answer]:  # fmt: skip
-        """Return what `within` returns for each of many queries, at one version."""
-        asked = self._asked(queries)
-        checked = self._query(
-            len(asked), radius, where, exclude, explain, text, way, threads, limit=limit
-        )
-        body = asked_value(checked, where, way)
-        body.update(radius=checked.radius, limit=checked.limit)
-        return self._answers(asked, body)
-
-    def duplicates_of(
-        self, id: str, radius: SupportsIndex, *, where: Where | None = None,
-        limit: SupportsIndex = _MOST_MATCHES, explain: bool = False, text: bool = False,
-        way: Way | None = None, threads: int | None = None,
-    ) -> Answer:  # fmt: skip
-        """Return every other document within the radius of this one; see `within`."""
-        checked = self._query(1, radius, where, (), explain, text, way, threads, limit=limit)
-        body = asked_value(checked, where, way)
-        body.update(id=as_id(id), radius=checked.radius, limit=checked.limit)
+    def _ask_like(self, id: str, question: Question) -> Answer:
+        body = {"id": id, **question_value(question, self.bits)}
         return answer_of(self._channel.read("POST", f"{self._path}/query", body))
 
     def pairs(
@@ -287,7 +167,7 @@ class RemoteCollection:
 
         A job of the service looks for them. More than `limit` raise `ResultTooLargeError`.
         """
-        near = min(whole_number("radius", radius, at_least=0), self._bits)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = how_many("limit", limit, at_least=0)
         thread_count(threads)
         body = {"radius": near, "limit": most}
@@ -303,17 +183,27 @@ class RemoteCollection:
                 after = page["next"]
             return found
         finally:
-            with suppress(LookalikeError):  # a key for reading may not; it goes by itself
+            with suppress(LookalikeError):  # a read-only key may not; the service deletes it later
                 self._channel.write("DELETE", place)
 
-    # Keeping it well
+    def _await(self, place: str) -> None:
+        """Wait for a job, and raise its error."""
+        pause, longest = _WAIT
+        while (job := self._channel.read("GET", place))["state"] not in _ENDED:
+            time.sleep(pause)
+            pause = min(longest, 1.5 * pause)
+        if job["state"] != "done":
+            kind = getattr(errors, str(job.get("error_kind")), CollectionError)
+            raise kind(job["error"] or f"the job was {job['state']}; start it again")
+
+    # Care
 
     def refresh(self) -> int:
-        """Return the last committed version: the service takes in what is new by itself."""
+        """Return the last committed version: the service keeps its index up to date itself."""
         return self.version
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Write the collection, as it is at one moment, to a new SQLite file here."""
+        """Write the collection, as it is at one moment, to a new local SQLite file."""
         target = file_path("path", path)
         if is_there(target):
             raise errors.FileError(
@@ -331,61 +221,6 @@ class RemoteCollection:
         """Close the connections."""
         self._channel.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    # Within
-
-    def _one(self, query: str | ArrayLike) -> list[str] | NDArray[np.uint8]:
-        if isinstance(query, str):
-            return [query]
-        rows = query_rows(query, self._bits, self)
-        if len(rows) != 1:
-            raise ArgumentError(
-                f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
-            )
-        return rows
-
-    def _asked(self, queries: Sequence[str] | ArrayLike) -> list[str] | NDArray[np.uint8]:
-        if isinstance(queries, str):
-            raise ArgumentError("queries are one str; expected a list of them, or use search()")
-        if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
-            return [str(query) for query in queries]
-        return query_rows(queries, self._bits, self)
-
-    def _query(
-        self, count: int, radius: SupportsIndex | None, where: Where | None,
-        exclude: Iterable[str], explain: bool, text: bool, way: Way | None, threads: int | None,
-        k: SupportsIndex | None = None, limit: SupportsIndex | None = None,
-    ) -> Query:  # fmt: skip
-        """Return the query as it would be here, so that what is wrong is told in the same words."""
-        nothing = np.empty((count, self._bits // 8), np.uint8)
-        return Query.of(
-            nothing, radius, where=where, exclude=exclude, explain=explain, text=text,
-            way="native" if way is None else way, threads=threads, k=k, limit=limit,
-        )  # fmt: skip
-
-    def _answers(self, asked: list[str] | NDArray[np.uint8], body: dict[str, Any]) -> list[Answer]:
-        if isinstance(asked, list):
-            body["texts"] = asked
-        else:
-            body["signatures"] = [row.tobytes().hex() for row in asked]
-        found = self._channel.read("POST", f"{self._path}/query/batch", body)
-        return [answer_of(value) for value in found["answers"]]
-
-    def _await(self, place: str) -> None:
-        """Wait for a job, and raise what has gone wrong with it."""
-        pause, longest = _WAIT
-        while (job := self._channel.read("GET", place))["state"] not in _ENDED:
-            time.sleep(pause)
-            pause = min(longest, 1.5 * pause)
-        if job["state"] != "done":
-            kind = getattr(errors, str(job.get("error_kind")), CollectionError)
-            raise kind(job["error"] or f"the job was {job['state']}; start it again")
-
 
 def connect(
     url: str,
@@ -400,17 +235,17 @@ def connect(
 ) -> RemoteCollection:
     """Return a collection of the service at `url`, which `lookalike serve` runs.
 
-    It has the methods of `Collection`, and raises the same errors.
+    It has the methods of `Collection` and raises the same errors.
 
     Args:
         url: Address of the service, such as http://127.0.0.1:8600.
         name: Name of the collection (default: the only collection of the service).
-        key: API key (default: that of the environment variable LOOKALIKE_KEY).
+        key: API key (default: the environment variable LOOKALIKE_KEY).
         signer: Create the collection with this signer if it does not exist.
         bits: Create the collection for signatures of this width if it does not exist.
         keep_text: Whether a collection that is created keeps texts.
         timeout: Seconds to wait for an answer.
-        retries: How often a read that fails on its way is tried again; writes never are.
+        retries: How often a failed read is retried; writes never are.
     """
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= 1e6:
         raise ArgumentError(Said("timeout"), f" is {timeout!r}; expected seconds, up to a million")

@@ -1,28 +1,25 @@
-"""Documents, queries and answers as a service sends and takes them.
+"""Documents, questions and answers as a service takes and returns them.
 
-What is sent is checked here, with the messages of a collection that is here.
+What is sent is checked here first, with the error messages of a local collection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from lookalike.checks import one_of
 from lookalike.collection.answers import Answer, Match, Work
-from lookalike.collection.documents import Document, prepare_items
-from lookalike.collection.query import Query, Where, compile_where, listed
-from lookalike.collection.signing import no_signer_of_texts
-from lookalike.collection.writing import Written, check_numbers
+from lookalike.collection.documents import Document
+from lookalike.collection.query import Query, Question, Where, compile_where
+from lookalike.collection.signing import Signed, no_signer_of_texts
+from lookalike.collection.writing import Given, Written
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 from lookalike.signatures import as_queries
-
-__all__ = ["Sent", "answer_of", "asked_value", "document_of", "sendable_where"]
+from lookalike.signatures.bit_weights import as_mask
 
 
 def document_of(value: Mapping[str, Any]) -> Document:
@@ -50,32 +47,33 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
 
 
 def _match(value: Mapping[str, Any]) -> Match:
-    told: dict[str, Any] = {
-        name: _tuple(value.get(name)) for name in ("differing_bits", "slice_distances", "slices")
-    }
+    names = ("differing_bits", "slice_distances", "slices")
+    told: dict[str, Any] = {name: tuple(value[name]) for name in names if name in value}
     return Match(
         value["id"], value["distance"], value["metadata"], value.get("text"),
         unmasked=value.get("unmasked"), **told,
     )  # fmt: skip
 
 
-def _tuple(value: list[int] | None) -> tuple[int, ...] | None:
-    return None if value is None else tuple(value)
-
-
-def asked_value(query: Query, where: Where | None, way: str | None) -> dict[str, Any]:
-    """Return what every query says."""
+def question_value(question: Question, bits: int) -> dict[str, Any]:
+    """Return a question as it is sent."""
+    query = Query.of(question, np.empty((0, bits // 8), np.uint8))
+    asked: dict[str, Any] = {"limit": query.limit}
+    if query.limit is None:
+        asked = {"k": query.k, "mask": as_mask(question.mask)}
     return {
-        "where": sendable_where(where),
+        "radius": query.radius,
+        "where": sendable_where(question.where),
         "exclude": sorted(query.exclude),
         "explain": query.explain,
         "include_text": query.text,
-        "way": way,
+        "way": question.way,
+        **asked,
     }
 
 
 def sendable_where(where: Where | None) -> dict[str, Any] | None:
-    """Return a condition that can be sent; it is checked here as it would be there."""
+    """Return a condition as it is sent; raise if it is not valid."""
     compile_where(where)
     if callable(where):
         raise ArgumentError(
@@ -99,62 +97,52 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class RemoteSigning:
+    """The signer of a collection that a service holds, by its description."""
+
+    name: str
+    """The name of the collection."""
+    bits: int
+    described: Mapping[str, Any] | None
+
+    def given(self, signatures: Any) -> Signed:
+        """Return signatures of documents that the caller gives."""
+        return Signed(as_queries(signatures, self.bits, "signatures"))
+
+    def check_signs(self) -> None:
+        """Raise unless texts can be signed."""
+        if self.described is None or "features" not in self.described:
+            raise no_signer_of_texts(self.name, str((self.described or {}).get("signer", "")))
+
+
+@dataclass(frozen=True)
 class Sent:
-    """Documents that can be sent, and what is wrong with the others."""
+    """Documents that can be sent, and what is wrong with others."""
 
     documents: list[dict[str, Any]]
     positions: list[int]
-    """Where each was in the batch."""
+    """Positions in the batch."""
     ids: list[Any]
     errors: list[ItemError]
 
     @classmethod
-    def of(
-        cls,
-        ids: Sequence[str],
-        texts: Sequence[str] | None,
-        signatures: ArrayLike | None,
-        metadata: Sequence[Mapping[str, Any] | None] | None,
-        *,
-        on_error: str,
-        unique: bool,
-        keep_text: bool,
-        bits: int,
-        name: str,
-        unsigned: str | None,
-    ) -> Sent:
-        """Check all items as `Batch.of` does for a collection that is here.
-
-        `unsigned` says that the collection signs no texts, and names its signer, if it has one.
-        """
-        one_of("on_error", on_error, ("raise", "skip"))
-        names = listed("ids", ids)
-        rows = None if signatures is None else as_queries(signatures, bits, "signatures")
-        contents = None if texts is None else listed("texts", texts)
-        described = None if metadata is None else listed("metadata", metadata)
-        check_numbers(len(names), texts=contents, signatures=rows, metadata=described)
-        if rows is None and unsigned is not None:
-            raise no_signer_of_texts(name, unsigned)
-        items, errors = prepare_items(
-            names, contents, described, need_text=rows is None, keep_text=keep_text, unique=unique
-        )
-        if errors and on_error == "raise":
-            raise BatchError(errors, len(names))
+    def of(cls, given: Given, signing: RemoteSigning, keep_text: bool) -> Sent:
+        """Check all items as a local collection does."""
+        items, rows, errors = given.checked(signing, keep_text)
         documents = []
-        for place in items.positions:
-            one: dict[str, Any] = {"id": names[place]}
-            if contents is not None and contents[place] is not None:
-                one["text"] = contents[place]
+        for at in items.positions:
+            one: dict[str, Any] = {"id": given.ids[at]}
+            if given.texts is not None and given.texts[at] is not None:
+                one["text"] = given.texts[at]
             if rows is not None:
-                one["signature"] = rows[place].tobytes().hex()
-            given = None if described is None else described[place]
-            if given:
-                one["metadata"] = dict(given)
+                one["signature"] = rows.rows[at].tobytes().hex()
+            if given.metadata is not None and given.metadata[at]:
+                one["metadata"] = dict(given.metadata[at])
             documents.append(one)
-        return cls(documents, items.positions, names, errors)
+        return cls(documents, items.positions, given.ids, errors)
 
     def refused(self, error: BatchError) -> BatchError:
-        """Return what the service says of the items, by their places here."""
+        """Return the errors of the service, with positions in the batch."""
         return BatchError([self._placed(one) for one in error.errors], len(self.ids))
 
     def written(self, done: Mapping[str, Any]) -> Written:

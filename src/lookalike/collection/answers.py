@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -20,20 +19,20 @@ class Work:
     """What a search did."""
 
     way: str
-    """`sql`, `native`, or `scan` where that was cheaper than looking up slices."""
+    """`sql`, `native`, or `scan` if that was cheaper than looking up slices."""
     probes: int
     """Slice values that were looked up."""
     candidates: int
     """Signatures that were compared with the query."""
     thresholds: tuple[int, ...] = ()
-    """For each slice, in how many bits a value could differ and still be looked up; -1: none was.
-    Where they add up to more than the radius, counting each as one more, nothing can be missed."""
+    """For each slice, in how many bits the looked-up values differ at most; -1: none was looked up.
+    If the sum of these numbers, each plus one, exceeds the radius, nothing can be missed."""
     hot: int = 0
-    """Values known to be had by many signatures, which are looked up only if others cost more."""
+    """Values known to belong to many signatures, looked up only if others cost more."""
 
 
 class MaskedDistances:
-    """Distances over some bits and over all, as one number that is ordered by both."""
+    """Distances over some bits and over all bits, as one number that is ordered by both."""
 
     def __init__(self, bits: int) -> None:
         self._all = bits + 1
@@ -53,10 +52,10 @@ class MaskedDistances:
 
 @dataclass(slots=True)  # not frozen: that would take twice as long to make
 class Level:
-    """Every signature up to the distance `bound`, nearest first: they become documents later.
+    """Every signature up to the distance `bound`, nearest first.
 
-    Of a query with a mask, distances are those of `MaskedDistances`.
-    Lists and not arrays: most searches find a handful, and become documents one by one.
+    Distances of a masked query are those of `MaskedDistances`. Lists and not arrays, because most
+    searches find few.
     """
 
     numbers: list[int]
@@ -72,12 +71,12 @@ class Level:
         bound: int,
         work: Work | None = None,
     ) -> Level:
-        """Return them sorted by distance."""
+        """Return signatures sorted by distance."""
         order = np.argsort(distances, kind="stable")
         return cls(numbers[order].tolist(), distances[order].tolist(), bound, work)
 
     def without_last(self) -> Level:
-        """Return the k nearest without those as far as the last, of which there may be more."""
+        """Return the nearest without those as far as the last, of which there may be more."""
         bound = self.distances[-1] - 1
         kept = bisect_right(self.distances, bound)
         return Level(self.numbers[:kept], self.distances[:kept], bound, self.work)
@@ -85,35 +84,35 @@ class Level:
 
 @dataclass(frozen=True)
 class Match:
-    """A document that was found; its metadata are decoded when they are first looked at."""
+    """A document that was found; its metadata are decoded when they are first used."""
 
     id: str
     distance: int
     metadata: dict[str, Any]
     text: str | None = None
     differing_bits: tuple[int, ...] | None = None
-    """Which bits differ from the query, if the search was asked to explain."""
+    """Bits that differ from the query; only with `explain`."""
     slice_distances: tuple[int, ...] | None = None
-    """In how many bits each slice differs, if asked to explain; they add up to the distance."""
+    """Number of differing bits of each slice, which add up to the distance; only with `explain`."""
     slices: tuple[int, ...] | None = None
-    """The positions of slices that led to it, if asked to explain; where no slices of the table
-    were looked up, of those that are equal."""
+    """Positions of the slices that led to it, or of equal slices if none were looked up in the
+    table; only with `explain`."""
     unmasked: int | None = None
-    """In how many of all bits it differs, where only some were compared: `distance` is of those."""
+    """Distance over all bits of a masked query; `distance` is over the bits that count."""
     votes: int | None = None
-    """Where documents have many parts: how many parts of the query voted for this one at one place;
-    `distance` is then the sum of theirs."""
+    """For documents of many parts: parts of the query that voted for it at one place; `distance` is
+    the sum of theirs."""
     offset: int | None = None
     """That place: position in the document minus position in the query, as the signer counts."""
     score: float | None = None
-    """Votes as a share of the parts that were asked, from 0 to 1."""
+    """Votes as a share of the parts of the query that voted, from 0 to 1."""
     parts: tuple[tuple[int, int, int], ...] | None = None
-    """(part of the query, part of the document, distance) of each vote, if asked to explain."""
+    """(part of the query, part of the document, distance) of each vote; only with `explain`."""
 
-    if not TYPE_CHECKING:  # for whom there are no other attributes than those above
+    if not TYPE_CHECKING:  # type checkers need to know only the attributes above
 
         def __getattr__(self, name):
-            """Decode metadata of which there is only what the table holds, and keep them."""
+            """Decode the metadata of the row when they are first used."""
             row = vars(self).get("_row")
             if name != "metadata" or row is None:
                 raise AttributeError(f"a Match has no attribute {name!r}")
@@ -121,9 +120,9 @@ class Match:
 
 
 def match_of(row: Row, distance: int, unmasked: int | None = None) -> Match:
-    """Return the match that a row of the table is at this distance."""
+    """Return the match of a row of the table."""
     match = object.__new__(Match)
-    fields = vars(match)  # setting them one by one is what takes least
+    fields = vars(match)  # the fastest way to set them
     fields["id"], fields["distance"], fields["_row"] = row.id, distance, row
     if row.text is not None:
         fields["text"] = decoded_text(row)
@@ -140,15 +139,6 @@ def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
     return match
 
 
-def explained(
-    match: Match, bits: tuple[int, ...], slice_distances: tuple[int, ...], slices: tuple[int, ...]
-) -> Match:
-    """Return the match with what an explanation tells of it."""
-    whole = copy(match)
-    vars(whole).update(differing_bits=bits, slice_distances=slice_distances, slices=slices)
-    return whole
-
-
 @dataclass(frozen=True)
 class Pair:
     """Two documents within a radius of each other; `left` comes before `right` as text."""
@@ -158,36 +148,26 @@ class Pair:
     distance: int
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Answer(Sequence[Match]):
-    """The documents that were found, sorted by (distance, id), and whether these are all.
+    """The documents that were found, sorted by (distance, id).
 
-    Those of a text that was masked are sorted by (distance, unmasked, id); those of documents of
-    many parts by most votes, then by (distance, id).
+    Masked texts: by (distance, unmasked, id). Documents of many parts: by (votes, distance, id),
+    most votes first.
     """
 
-    __slots__ = ("_matches", "exact", "left_out", "masked", "version", "work")
-
-    def __init__(
-        self,
-        matches: list[Match],
-        *,
-        version: int,
-        exact: bool = True,
-        work: Work | None = None,
-        masked: bool = False,
-        left_out: int = 0,
-    ) -> None:
-        self._matches = matches
-        self.exact = exact
-        """Whether nothing that should be here is missing; False only if `limit` cut it short."""
-        self.version = version
-        """The version of the collection that this is the answer for."""
-        self.work = work
-        """What the search did, if it was asked to explain."""
-        self.masked = masked
-        """Whether only bits were compared that the text's words decide; by these are distances."""
-        self.left_out = left_out
-        """Parts of the query that were not asked, because too many parts are near them."""
+    _matches: list[Match]
+    _: KW_ONLY
+    version: int
+    """The version of the collection that was searched."""
+    exact: bool = True
+    """Whether the answer is complete; False only if `limit` cut it short."""
+    work: Work | None = None
+    """What the search did; only with `explain`."""
+    masked: bool = False
+    """Whether only the bits were compared that the words of the text decide."""
+    left_out: int = 0
+    """Parts of the query that did not vote, because too many parts are near them."""
 
     @property
     def complete(self) -> bool:
@@ -224,5 +204,3 @@ class Answer(Sequence[Match]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Answer) and self._matches == other._matches
-
-    __hash__ = None  # type: ignore[assignment]  # it holds dictionaries

@@ -1,17 +1,19 @@
-"""A collection: documents that come and go while they are searched."""
+"""A collection: documents that can be written while they are searched."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import starmap
 from pathlib import Path
-from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar, cast
+from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lookalike.checks import file_path, flag
 from lookalike.collection.answers import Answer, Pair
@@ -20,7 +22,9 @@ from lookalike.collection.care.snapshots import snapshot
 from lookalike.collection.care.verify import Report, repair, verify
 from lookalike.collection.documents import Document, as_document, as_id, is_id
 from lookalike.collection.query import (
+    MOST_MATCHES,
     Query,
+    Question,
     Way,
     Where,
     compile_where,
@@ -38,63 +42,298 @@ from lookalike.collection.reading import (
 )
 from lookalike.collection.search.answer import Budget, answers, whole
 from lookalike.collection.search.native import KeptIndex, NativeSearch
-from lookalike.collection.search.sql import SqlSearch
+from lookalike.collection.search.sql import HotValues
 from lookalike.collection.search.votes import PartSearch, Votes, answers_by_votes
-from lookalike.collection.signing import PartsAsked, PartsGiven, PartSigning, Signing
+from lookalike.collection.signing import Asked, AskedMany, PartsGiven, PartSigning, Signing
 from lookalike.collection.stores.base import StaleView, Store, View, Writer
 from lookalike.collection.stores.schema import State
-from lookalike.collection.writing import Batch, Written, delete_documents, write_batch
+from lookalike.collection.writing import Batch, Given, Written, delete_documents, write_batch
 from lookalike.errors import ArgumentError, CollectionError, NotFoundError
-from lookalike.images.decode import ImageSource
 from lookalike.parts.signer import SignedParts
 from lookalike.signatures import Signer
 from lookalike.signatures.bit_weights import Mask
 
-__all__ = ["MOST_MATCHES", "Collection"]
-
 T = TypeVar("T")
 
-MOST_MATCHES = 10_000
 _TRIES = 20
 
 
-class Collection:
+class BaseCollection(ABC):
+    """The methods that local and remote collections share."""
+
+    name: str
+    """The name of the collection."""
+    bits: int
+    """The number of bits of a signature."""
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and self.get(id) is not None
+
+    def __iter__(self) -> Iterator[Document]:
+        """Yield all documents by id; those written meanwhile may or may not be among them."""
+        for page in self.pages():
+            yield from page
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # Writing
+
+    def add(
+        self,
+        ids: Sequence[str],
+        texts: Sequence[str] | None = None,
+        *,
+        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
+        metadata: Sequence[Mapping[str, Any] | None] | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> Written:
+        """Add documents, all of them or none; an id that exists already is an error.
+
+        Args:
+            ids: The id of each document.
+            texts: Texts to be signed. If the signer is `la.ImageHash` or `la.AudioHash`, paths of
+                files.
+            signatures: Signatures, in place of texts or with them. If documents have many parts,
+                (signatures, offsets) of each.
+            metadata: A dictionary for each document, or None.
+            on_error: "raise": `BatchError` names every invalid item, and nothing is written.
+                "skip": invalid items are left out and listed in `errors` of the result.
+        """
+        return self._write(Given.of(ids, texts, signatures, metadata, on_error, replace=False))
+
+    def upsert(
+        self,
+        ids: Sequence[str],
+        texts: Sequence[str] | None = None,
+        *,
+        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
+        metadata: Sequence[Mapping[str, Any] | None] | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> Written:
+        """Add documents or replace those with the same ids, all of them or none.
+
+        If an id comes twice in a batch, the later item counts. Otherwise as `add`.
+        """
+        return self._write(Given.of(ids, texts, signatures, metadata, on_error, replace=True))
+
+    def delete(self, ids: Sequence[str] | str) -> Written:
+        """Remove documents, all in one step; ids that do not exist are ignored."""
+        several = [ids] if isinstance(ids, str) else listed("ids", ids)
+        return self._delete([as_id(id) for id in several])
+
+    # Reading
+
+    def get(self, id: str) -> Document | None:
+        """Return a document, or None if there is none of that id."""
+        return self.get_many([id])[0]
+
+    def get_many(self, ids: Sequence[str]) -> list[Document | None]:
+        """Return the documents of these ids at one moment, None for each that does not exist."""
+        wanted = [id if is_id(id) else "" for id in listed("ids", ids)]
+        found = self._documents(list(dict.fromkeys(id for id in wanted if id)))
+        return [found.get(id) for id in wanted]
+
+    def scroll(
+        self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
+    ) -> list[Document]:
+        """Return the next documents by id, those after the id `after`; an empty list at the end."""
+        wanted = how_many("limit", limit)
+        return self._next(
+            "" if isinstance(after, str) and not after else as_id(after), wanted, where
+        )
+
+    # Searching
+
+    def search(
+        self,
+        query: Asked,
+        k: SupportsIndex = 10,
+        *,
+        radius: SupportsIndex | None = None,
+        where: Where | None = None,
+        exclude: Iterable[str] = (),
+        explain: bool = False,
+        text: bool = False,
+        mask: Mask = "auto",
+        way: Way | None = None,
+        threads: int | None = None,
+        tolerance: SupportsIndex | None = None,
+        min_votes: SupportsIndex | None = None,
+        min_score: SupportsFloat | None = None,
+    ) -> Answer:
+        """Return the k nearest documents, by (distance, id); exact.
+
+        If documents have many parts, return the k that most parts of the query vote for, with the
+        place in them: differences of positions within `tolerance` of each other count together.
+
+        Args:
+            query: A text or a signature; an image for `la.ImageHash`, a recording for
+                `la.AudioHash`, a vector for `la.Projection`.
+            k: The number of documents.
+            radius: The largest distance, which makes searches in the database fast. For parts: the
+                largest distance of parts that vote.
+            where: A condition on metadata.
+            exclude: Ids of documents to leave out.
+            explain: Whether to return the bits and slices that differ, and what the search did.
+            text: Whether to return texts.
+            mask: True: compare only the bits that the words of the text decide, and sort by
+                (distance, distance over all bits, id). "auto": do so for short texts if the signer
+                is TopSig and there is no radius. `masked` of the answer tells.
+            way: "native" (an index in memory) or "sql" (in the database); answers are the same.
+            threads: The number of threads of a native search (default: one for each processor).
+            tolerance: For parts: see above (default: the signer's).
+            min_votes: For parts: votes that a document needs (default: the signer's).
+            min_score: For parts: votes that a document needs, as a share of the parts of the query
+                (default: the signer's).
+        """
+        return self._ask(
+            self._one(query),
+            Question(
+                k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
+                text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
+                min_votes=min_votes, min_score=min_score,
+            ),
+        )[0]  # fmt: skip
+
+    def search_many(
+        self, queries: AskedMany, k: SupportsIndex = 10, *, radius: SupportsIndex | None = None,
+        where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
+        text: bool = False, mask: Mask = "auto", way: Way | None = None,
+        threads: int | None = None, tolerance: SupportsIndex | None = None,
+        min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
+    ) -> list[Answer]:  # fmt: skip
+        """Return what `search` returns for each of many queries, at one version."""
+        return self._ask(
+            queries,
+            Question(
+                k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
+                text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
+                min_votes=min_votes, min_score=min_score,
+            ),
+        )  # fmt: skip
+
+    def within(
+        self,
+        query: Asked,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = MOST_MATCHES,
+        where: Where | None = None,
+        exclude: Iterable[str] = (),
+        explain: bool = False,
+        text: bool = False,
+        way: Way | None = None,
+        threads: int | None = None,
+    ) -> Answer:
+        """Return every document at distance `radius` or less, by (distance, id).
+
+        At most `limit` of them, the nearest. If there are more, `exact` of the answer is False;
+        indexes raise an error instead. For the other arguments see `search`.
+        """
+        return self._ask(
+            self._one(query),
+            Question(
+                radius=radius, limit=limit, where=where, exclude=exclude, explain=explain,
+                text=text, way=way, threads=threads,
+            ),
+        )[0]  # fmt: skip
+
+    def within_many(
+        self, queries: AskedMany, radius: SupportsIndex, *, limit: SupportsIndex = MOST_MATCHES,
+        where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
+        text: bool = False, way: Way | None = None, threads: int | None = None,
+    ) -> list[Answer]:  # fmt: skip
+        """Return what `within` returns for each of many queries, at one version."""
+        question = Question(
+            radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
+            way=way, threads=threads,
+        )  # fmt: skip
+        return self._ask(queries, question)
+
+    def duplicates_of(
+        self, id: str, radius: SupportsIndex, *, where: Where | None = None,
+        limit: SupportsIndex = MOST_MATCHES, explain: bool = False, text: bool = False,
+        way: Way | None = None, threads: int | None = None,
+    ) -> Answer:  # fmt: skip
+        """Return every other document within the radius of this one; see `within`."""
+        question = Question(
+            radius=radius, limit=limit, where=where, explain=explain, text=text, way=way,
+            threads=threads,
+        )  # fmt: skip
+        return self._ask_like(as_id(id), question)
+
+    # What local and remote collections do each in their way
+
+    @abstractmethod
+    def count(self, where: Where | None = None) -> int:
+        """Return the number of documents, or of those that meet a condition (reads all)."""
+
+    @abstractmethod
+    def pages(
+        self, size: SupportsIndex = 1000, *, where: Where | None = None
+    ) -> Iterator[list[Document]]:
+        """Yield all documents by id, `size` at a time, or those of them that meet a condition.
+
+        Documents that are written meanwhile may or may not be among them.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections."""
+
+    @abstractmethod
+    def _write(self, given: Given) -> Written: ...
+
+    @abstractmethod
+    def _delete(self, ids: list[str]) -> Written: ...
+
+    @abstractmethod
+    def _documents(self, ids: list[str]) -> Mapping[str, Document | None]: ...
+
+    @abstractmethod
+    def _next(self, after: str, limit: int, where: Where | None) -> list[Document]: ...
+
+    @abstractmethod
+    def _one(self, query: Asked) -> Any:
+        """Return one query as one of many."""
+
+    @abstractmethod
+    def _ask(self, queries: Any, question: Question) -> list[Answer]: ...
+
+    @abstractmethod
+    def _ask_like(self, id: str, question: Question) -> Answer:
+        """Ask about the signature of a document, and leave this document out."""
+
+
+class Collection(BaseCollection):
     """Documents with ids, signatures, metadata and maybe text, in a database.
 
-    Open one with `la.open_collection`. What a method has returned from is committed: written
-    durably, and seen by the next search of every process. A search sees one version of the
+    Open one with `la.open_collection`. When a writing method returns, its changes are committed:
+    durable, and seen by the next search of every process. A search sees one version of the
     collection, the last that was committed when it began. Safe to use from many threads; after a
     fork, open it again.
     """
 
     def __init__(self, store: Store, state: State, *, way: Way, cache: Path | None) -> None:
+        self.name, self.bits = state.name, state.bits
+        self.parts = state.parts
+        """Whether documents have many signatures, and are found by the votes of these."""
         self._store = store
         self._opened = state
-        """The row of the collection as it was opened."""
+        """The row of the collection when it was opened."""
         self._way: Way = way
-        self._sql = SqlSearch()
-        self._native: KeptIndex[Any, Any]
-        self._native = PartSearch(cache) if state.parts else NativeSearch(cache)
+        self._hot = HotValues()
+        self._native: KeptIndex[Any] = (PartSearch if state.parts else NativeSearch)(cache)
         self._signing = (PartSigning if state.parts else Signing)(
-            state, lambda: self._read(lambda view, state: view.checked_signer(state))
+            state, lambda: self._read(lambda view: view.checked_signer())
         )
-
-    # What it is
-
-    @property
-    def name(self) -> str:
-        """The name of the collection."""
-        return self._opened.name
-
-    @property
-    def bits(self) -> int:
-        """How many bits each signature has."""
-        return self._opened.bits
-
-    @property
-    def parts(self) -> bool:
-        """Whether documents have many signatures, and are found by the votes of these."""
-        return self._opened.parts
 
     @property
     def signer(self) -> Signer | None:
@@ -112,32 +351,21 @@ class Collection:
 
     @property
     def has_index(self) -> bool:
-        """Whether the native index is there; if not, the first search builds or loads it."""
+        """Whether the native index is in memory; if not, the first search builds or loads it."""
         return self._native.version > 0
 
     @property
     def version(self) -> int:
-        """How many times the collection has been written to."""
-        return self._read(lambda view, state: state.version)
-
-    def __len__(self) -> int:
-        return self.count()
-
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and self.get(id) is not None
-
-    def __iter__(self) -> Iterator[Document]:
-        """Yield all documents by id; what is written meanwhile may or may not be among them."""
-        for page in self.pages():
-            yield from page
+        """The number of writes to the collection."""
+        return self._state().version
 
     def __repr__(self) -> str:
         what = f"{'parts of ' if self.parts else ''}{self.bits} bits"
         return f"Collection({self.name!r}, {what}, at {self._store.shown})"
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know, in plain values."""
-        state = self._read(lambda view, state: state)
+        """Return facts about the collection, in plain values."""
+        state = self._state()
         cache = self._native.file(state)
         return {
             "name": state.name,
@@ -159,113 +387,48 @@ class Collection:
 
     # Writing
 
-    def add(
-        self,
-        ids: Sequence[str],
-        texts: Sequence[str] | None = None,
-        *,
-        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
-        metadata: Sequence[Mapping[str, Any] | None] | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
-    ) -> Written:
-        """Add documents, all of them or none; an id that is there already is an error.
+    def _write(self, given: Given) -> Written:
+        batch = Batch.of(given, self._signing, self._opened.keep_text)
+        with self._writing() as writer:
+            return write_batch(writer, batch)
 
-        Give texts to be signed, or signatures, or both. Where the signer is `la.ImageHash` or
-        `la.AudioHash`, texts are the paths of files, and so are queries, or bytes, or images of
-        Pillow, or samples and their rate. Where documents have many parts, signatures are
-        (signatures, offsets) of each. `BatchError` names every item that cannot be written, and
-        then none is; with `on_error="skip"` the others are written, and `errors` of the result has
-        those that were not.
-        """
-        return self._write(ids, texts, signatures, metadata, on_error, replace=False)
-
-    def upsert(
-        self,
-        ids: Sequence[str],
-        texts: Sequence[str] | None = None,
-        *,
-        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
-        metadata: Sequence[Mapping[str, Any] | None] | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
-    ) -> Written:
-        """Add documents or replace those with the same ids, all of them or none.
-
-        Where an id comes twice in a batch, the later one counts. Otherwise as `add`.
-        """
-        return self._write(ids, texts, signatures, metadata, on_error, replace=True)
-
-    def delete(self, ids: Sequence[str] | str) -> Written:
-        """Remove documents, all in one step; ids that are not there are passed over."""
-        wanted = [as_id(id) for id in ([ids] if isinstance(ids, str) else listed("ids", ids))]
-        with self._writing() as (writer, state):
-            after = delete_documents(writer, state, wanted)
-        return Written(deleted=state.documents - after.documents, version=after.version)
-
-    def _write(
-        self,
-        ids: Sequence[str],
-        texts: Sequence[str] | None,
-        signatures: ArrayLike | Sequence[PartsGiven] | None,
-        metadata: Sequence[Mapping[str, Any] | None] | None,
-        on_error: str,
-        replace: bool,
-    ) -> Written:
-        batch = Batch.of(
-            ids, texts, signatures, metadata, on_error=on_error, unique=not replace,
-            keep_text=self._opened.keep_text, signing=self._signing,
-        )  # fmt: skip
-        with self._writing() as (writer, state):
-            return write_batch(writer, state, batch, fresh=not replace)
+    def _delete(self, ids: list[str]) -> Written:
+        with self._writing() as writer:
+            return delete_documents(writer, ids)
 
     # Reading
 
-    def get(self, id: str) -> Document | None:
-        """Return a document, or None if there is none of that id."""
-        return self.get_many([id])[0]
-
-    def get_many(self, ids: Sequence[str]) -> list[Document | None]:
-        """Return the documents of these ids, None for each that is not there; at one moment."""
-        wanted = [id if is_id(id) else "" for id in listed("ids", ids)]
-
-        asked = [id for id in wanted if id]
-        rows = self._read(lambda view, state: view.documents(state, asked))
-        found = {row.id: as_document(row, signature) for row, signature in rows}
-        return [found.get(id) for id in wanted]
+    def _documents(self, ids: list[str]) -> dict[str, Document]:
+        rows = self._read(lambda view: view.documents(ids))
+        return {row.id: as_document(row, signature) for row, signature in rows}
 
     def parts_of(self, id: str) -> SignedParts:
-        """Return signatures and offsets of a document that has many."""
+        """Return signatures and offsets of the parts of a document."""
         if not self.parts:
             raise ArgumentError(
                 f"the documents of the collection {self.name!r} have one signature each: get has it"
             )
         found = self._read(partial(documents_with_parts, ids=[as_id(id)]))
         if not found:
-            raise NotFoundError(f"there is no document {id[:80]!r} in {self.name!r}")
+            raise self._no_document(id)
         return found[0][1]
 
     def count(self, where: Where | None = None) -> int:
-        """Return how many documents there are, or how many meet a condition (reads all)."""
+        """Return the number of documents, or of those that meet a condition (reads all)."""
         predicate = compile_where(where)
-        if predicate is None:
-            return self._read(lambda view, state: state.documents)
-        return count_meeting(self, predicate)
+        return self._state().documents if predicate is None else count_meeting(self, predicate)
 
-    def scroll(
-        self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
-    ) -> list[Document]:
-        """Return the next documents by id, those behind `after`; an empty list at the end."""
-        wanted = how_many("limit", limit)
-        after = "" if isinstance(after, str) and not after else as_id(after)
+    def _next(self, after: str, limit: int, where: Where | None) -> list[Document]:
         predicate = compile_where(where)
-        return self._read(lambda view, state: next_documents(view, state, after, wanted, predicate))
+        return self._read(lambda view: next_documents(view, after, limit, predicate))
 
     def pages(
         self, size: SupportsIndex = 1000, *, where: Where | None = None
     ) -> Iterator[list[Document]]:
         """Yield all documents by id, `size` at a time, or those of them that meet a condition.
 
-        What is written meanwhile may or may not be among them. If nothing is, and there are not as
-        many as there should be, raises at the end.
+        Documents that are written meanwhile may or may not be among them. Raises at the end if
+        documents are missing, unless the collection was written to meanwhile.
         """
         size, predicate = how_many("size", size), compile_where(where)
         for rows in row_pages(self, size):
@@ -274,182 +437,54 @@ class Collection:
 
     # Searching
 
-    def search(
-        self,
-        query: str | ArrayLike | ImageSource | PartsAsked,
-        k: SupportsIndex = 10,
-        *,
-        radius: SupportsIndex | None = None,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        mask: Mask = "auto",
-        way: Way | None = None,
-        threads: int | None = None,
-        tolerance: SupportsIndex | None = None,
-        min_votes: SupportsIndex | None = None,
-        min_score: SupportsFloat | None = None,
-    ) -> Answer:
-        """Return the k nearest documents to a text or signature, by (distance, id); exact. Where
-        the signer is `la.ImageHash`, to an image; where it is `la.Projection`, to a vector.
+    def _one(self, query: Asked) -> Any:
+        return self._signing.one(query)
 
-        Only those within `radius`, if given, which makes the search in the database cheap; only
-        those that meet `where` and are not in `exclude`. `text=True` brings their texts,
-        `explain=True` the bits and slices in which they differ and what the search did. `way` is
-        `"native"` (an index in memory) or `"sql"` (in the database); the answers are the same.
-
-        `mask=True` compares only the bits that the text's words decide, by (distance, distance over
-        all bits, id); `"auto"` does so for short texts if the signer is TopSig and there is no
-        radius. `masked` of the answer says so.
-
-        Where documents have many parts, the k that most parts of the query vote for, with the place
-        in them: parts within `radius` bits vote, differences of positions within `tolerance` of
-        each other count together, and documents with fewer than `min_votes`, or less than
-        `min_score` of the parts asked, are left out. By default, the signer sets these.
-        """
-        return self.search_many(
-            self._signing.one(query), k, radius=radius, where=where, exclude=exclude,
-            explain=explain, text=text, mask=mask, way=way, threads=threads,
-            tolerance=tolerance, min_votes=min_votes, min_score=min_score,
-        )[0]  # fmt: skip
-
-    def search_many(
-        self,
-        queries: Sequence[str] | Sequence[ImageSource] | Sequence[PartsAsked] | ArrayLike,
-        k: SupportsIndex = 10,
-        *,
-        radius: SupportsIndex | None = None,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        mask: Mask = "auto",
-        way: Way | None = None,
-        threads: int | None = None,
-        tolerance: SupportsIndex | None = None,
-        min_votes: SupportsIndex | None = None,
-        min_score: SupportsFloat | None = None,
-    ) -> list[Answer]:
-        """Return what `search` returns for each of many queries, at one version."""
-        if isinstance(self._signing, PartSigning):
-            ways = self._way if way is None else way
-            refuse_ways(ways, mask)
-            votes = Votes.of(
-                self._signing.asked_parts(queries), self.bits, self._signing.votes, radius=radius,
-                tolerance=tolerance, min_votes=min_votes, min_score=min_score,
+    def _ask(self, queries: Any, question: Question) -> list[Answer]:
+        signing = self._signing
+        if not isinstance(signing, PartSigning):
+            refuse_votes(
+                self.name, tolerance=question.tolerance, min_votes=question.min_votes,
+                min_score=question.min_score,
             )  # fmt: skip
-            query = Query.of(
-                np.empty((0, self.bits // 8), np.uint8), None, k=k, where=where, exclude=exclude,
-                explain=explain, text=text, way=ways, threads=threads,
-            )  # fmt: skip
-            return self._read(
-                lambda view, state: answers_by_votes(query, votes, view, state, self._native)
-            )
-        refuse_votes(self.name, tolerance=tolerance, min_votes=min_votes, min_score=min_score)
-        return self.answers_each(
-            cast("ArrayLike", queries), whole, k=how_many("k", k), radius=radius, where=where,
-            exclude=exclude, explain=explain, text=text, mask=mask, way=way, threads=threads,
-        )  # fmt: skip
-
-    def within(
-        self,
-        query: str | ArrayLike | ImageSource,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = MOST_MATCHES,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        way: Way | None = None,
-        threads: int | None = None,
-    ) -> Answer:
-        """Return every document at distance `radius` or less, by (distance, id).
-
-        At most `limit` of them, the nearest; where there are more, nothing is raised, as indexes
-        do, but `exact` of the answer is False. For the rest see `search`.
-        """
-        self._refuse_parts()
-        return self.within_many(
-            self._signing.one(query), radius, limit=limit, where=where, exclude=exclude,
-            explain=explain, text=text, way=way, threads=threads,
-        )[0]  # fmt: skip
-
-    def within_many(
-        self,
-        queries: Sequence[str] | Sequence[ImageSource] | ArrayLike,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = MOST_MATCHES,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        way: Way | None = None,
-        threads: int | None = None,
-    ) -> list[Answer]:
-        """Return what `within` returns for each of many queries, at one version.
-
-        `limit` is for each of them.
-        """
-        self._refuse_parts()
-        return self.answers_each(
-            queries, whole, radius=radius, limit=limit, where=where, exclude=exclude,
-            explain=explain, text=text, way=way, threads=threads,
-        )  # fmt: skip
+            return self.answers_each(queries, question, whole)
+        if question.k is None:
+            raise no_single_signatures(self.name)
+        refuse_ways(self._way if question.way is None else question.way, question.mask)
+        votes = Votes.of(question, signing.asked_parts(queries), self.bits, signing.votes)
+        nothing = np.empty((0, self.bits // 8), np.uint8)
+        query = Query.of(replace(question, radius=None), nothing, way=self._way)
+        return self._read(lambda view: answers_by_votes(query, votes, view, self._native))
 
     def answers_each(
         self,
-        queries: Sequence[str] | Sequence[ImageSource] | ArrayLike,
+        queries: AskedMany,
+        question: Question,
         take: Callable[[int, Answer], T],
-        *,
-        k: SupportsIndex | None = None,
-        radius: SupportsIndex | None = None,
-        limit: SupportsIndex | None = MOST_MATCHES,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        mask: Mask = "auto",
-        way: Way | None = None,
-        threads: int | None = None,
         budget: Budget | None = None,
     ) -> list[T]:
-        """Return what `take` makes of each answer of `search_many`, or of `within_many` without k.
+        """Return what `take` makes of each answer to a question about many queries.
 
-        It gets the position of the query and its answer, in order, as soon as that is there. So few
+        It gets the position of the query and its answer, in order, as soon as that is known. So few
         answers are in memory at once. If the collection changes meanwhile, it begins again.
         """
-        masks: tuple[NDArray[np.uint8] | None, ...] | None = None
-        if k is None:
+        masks = None
+        if question.k is None:
             signatures = self._signing.queries(queries)
         else:
-            signatures, masks = self._signing.asked(queries, mask, whole=radius is not None)
-        query = Query.of(
-            signatures, radius, k=k, limit=limit, where=where, exclude=exclude, explain=explain,
-            text=text, way=self._way if way is None else way, threads=threads, masks=masks,
-        )  # fmt: skip
-        return self._read(
-            lambda view, state: answers(
-                query, view, state, self._native, self._sql, take, budget or Budget()
+            signatures, masks = self._signing.masked_queries(
+                queries, question.mask, whole=question.radius is not None
             )
-        )
+        query = Query.of(question, signatures, masks, self._way)
+        limits = budget or Budget()
+        return self._read(lambda view: answers(query, view, self._native, self._hot, take, limits))
 
-    def duplicates_of(
-        self, id: str, radius: SupportsIndex, *, where: Where | None = None,
-        limit: SupportsIndex = MOST_MATCHES, explain: bool = False, text: bool = False,
-        way: Way | None = None, threads: int | None = None,
-    ) -> Answer:  # fmt: skip
-        """Return every other document within the radius of this one; see `within`."""
+    def _ask_like(self, id: str, question: Question) -> Answer:
         self._refuse_parts()
-        document = self.get(as_id(id))
+        document = self.get(id)
         if document is None:
-            raise NotFoundError(f"there is no document {id[:80]!r} in {self.name!r}")
-        return self.within(
-            document.signature, radius, limit=limit, where=where, exclude=[id], explain=explain,
-            text=text, way=way, threads=threads,
-        )  # fmt: skip
+            raise self._no_document(id)
+        return self._ask(document.signature[None], replace(question, exclude=[id]))[0]
 
     def pairs(
         self,
@@ -462,22 +497,22 @@ class Collection:
         """Return every pair of documents within the radius, each once, by (left, right).
 
         Reads all signatures, which are compared in memory. More than `limit` raise
-        `ResultTooLargeError`. With a `recall`, each pair is found with a chance of at least that,
-        as by `Index.pairs`: within a wide radius many times quicker.
+        `ResultTooLargeError`. With a `recall`, each pair is found with at least that probability,
+        as by `Index.pairs`, which is many times faster for a wide radius.
         """
         return list(find_pairs(self, radius, limit, threads, recall))
 
-    # Keeping it well
+    # Care
 
     def refresh(self) -> int:
-        """Bring the native index to the last committed version now, and return that.
+        """Bring the native index to the last committed version now, and return that version.
 
-        Every search does so by itself; this only moves the time it takes.
+        Every search does so; this only moves the time it takes.
         """
 
-        def caught_up(view: View, state: State) -> int:
-            self._native.at(view, state)
-            return state.version
+        def caught_up(view: View) -> int:
+            self._native.at(view)
+            return view.state.version
 
         version = self._read(caught_up)
         self._native.save()
@@ -490,7 +525,7 @@ class Collection:
     def repair(self) -> Report:
         """Rebuild what is derived from documents and signatures, and return what is still wrong.
 
-        What restores that died have left in the database is removed, whichever collection it was.
+        Also removes what killed restores of any collection have left in the database.
         """
         self._store.remove_abandoned()
         return repair(self._store, self.name, self._native)
@@ -498,44 +533,52 @@ class Collection:
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Write the collection, as it is at one moment, to a new SQLite file, whole or not at all.
 
-        It can be opened as it is, or put back with `la.restore_collection`.
+        The file can be opened, or put back with `la.restore_collection`.
         """
         snapshot(self._store, self.name, file_path("path", path))
+
+    def close(self) -> None:
+        """Save the native index, if that saves time, and close the connections."""
+        self._native.save()
+        self._store.close()
 
     def _refuse_parts(self) -> None:
         if self.parts:
             raise no_single_signatures(self.name)
 
-    # Versions, each seen whole
+    def _no_document(self, id: str) -> NotFoundError:
+        return NotFoundError(f"there is no document {id[:80]!r} in {self.name!r}")
 
-    def _read(self, work: Callable[[View, State], T]) -> T:
-        """Do the work at one version; again, if what is read has moved on meanwhile."""
+    # Versions
+
+    def _read(self, work: Callable[[View], T]) -> T:
+        """Do the work at one version; again, if that version is gone meanwhile."""
         for _ in range(_TRIES):
             taken_in = self._native.version  # committed, so a view from now on has it
             try:
                 with self._store.reading() as view:
-                    state = self._state(view)
+                    state = self._known(view.find(self.name))
                     if state.version < taken_in:
                         self._native.went_back(state)
-                    return work(view, state)
+                    return work(view.at(state))
             except StaleView:
                 continue
         raise CollectionError(
             "the collection is written to faster than a search can begin; try again"
         )
 
+    def _state(self) -> State:
+        """Return the row of the collection."""
+        return self._read(lambda view: view.state)
+
     @contextmanager
-    def _writing(self) -> Iterator[tuple[Writer, State]]:
+    def _writing(self) -> Iterator[Writer]:
         """Hold the row of the collection; what is written becomes visible at the end."""
         with self._store.writing() as writer:
-            yield writer, self._known(writer.lock(self.name))
-
-    def _state(self, view: View) -> State:
-        """Return the row of the collection, as it is in the view."""
-        return self._known(view.state(self.name))
+            yield writer.at(self._known(writer.lock(self.name)))
 
     def _known(self, state: State | None) -> State:
-        """Return the row of the collection if it is still the kind that was opened."""
+        """Return the row of the collection; raise if it is not the one that was opened."""
         opened = self._opened
         if state is None:
             raise NotFoundError(f"the collection {opened.name!r} at {self._store.shown} is gone")
@@ -546,14 +589,3 @@ class Collection:
                 "open it again"
             )
         return state
-
-    def close(self) -> None:
-        """Save the native index, if that saves time, and close the connections."""
-        self._native.save()
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()

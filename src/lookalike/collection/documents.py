@@ -1,4 +1,4 @@
-"""Documents: what a caller gives and gets, and how that is stored."""
+"""Documents: what a caller gives and gets, and how they are stored."""
 
 from __future__ import annotations
 
@@ -32,23 +32,21 @@ _TYPES = (str, int, bytes | None, str, int, int, int)
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Document:
     """A document of a collection."""
 
     id: str
     signature: NDArray[np.uint8]
-    """Where documents have many, a digest of them, 32 bytes; `Collection.parts_of` has them."""
+    """Of documents with many parts, a digest of 32 bytes; see `Collection.parts_of`."""
     metadata: dict[str, Any]
     text: str | None
-    """None if the collection keeps no text, or it was not asked for."""
+    """None if the collection does not keep texts, or the text was not asked for."""
     added: datetime
     updated: datetime
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Document) and self._all() == other._all()
-
-    __hash__ = None  # type: ignore[assignment]  # it holds a dictionary
 
     def _all(self) -> tuple[Any, ...]:
         metadata, signature = self.metadata, self.signature.tobytes()
@@ -70,17 +68,15 @@ class Row(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The version of a document that something was decided about.
+    """The version of a document that a decision was made about.
 
-    Every write to the document changes it, so that what is done later can be done to this version
-    alone.
+    Every write changes it, so a later deletion can check that it deletes this version.
     """
 
     id: str
     signature: int
     """The number of its signature."""
     checksum: int
-    """Of the content, the metadata and the times when it was added and updated."""
     added: int
     """Microseconds since 1970, UTC."""
 
@@ -95,7 +91,7 @@ class Items:
     """The valid items of a batch, ready to be written."""
 
     positions: list[int]
-    """Where each was in the batch."""
+    """Positions in the batch."""
     ids: list[str]
     texts: list[bytes | None]
     metadata: list[str]
@@ -112,7 +108,7 @@ def now() -> int:
 
 
 def damaged(what: str) -> CollectionError:
-    """Return the error for something that cannot be as it was written."""
+    """Return the error for something that is not as it was written."""
     return CollectionError(
         f"{what}: the database is damaged; run ",
         Said("verify() and repair()", "`lookalike collection verify` and `repair`"),
@@ -123,10 +119,10 @@ def damaged(what: str) -> CollectionError:
 def checksum(
     id: str, signature: bytes, text: bytes | None, metadata: str, added: int, updated: int
 ) -> int:
-    """Return what tells a changed document from the one that was written: two CRCs in 64 bits.
+    """Return the checksum of a document: two CRCs in 64 bits.
 
-    The upper half leaves out the text, which searches would else have to read. It is 0 in
-    documents from before schema version 2.
+    The upper half does not cover the text, so that searches need not read it. It is 0 in documents
+    from before schema version 2.
     """
     named = f"{len(id)},{id}{metadata}".encode()
     size = -1 if text is None else len(text)
@@ -142,10 +138,10 @@ def _without_text(named: bytes, signature: bytes, added: int, updated: int) -> i
 def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
     """Return whether a row with its signature is as it was written, as far as it was read.
 
-    `text` says that the text was read too; where the checksum cannot do without it, it always is.
+    `text` says that the text was read; it always is if the checksum needs it.
     """
     if not isinstance(signature, bytes) or not all(map(isinstance, row, _TYPES)):
-        return False  # SQLite keeps the type of a value with it, so damage can change that
+        return False  # SQLite stores the type with each value, so damage can change it
     id, _, _, metadata, added, updated, known = row
     upper = known >> 32 & 0xFFFFFFFF
     try:
@@ -159,7 +155,7 @@ def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
 
 
 def check_row(row: Row, signature: bytes | None, text: bool = True) -> bytes:
-    """Return the signature of a document that is as it was written, else raise."""
+    """Return the signature of a document; raise if the document is not as it was written."""
     if signature is None:
         raise damaged(f"the signature of the document {str(row.id)[:80]!r} is missing")
     if not intact(row, signature, text):
@@ -187,7 +183,7 @@ def decoded_text(row: Row) -> str | None:
 
 
 def as_document(row: Row, signature: bytes | None) -> Document:
-    """Return a stored row as its owner knows it, or raise if it has changed by itself."""
+    """Return the document of a stored row; raise if it is not as it was written."""
     bits = np.frombuffer(check_row(row, signature), np.uint8)
     try:
         added, updated = _datetime(row.added), _datetime(row.updated)
@@ -207,7 +203,7 @@ def prepare_items(
 ) -> tuple[Items, list[ItemError]]:
     """Return the valid items and what is wrong with the others.
 
-    Where an id comes twice, the later one is an error if ids must be `unique`, else it wins.
+    The second item of an id is an error if ids must be `unique`, else it replaces the first.
     """
     items = Items([], [], [], [])
     errors: list[ItemError] = []
@@ -226,7 +222,7 @@ def prepare_items(
             continue
         if not keep_text:
             text = None
-        if id in seen:  # the later one wins, in the place of the first
+        if id in seen:
             place = seen[id]
             items.positions[place] = position
             items.texts[place], items.metadata[place] = text, described
@@ -240,7 +236,7 @@ def prepare_items(
 
 
 def as_id(id: object) -> str:
-    """Return the id if it can be one of a document, else say what is wrong with it."""
+    """Return the id; raise if it is not valid for a document."""
     if not isinstance(id, str):
         raise ArgumentError(f"the id is of type {type(id).__name__}; expected a str")
     if not id:
@@ -266,10 +262,8 @@ def is_id(id: object) -> bool:
 
 
 def encode_metadata(metadata: object) -> str:
-    """Return metadata as JSON that comes back as it was, or say why there is none."""
-    if metadata is None:
-        return "{}"
-    if not isinstance(metadata, Mapping):
+    """Return metadata as JSON that decodes to equal values; raise if there is none."""
+    if metadata is not None and not isinstance(metadata, Mapping):
         raise ArgumentError(f"metadata are of type {type(metadata).__name__}; expected a dict")
     if not metadata:
         return "{}"
@@ -324,17 +318,16 @@ def _datetime(microseconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
 
 
-# Documents of many parts. Their parts are one value of a table, known by its digest: the positions,
-# 8 bytes each, followed by the signatures.
+# The parts of a document are stored as one value: the positions, 8 bytes each, then the signatures.
 
 
 def packed(signatures: NDArray[np.uint8], offsets: NDArray[np.int64]) -> bytes:
-    """Return parts as they are stored."""
+    """Return parts as one value."""
     return offsets.astype(_POSITION).tobytes() + np.ascontiguousarray(signatures).tobytes()
 
 
 def unpacked(data: bytes, bits: int) -> SignedParts | None:
-    """Return packed parts with signatures of `bits` bits; None if the bytes are not such parts."""
+    """Return packed parts with signatures of `bits` bits; None if the bytes are not valid."""
     width = bits // 8
     count, rest = divmod(len(data), _POSITION.itemsize + width)
     if rest:
@@ -347,7 +340,7 @@ def unpacked(data: bytes, bits: int) -> SignedParts | None:
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return the cryptographic digest that packed parts are known by."""
+    """Return the cryptographic digest that stands for packed parts."""
     import hashlib  # takes milliseconds to import, which most callers do not need
 
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()

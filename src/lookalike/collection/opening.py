@@ -43,23 +43,28 @@ def open_collection(
     durable: bool = True,
     parts: bool = False,
 ) -> Collection:
-    """Open a collection, or make it if there is none of that name.
+    """Open a collection, or create it if there is none of that name.
 
-    `url` is the name of an SQLite file (`docs.db`, `sqlite:///docs.db`) or the address of a
-    PostgreSQL database (`postgresql://user@host/database`, extra `postgresql`); one database holds
-    any number of collections. A new one needs a `signer`, which is stored with it, or `bits`, if
-    signatures are always given. An existing one keeps what it was made with: another signer or
-    width is refused. `keep_text=False` stores no texts. `slice_bits` is the width of the slices in
-    the table of keys.
+    An existing collection keeps its settings: another signer or width is refused.
 
-    Documents have many signatures each, and are found by the votes of these, where the signer is
-    one of parts (`la.AudioHash`, `la.PassageHash`), or where there are only `bits` and `parts` is
-    True.
-
-    `way` says where searches run by default: `"native"`, in an index in memory, or `"sql"`, in
-    the database. The index is kept in the folder `cache` (beside the file, or in the user's
-    folder for caches; False: nowhere). Locks are waited for `timeout` seconds. With
-    `durable=False` writes are quicker, and the last ones may be lost with the power.
+    Args:
+        url: An SQLite file (`docs.db`, `sqlite:///docs.db`) or the address of a PostgreSQL database
+            (`postgresql://user@host/database`, extra `postgresql`). One database holds any number
+            of collections.
+        name: The name of the collection.
+        signer: The signer of a new collection, stored with it. Documents of a signer of parts
+            (`la.AudioHash`, `la.PassageHash`) have many signatures, and are found by their votes.
+        bits: The width of signatures of a new collection without a signer.
+        slice_bits: The width of the slices in the table of keys (default: by the width).
+        keep_text: Whether to store texts.
+        create: Whether to create a collection that does not exist.
+        way: Where searches run by default: "native", in an index in memory, or "sql", in the
+            database.
+        cache: The folder of saved indexes (default: beside the file, or in the user's cache
+            folder); False: none.
+        timeout: Seconds to wait for locks.
+        durable: False: faster writes, but a power failure may lose the last ones.
+        parts: With `bits`: whether documents have many signatures.
     """
     address = parse_address(url)
     one_of("way", way, WAYS)
@@ -77,8 +82,7 @@ def open_collection(
         raise _no_collection(name, address.shown, [], wanted is not None) from None
     try:
         state = _find_or_create(store, name, wanted, signer, create)
-        _refuse_other(state, signer, bits, slice_bits)
-        _refuse_mode(state, flag("parts", parts), way)
+        _refuse_other(state, signer, bits, slice_bits, parts, way)
         store.remove_abandoned()
         if folder is not None:
             remove_old_caches(store, folder, of_this_database=cache is None)
@@ -104,10 +108,10 @@ def collections_by_parts(url: str | os.PathLike[str], *, timeout: float = 30.0) 
 
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
-    """Remove a collection with all it holds; it cannot be taken back.
+    """Remove a collection with all its documents; this cannot be undone.
 
-    The tables of the collection are dropped, and nothing else: an SQLite file stays, also if it is
-    empty then, and so do tables, views and schemas that lookalike did not create.
+    Only the tables of the collection are dropped: an SQLite file stays, even if it is then empty,
+    and so do tables, views and schemas that lookalike did not create.
     """
     address = parse_address(url)
     with closing(open_store(address, create=False)) as store, store.writing() as writer:
@@ -127,9 +131,8 @@ def remove_unused_file(path: str | os.PathLike[str]) -> bool:
 
 
 def holds_other_content(path: str | os.PathLike[str]) -> bool:
-    """Return whether an SQLite file has tables, views or triggers that are not of collections.
-
-    That is so if it has no collections at all.
+    """Return whether an SQLite file has tables, views or triggers that are not of collections, or
+    no collections at all.
     """
     try:
         store = open_store(parse_address(path), create=False)
@@ -140,9 +143,8 @@ def holds_other_content(path: str | os.PathLike[str]) -> bool:
 
 
 def unused_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether an SQLite file holds the tables of lookalike, but no collection yet.
-
-    Also returns False if it has any other content.
+    """Return whether an SQLite file holds the tables of lookalike, and neither a collection nor
+    other content.
     """
     if holds_other_content(path):
         return False
@@ -159,14 +161,10 @@ def describe_signer(signer: Signer | None) -> str:
 
 
 def _wanted(
-    name: str,
-    signer: Signer | None,
-    bits: SupportsIndex | None,
-    slice_bits: SupportsIndex | None,
-    keep_text: bool,
-    parts: bool,
-) -> State | None:
-    """Return the row that a new collection would have; None if too little is known for that."""
+    name: str, signer: Signer | None, bits: SupportsIndex | None,
+    slice_bits: SupportsIndex | None, keep_text: bool, parts: bool,
+) -> State | None:  # fmt: skip
+    """Return the row of a new collection; None if the arguments do not describe one."""
     checked_name(name)
     if signer is not None and not isinstance(signer, Signer):
         raise ArgumentError(
@@ -211,7 +209,7 @@ def _find_or_create(
     store: Store, name: str, wanted: State | None, signer: Signer | None, create: bool
 ) -> State:
     with store.reading() as view:
-        state = view.state(name)
+        state = view.find(name)
         if state is not None:
             return state
         others = [other.name for other in view.states()]
@@ -222,34 +220,17 @@ def _find_or_create(
 
 
 def _no_collection(name: str, shown: str, others: list[str], described: bool) -> NotFoundError:
-    """Return the error for a collection that is not there and is not created.
-
-    `described` tells whether the call says enough of it to create one.
-    """
+    """Return the error for a collection that does not exist; `described` if it could be created."""
     known = f"; there are {others}" if others else ""
     hint = Said("; create=True makes one", TO_MAKE_ONE.typed) if described else TO_MAKE_ONE
     return NotFoundError(f"there is no collection {name!r} at {shown}{known}", hint)
 
 
-def _refuse_mode(state: State, parts: bool, way: str) -> None:
-    if parts and not state.parts:
-        raise ArgumentError(
-            f"the documents of the collection {state.name!r} have one signature each; leave parts "
-            "out, or make another collection"
-        )
-    if state.parts and way != "native":
-        raise ArgumentError(
-            f"way is {way!r}, but the documents of the collection {state.name!r} have many parts, "
-            "whose votes are counted in memory alone; leave it out"
-        )
-
-
 def _refuse_other(
-    state: State,
-    signer: Signer | None,
-    bits: SupportsIndex | None,
-    slice_bits: SupportsIndex | None,
-) -> None:
+    state: State, signer: Signer | None, bits: SupportsIndex | None,
+    slice_bits: SupportsIndex | None, parts: bool, way: str,
+) -> None:  # fmt: skip
+    """Refuse arguments that do not fit an existing collection."""
     if signer is not None and signer_hash(describe_signer(signer)) != state.signer:
         raise ArgumentError(
             f"the collection {state.name!r} was made with another signer than {signer!r}, so "
@@ -262,4 +243,14 @@ def _refuse_other(
         raise ArgumentError(
             f"the collection {state.name!r} has slices of {state.slice_bits} bits, "
             f"not {slice_bits}; leave slice_bits out"
+        )
+    if parts and not state.parts:
+        raise ArgumentError(
+            f"the documents of the collection {state.name!r} have one signature each; leave parts "
+            "out, or make another collection"
+        )
+    if state.parts and way != "native":
+        raise ArgumentError(
+            f"way is {way!r}, but the documents of the collection {state.name!r} have many parts, "
+            "whose votes are counted in memory alone; leave it out"
         )

@@ -1,26 +1,24 @@
 """Overviews of a collection: its near-duplicate groups, a map of it, and its distances.
 
-Signatures are read at one version. The map and the distances of a large collection come from a
-sample, which is the same for the same version.
+Signatures are read at one version. The map and the distances of a large collection use a sample,
+which is the same for the same version.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.collection.collection import Collection
-from lookalike.collection.documents import Row, check_row
+from lookalike.collection.documents import check_row
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import State
+from lookalike.collection.stores.schema import Numbered, Numbers, Signatures
 from lookalike.indexes import ScanIndex, cluster
 from lookalike.indexes.all_pairs import pairs_of_rows
-
-__all__ = ["Distances", "Group", "Map", "Place", "Region", "distances", "groups", "map_of"]
 
 _MOST_PAIRS = 20_000_000
 _SAMPLE = 20_000
@@ -49,9 +47,9 @@ class Region:
     size: int
     """Signatures of the sample in it."""
     mean_distance: float
-    """How far they are from its centre."""
+    """Mean distance between these and the center."""
     example: str
-    """The id of a document that is nearest to the centre."""
+    """The id of a document that is nearest to the center."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +64,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Map:
-    """Documents in two dimensions, those near each other that have near signatures."""
+    """Documents in two dimensions; those with near signatures are near each other."""
 
     regions: list[Region]
     places: list[Place]
     signatures: int
-    """How many the collection has; of more than the places, a sample was drawn."""
+    """Signatures of the collection; if it has more than there are places, these are a sample."""
     version: int
 
 
 @dataclass(frozen=True)
 class Distances:
-    """How many pairs are how far apart: element d of a list is for d bits."""
+    """The number of pairs at each distance: element d of a list is for d bits."""
 
     random_pairs: list[int]
     nearest: list[int]
@@ -99,18 +97,18 @@ def groups(
     """
     near = min(whole_number("radius", radius, at_least=0), docs.bits)
 
-    def found(view: View, state: State) -> tuple[list[Group], int]:
-        table = view.whole_table(state)
+    def found(view: View) -> tuple[list[Group], int]:
+        table = view.whole_table()
         count = len(table)
         if not count:
-            return [], state.version
+            return [], view.state.version
         pairs = pairs_of_rows(
             table.signatures, np.arange(count), near, _MOST_PAIRS, True, thread_count(threads)
         )
-        copies = _copies(view, state, table.numbers)
+        copies = _copies(view, table.numbers)
         # Only these can be in a group of two or more documents.
         rows = np.unique(np.concatenate([pairs.left, pairs.right, np.flatnonzero(copies > 1)]))
-        ids = _first_ids(view, state, table.numbers[rows])
+        ids = _first_ids(view, table.numbers[rows])
         rows = rows[sorted(range(len(rows)), key=lambda at: ids[int(table.numbers[rows[at]])])]
         others = np.setdiff1d(np.arange(count), rows, assume_unique=True)
         centers = np.empty(count, np.int64)
@@ -125,135 +123,130 @@ def groups(
         for center in largest:
             some = np.array(by_center[center])  # the center first: its id is the smallest
             far = _apart(table.signatures[some], table.signatures[center][None])
-            shown = _members(view, state, table.numbers[some[:members]], far[:, 0], members)
+            shown = _members(view, table.numbers[some[:members]], far[:, 0], members)
             result.append(Group(int(sizes[center]), int(far.max()), shown))
-        return result, state.version
+        return result, view.state.version
 
     return docs._read(found)
 
 
 def map_of(docs: Collection, *, most: int = 2_000, regions: int = 40) -> Map:
-    """Return a map: clusters of `la.cluster`, and documents placed by how far they are from each.
+    """Return a map: clusters of `la.cluster`, and documents placed by their distances from each.
 
-    Centres are placed by classical scaling of their distances, documents among them as landmarks
-    place what is new (landmark MDS).
+    Centers are placed by classical scaling of their distances, documents by landmark MDS with the
+    centers as landmarks.
     """
 
-    def found(view: View, state: State) -> Map:
-        numbers, signatures = _sample(view, state, most)
-        if not len(numbers):
-            return Map([], [], 0, state.version)
-        count = min(regions, max(1, int(np.sqrt(len(numbers)))), len(np.unique(signatures, axis=0)))
+    def found(view: View) -> Map:
+        sample = _sample(view, most)
+        signatures = sample.signatures
+        if not len(sample):
+            return Map([], [], 0, view.state.version)
+        count = min(regions, max(1, int(np.sqrt(len(sample)))), len(np.unique(signatures, axis=0)))
         clusters = cluster(signatures, count)
         apart = _apart(clusters.centres, clusters.centres)
         far = _apart(signatures, clusters.centres)
-        where, centres = _placed(apart, far)
-        ids = _first_ids(view, state, numbers)
-        named = [ids[number] for number in numbers.tolist()]
+        where, centers = _placed(apart, far)
+        ids = _first_ids(view, sample.numbers)
+        named = [ids[number] for number in sample.numbers.tolist()]
         result = []
         for number in range(len(clusters)):
             inside = clusters.members(number)
             example = named[int(inside[0])] if len(inside) else ""
             mean = float(clusters.mean_distances[number]) if len(inside) else 0.0
-            x, y = centres[number]
+            x, y = centers[number]
             result.append(Region(x, y, len(inside), round(mean, 2), example))
         places = [
             Place(id, x, y, region)
             for id, (x, y), region in zip(named, where, clusters.labels.tolist(), strict=True)
         ]
-        return Map(result, places, state.signatures, state.version)
+        return Map(result, places, view.state.signatures, view.state.version)
 
     return docs._read(found)
 
 
 def distances(docs: Collection, *, threads: int | None = None) -> Distances:
-    """Return how far random signatures are apart, and how far the nearest other one is."""
+    """Return the distances of random signatures, and of the nearest other ones."""
 
-    def found(view: View, state: State) -> Distances:
-        _, signatures = _sample(view, state, _SAMPLE)
+    def found(view: View) -> Distances:
+        state, signatures = view.state, _sample(view, _SAMPLE).signatures
         count, rng = len(signatures), np.random.default_rng(0)
         nothing = [0] * (state.bits + 1)
         if count < 2:
-            return Distances(nothing, nothing, _sharing(view, state), state.version)
+            return Distances(nothing, nothing, _sharing(view), state.version)
         left = rng.integers(0, count, _RANDOM_PAIRS)
         right = (left + rng.integers(1, count, _RANDOM_PAIRS)) % count
         both = signatures[left] ^ signatures[right]
         apart = np.bitwise_count(both).sum(axis=1, dtype=np.int64)
-        table = view.whole_table(state)
+        table = view.whole_table()
         asked = signatures[rng.permutation(count)[:_ASKED]]
         nearest = ScanIndex(table.signatures).search(asked, 2, threads=threads).distances[:, 1]
         return Distances(
             np.bincount(apart, minlength=state.bits + 1).tolist(),
             np.bincount(nearest, minlength=state.bits + 1).tolist(),
-            _sharing(view, state),
+            _sharing(view),
             state.version,
         )
 
     return docs._read(found)
 
 
-def _sharing(view: View, state: State) -> int:
+def _sharing(view: View) -> int:
     """Return the number of documents whose signature another document has, too."""
-    copies = _copies(view, state, view.whole_table(state).numbers)
+    copies = _copies(view, view.whole_table().numbers)
     return int(copies[copies > 1].sum())
 
 
-def _copies(view: View, state: State, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _documents_of(view: View, numbers: Numbers, each: int | None) -> Iterator[tuple[int, str]]:
+    """Yield number of the signature and id of documents, at most `each` of a signature."""
+    for row, signature in view.documents_of(numbers, each, False):
+        check_row(row, signature, text=False)
+        yield row.signature, row.id
+
+
+def _copies(view: View, numbers: Numbers) -> Numbers:
     """Return how many documents have each signature."""
-    if state.documents == state.signatures:
+    if view.state.documents == view.state.signatures:
         return np.ones(len(numbers), np.int64)
     counts = dict.fromkeys(numbers.tolist(), 0)
-    for row, signature in view.documents_of(state, numbers, None, False):
-        check_row(row, signature, text=False)
-        counts[row.signature] += 1
+    for number, _ in _documents_of(view, numbers, None):
+        counts[number] += 1
     return np.fromiter(counts.values(), np.int64, len(counts))
 
 
-def _members(
-    view: View, state: State, numbers: NDArray[np.int64], far: NDArray[np.int64], most: int
-) -> list[tuple[str, int]]:
+def _members(view: View, numbers: Numbers, far: Numbers, most: int) -> list[tuple[str, int]]:
     """Return the first documents of a group by id, and their distances.
 
-    `numbers` are signatures by their first ids, `far` their distances from the first one: at most
-    `most` of them, and of each at most `most` documents, are enough.
+    `numbers` are signatures by their first ids, `far` their distances from the first one: `most` of
+    them, and `most` documents of each, are enough.
     """
     distances = dict(zip(numbers.tolist(), far.tolist(), strict=False))
-    rows = []
-    for row, signature in view.documents_of(state, numbers, most, False):
-        check_row(row, signature, text=False)
-        rows.append((row.id, int(distances[row.signature])))
+    rows = [(id, int(distances[number])) for number, id in _documents_of(view, numbers, most)]
     return sorted(rows)[:most]
 
 
-def _sample(view: View, state: State, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    table = view.whole_table(state)
+def _sample(view: View, most: int) -> Numbered:
+    table = view.whole_table()
     if len(table) <= most:
-        return table.numbers, table.signatures
+        return table
     rows = np.sort(np.random.default_rng(0).permutation(len(table))[:most])
-    return table.numbers[rows], table.signatures[rows]
+    return Numbered(table.numbers[rows], table.signatures[rows])
 
 
-def _apart(rows: NDArray[np.uint8], centres: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return how far each row is from each centre."""
-    columns = [np.bitwise_count(rows ^ centre).sum(axis=1, dtype=np.int64) for centre in centres]
+def _apart(rows: Signatures, centers: Signatures) -> Numbers:
+    """Return the distance between each row and each center."""
+    columns = [np.bitwise_count(rows ^ center).sum(axis=1, dtype=np.int64) for center in centers]
     return np.stack(columns, axis=1)
 
 
-def _first_ids(view: View, state: State, numbers: NDArray[np.int64]) -> dict[int, str]:
-    ids: dict[int, str] = {}
-    row: Row
-    for row, signature in view.documents_of(state, numbers, 1, False):
-        check_row(row, signature, text=False)
-        ids[row.signature] = row.id
-    return ids
+def _first_ids(view: View, numbers: Numbers) -> dict[int, str]:
+    return dict(_documents_of(view, numbers, 1))
 
 
-def _placed(
-    apart: NDArray[np.int64], far: NDArray[np.int64]
-) -> tuple[list[list[float]], list[list[float]]]:
-    """Return where rows are, and where the centres are, from -1 to 1.
+def _placed(apart: Numbers, far: Numbers) -> tuple[list[list[float]], list[list[float]]]:
+    """Return the positions of rows and centers, from -1 to 1.
 
-    `apart` are distances of centres, `far` those of rows and centres.
+    `apart` are distances between centers, `far` those between rows and centers.
     """
     squared = apart.astype(np.float64) ** 2
     mean = squared.mean(axis=0)
@@ -266,6 +259,6 @@ def _placed(
     onto = vectors / np.sqrt(values)
     onto[:, values <= 1e-6] = 0.0
     where = -0.5 * (far.astype(np.float64) ** 2 - mean) @ onto
-    centres = -0.5 * (squared - mean) @ onto
-    widest = max(float(np.abs(where).max(initial=0.0)), float(np.abs(centres).max()), 1e-9)
-    return np.round(where / widest, 4).tolist(), np.round(centres / widest, 4).tolist()
+    centers = -0.5 * (squared - mean) @ onto
+    widest = max(float(np.abs(where).max(initial=0.0)), float(np.abs(centers).max()), 1e-9)
+    return np.round(where / widest, 4).tolist(), np.round(centers / widest, 4).tolist()

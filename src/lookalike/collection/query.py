@@ -1,6 +1,6 @@
 """What is asked of a collection, checked once.
 
-Conditions on metadata are such as `where={"lang": "en", "year": {">=": 2020}}`:
+Conditions on metadata, such as `where={"lang": "en", "year": {">=": 2020}}`:
 
     {"lang": "en"}                              equal, as JSON: 1 is not true, "1" is not 1
     {"year": {">=": 2020, "<": 2025}}           = != < <= > >=; numbers with numbers, text with text
@@ -11,9 +11,9 @@ Conditions on metadata are such as `where={"lang": "en", "year": {">=": 2020}}`:
     {"author.name": "Ada"}                      a dot goes one level down
     {"or": [{...}, {...}]}, {"and": [...]}, {"not": {...}}
 
-Several keys must all hold. A key that is missing meets no condition but `!=`, `not in` and
-`{"exists": False}`. A function of the metadata will do too. Conditions are evaluated here and not
-in SQL: they mean the same on every database, and nothing in them can become SQL.
+All keys must hold. A missing key meets only `!=`, `not in` and `{"exists": False}`. A condition may
+also be a function of the metadata. Conditions are evaluated here and not in SQL: they mean the same
+on every database, and nothing in them can become SQL.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,80 +38,93 @@ Predicate: TypeAlias = Callable[[dict[str, Any]], object]
 T = TypeVar("T")
 
 WAYS = get_args(Way)
+MOST_MATCHES = 10_000
 _MORE_THAN_ALL = 1 << 40
-"""The largest number that is asked of a database: more documents than there can be."""
+"""The largest number that is asked of a database: more than there are documents."""
 _ORDERINGS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _MISSING = object()
 _MOST_LEVELS = 50
 
 
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a caller asks about each of some queries, not checked yet.
+
+    The k nearest documents, within the radius if there is one; without k, everything within the
+    radius, of which `limit` are returned. The options are those of `Collection.search`.
+    """
+
+    k: SupportsIndex | None = None
+    radius: SupportsIndex | None = None
+    limit: SupportsIndex | None = MOST_MATCHES
+    where: Where | None = None
+    exclude: Iterable[str] = ()
+    explain: bool = False
+    text: bool = False
+    mask: Mask = "auto"
+    way: Way | None = None
+    threads: SupportsIndex | None = None
+    tolerance: SupportsIndex | None = None
+    min_votes: SupportsIndex | None = None
+    min_score: SupportsFloat | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Query:
-    """The same question for each of some signatures; everything in it is valid."""
+    """A question about each of some signatures; everything in it is valid."""
 
     signatures: NDArray[np.uint8]
     """uint8[queries, bytes]"""
     radius: int | None
-    """How far documents may be; None: as far as it takes to have k of them."""
+    """The largest distance; None: as large as needed to find k documents."""
     k: int
-    """How many documents are wanted for each signature at most."""
+    """The number of documents to find for each signature."""
     limit: int | None
-    """How many of these are given out; with one more than that, it is known that there are more."""
+    """How many of these are returned; finding one more shows that there are more."""
     predicate: Predicate | None
-    """What metadata must meet."""
+    """The condition on metadata."""
     exclude: frozenset[str]
     explain: bool
     text: bool
     way: Way
     threads: int
     masks: tuple[NDArray[np.uint8] | None, ...]
-    """Which bits of each signature count; None: all of them."""
+    """The bits of each signature that count; None: all."""
 
     @classmethod
     def of(
         cls,
+        question: Question,
         signatures: NDArray[np.uint8],
-        radius: SupportsIndex | None,
-        *,
-        k: SupportsIndex | None = None,
-        limit: SupportsIndex | None = None,
-        where: Where | None,
-        exclude: Iterable[str],
-        explain: bool,
-        text: bool,
-        way: Way,
-        threads: SupportsIndex | None,
         masks: tuple[NDArray[np.uint8] | None, ...] | None = None,
+        way: Way = "native",
     ) -> Query:
-        """Return the query for the k nearest, those within the radius if there is one.
-
-        Without k, for everything within the radius, of which `limit` are given out.
-        """
-        predicate = compile_where(where)
-        without = frozenset(as_id(id) for id in listed("exclude", exclude))
-        most = how_many("limit", limit) if k is None else None
-        wanted = how_many("k", k) if most is None else most + 1
-        near = None
-        if radius is not None or k is None:
-            near = whole_number("radius", radius, at_least=0)  # type: ignore[arg-type]  # not None
-            near = min(near, 8 * signatures.shape[1])
+        """Return the question about these signatures; `way` if it names none."""
+        predicate = compile_where(question.where)
+        exclude = frozenset(as_id(id) for id in listed("exclude", question.exclude))
+        limit = how_many("limit", question.limit) if question.k is None else None
+        k = how_many("k", question.k) if limit is None else limit + 1
+        radius = None
+        if question.radius is not None or question.k is None:
+            radius = whole_number("radius", question.radius, at_least=0)  # type: ignore[arg-type]
+            radius = min(radius, 8 * signatures.shape[1])
         return cls(
             signatures,
-            near,
-            wanted,
-            most,
+            radius,
+            k,
+            limit,
             predicate,
-            without,
-            flag("explain", explain),
-            flag("text", text),
-            one_of("way", way, WAYS),  # type: ignore[arg-type]
-            thread_count(threads),
+            exclude,
+            flag("explain", question.explain),
+            flag("text", question.text),
+            one_of("way", way if question.way is None else question.way, WAYS),  # type: ignore[arg-type]
+            thread_count(question.threads),
             (None,) * len(signatures) if masks is None else masks,
         )
 
 
 def no_single_signatures(name: str) -> ArgumentError:
-    """Return the error for a search that compares one signature with one."""
+    """Return the error for a search that compares single signatures."""
     return ArgumentError(
         f"the documents of the collection {name!r} have many signatures each, and are found by the "
         "votes of these: use search"
@@ -150,7 +163,7 @@ def how_many(name: str, value: SupportsIndex | None, at_least: int = 1) -> int:
 
 
 def listed(name: str, values: Iterable[T]) -> list[T]:
-    """Return the values as a list; one string is a mistake, and not many of one character."""
+    """Return the values as a list; refuse a string, which is a list of characters."""
     if isinstance(values, str | bytes):
         raise ArgumentError(f"{name} are one {type(values).__name__}; expected a list")
     try:
@@ -165,10 +178,7 @@ def listed(name: str, values: Iterable[T]) -> list[T]:
 
 
 def compile_where(where: Where | None, levels: int = _MOST_LEVELS) -> Predicate | None:
-    """Return a function that says whether metadata meet the condition; None if there is none.
-
-    Conditions are nested up to `levels` deep.
-    """
+    """Return a function that tells whether metadata meet the condition; None if there is none."""
     if where is None or callable(where):
         return where
     if not levels:
@@ -229,8 +239,7 @@ def _operation(key: str, name: object, operand: Any) -> Callable[[Any], bool]:
         case "in" | "not in":
             if not isinstance(operand, list | tuple | set | frozenset):
                 raise ArgumentError(f"{name!r} of {key!r} has {operand!r}; expected a list")
-            options = list(operand)
-            wanted = name == "in"
+            options, wanted = list(operand), name == "in"
             return lambda value: any(_equal(value, option) for option in options) is wanted
         case "has":
             return lambda value: _has(value, operand)
@@ -263,7 +272,7 @@ def _is_number(value: object) -> bool:
 
 
 def _equal(value: Any, expected: Any) -> bool:
-    """Compare as JSON does: true is not 1, a list is not a tuple's business."""
+    """Compare as JSON does: true is not 1, and tuples are lists."""
     if isinstance(value, bool) is not isinstance(expected, bool):
         return False
     if isinstance(expected, list | tuple) and isinstance(value, list):

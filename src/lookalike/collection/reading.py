@@ -1,7 +1,6 @@
 """Reading the documents of a collection: by id, page by page, or by a condition.
 
-Each text may have megabytes, so texts are read a few at a time, and not at all where only the
-metadata matter.
+A text may have megabytes, so few texts are read at a time, and none if only metadata are needed.
 """
 
 from __future__ import annotations
@@ -29,41 +28,30 @@ from lookalike.collection.documents import (
 from lookalike.collection.query import Predicate, Where, compile_where
 from lookalike.collection.search.answer import Budget, rows_with_texts
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import Numbered, State, Stored
+from lookalike.collection.stores.schema import Numbered, Stored
 from lookalike.collection.writing import Written, delete_documents
 from lookalike.parts.signer import SignedParts
 
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
 
-__all__ = [
-    "count_meeting",
-    "delete_meeting",
-    "documents_with",
-    "documents_with_parts",
-    "next_documents",
-    "page_of",
-    "row_pages",
-    "signatures_with",
-]
-
 _FILTERED_PAGE = 1000
 _AT_ONCE = 64
 """Documents of a page that are read together: each may have a text of a megabyte."""
 _FILTERED = 256
-"""Documents of which the metadata are looked at together, where few may meet a condition."""
+"""Documents whose metadata are read together, if few may meet a condition."""
 _COUNTED = 1_000
 _DELETED = 5_000
 """Documents that are deleted together."""
 
 
 def next_documents(
-    view: View, state: State, after: str, wanted: int, predicate: Predicate | None = None
+    view: View, after: str, wanted: int, predicate: Predicate | None
 ) -> list[Document]:
-    """Return the next `wanted` documents behind an id, or as many as there are."""
+    """Return the next documents after an id, `wanted` at most."""
     result: list[Document] = []
     size = wanted if predicate is None else max(wanted, _FILTERED_PAGE)
-    for page in view.pages(state, size, after):
+    for page in view.pages(size, after):
         documents = starmap(as_document, page)
         result += [one for one in documents if predicate is None or predicate(one.metadata)]
         if len(result) >= wanted:
@@ -71,16 +59,14 @@ def next_documents(
     return result[:wanted]
 
 
-def documents_with_parts(
-    view: View, state: State, ids: Sequence[str]
-) -> list[tuple[Document, SignedParts]]:
+def documents_with_parts(view: View, ids: Sequence[str]) -> list[tuple[Document, SignedParts]]:
     """Return those of the documents of these ids that are there, with their parts."""
-    rows = view.documents(state, ids)
+    rows = view.documents(ids)
     found = {row.id: (row.signature, as_document(row, digest)) for row, digest in rows}
     numbers = {number: one.signature for number, one in found.values()}
     digests = np.concatenate([np.empty(0, np.uint8), *numbers.values()])
-    wanted = Numbered(np.array([*numbers], np.int64), digests.reshape(-1, state.row_bytes))
-    parts = dict(view.parts(state, wanted))
+    wanted = Numbered(np.array([*numbers], np.int64), digests.reshape(-1, view.state.row_bytes))
+    parts = dict(view.parts(wanted))
     there = [found[id] for id in ids if id in found]
     return [(one, parts[number]) for number, one in there]
 
@@ -88,19 +74,19 @@ def documents_with_parts(
 def row_pages(docs: Collection, size: int, text: bool = True) -> Iterator[list[Stored]]:
     """Yield the rows of all documents by id, not checked yet, each page at its own version.
 
-    Raises at the end if nothing was written meanwhile, but rows are missing.
+    Raises at the end if rows are missing, unless the collection was written to meanwhile.
     """
 
-    def page(view: View, state: State) -> list[Stored]:
-        return next(view.pages(state, size, after, text), [])
+    def page(view: View) -> list[Stored]:
+        return next(view.pages(size, after, text), [])
 
-    before = docs._read(lambda view, state: state)
+    before = docs._state()
     after, seen = "", 0
     while rows := docs._read(page):
         stop_if_cancelled()
         after, seen = rows[-1][0].id, seen + len(rows)
         yield rows
-    now = docs._read(lambda view, state: state)
+    now = docs._state()
     if now == before and seen != now.documents:
         raise damaged(f"{seen} documents are there to be read, not {now.documents}")
 
@@ -110,13 +96,13 @@ def documents_with(
 ) -> list[Document | None]:
     """Return the documents of these ids, None for each that is not there, at one moment.
 
-    A document that is asked for several times counts as often in the budget.
+    An id that comes several times counts as often in the budget.
     """
     times = Counter(ids)
 
-    def found(view: View, state: State) -> dict[str, Document]:
+    def found(view: View) -> dict[str, Document]:
         result = {}
-        for row, signature in rows_with_texts(view, state, _different(ids)):
+        for row, signature in rows_with_texts(view, _different(ids)):
             result[row.id], size = _document(row, signature, text)
             budget.spend(size * times[row.id])
         return result
@@ -128,8 +114,8 @@ def documents_with(
 def signatures_with(docs: Collection, ids: Sequence[str]) -> list[bytes | None]:
     """Return the signatures of the documents of these ids, None for each that is not there."""
 
-    def found(view: View, state: State) -> dict[str, bytes]:
-        rows = view.documents(state, _different(ids), text=False)
+    def found(view: View) -> dict[str, bytes]:
+        rows = view.documents(_different(ids), text=False)
         return {row.id: check_row(row, signature, text=False) for row, signature in rows}
 
     known = docs._read(found)
@@ -146,10 +132,10 @@ def page_of(
     text: bool = True,
     count: Callable[[int], object] = lambda size: None,
 ) -> tuple[list[Document], str | None]:
-    """Return the next documents by id behind `after`, and the id to go on with; None at the end.
+    """Return the next documents by id after `after`, and the id to go on with; None at the end.
 
-    The page ends with the document with which it has `most_bytes`, so there is always one; texts
-    count if they are wanted. `count` is called with the bytes of each document.
+    The page ends with the document that reaches `most_bytes`; texts count if they are wanted.
+    `count` is called with the bytes of each document.
     """
     begin: str | None = as_id(after) if after else ""
     predicate = compile_where(where)
@@ -176,9 +162,9 @@ def count_meeting(docs: Collection, predicate: Predicate) -> int:
 
 
 def delete_meeting(docs: Collection, where: Where | None) -> Written:
-    """Delete the documents that meet a condition, `_DELETED` at a time, each time in one step.
+    """Delete the documents that meet a condition, `_DELETED` in one transaction.
 
-    Whether a document meets it is decided in the transaction that deletes it.
+    The transaction that deletes a document checks that it meets the condition.
     """
     predicate = compile_where(where)
     deleted, version = 0, docs.version
@@ -186,13 +172,13 @@ def delete_meeting(docs: Collection, where: Where | None) -> Written:
 
     def delete() -> None:
         nonlocal deleted, version
-        with docs._writing() as (writer, state):
+        with docs._writing() as writer:
             meeting = []
             for first in range(0, len(waiting), _FILTERED):
                 some = waiting[first : first + _FILTERED]
-                meeting += _meeting(writer.documents(state, some, text=False), predicate)
-            after = delete_documents(writer, state, meeting)
-        deleted, version = deleted + state.documents - after.documents, after.version
+                meeting += _meeting(writer.documents(some, text=False), predicate)
+            done = delete_documents(writer, meeting)
+        deleted, version = deleted + done.deleted, done.version
         waiting.clear()
 
     for page in row_pages(docs, _COUNTED, text=False):
@@ -205,7 +191,7 @@ def delete_meeting(docs: Collection, where: Where | None) -> Written:
 
 
 def _meeting(rows: Sequence[Stored], predicate: Predicate | None) -> list[str]:
-    """Return the ids of those of the documents that meet a condition."""
+    """Return the ids of the documents that meet a condition."""
     ids = []
     for row, signature in rows:
         check_row(row, signature, text=False)
@@ -215,23 +201,21 @@ def _meeting(rows: Sequence[Stored], predicate: Predicate | None) -> list[str]:
 
 
 def _documents(
-    view: View, state: State, begin: str, predicate: Predicate | None, most: int, text: bool
+    view: View, begin: str, predicate: Predicate | None, most: int, text: bool
 ) -> tuple[list[tuple[Document, int]], str | None]:
-    """Return some documents behind an id, with their sizes, and the id to go on with."""
+    """Return some documents after an id, with their sizes, and the id to go on with."""
     size = most if predicate is None else _FILTERED
-    page = next(view.pages(state, size, begin, text=False), [])
+    page = next(view.pages(size, begin, text=False), [])
     ids, following = _meeting(page, predicate), page[-1][0].id if len(page) == size else None
     if len(ids) > most:
         ids, following = ids[:most], ids[most - 1]
-    found = [
-        _document(row, signature, text) for row, signature in rows_with_texts(view, state, ids)
-    ]
+    found = [_document(row, signature, text) for row, signature in rows_with_texts(view, ids)]
     found.sort(key=lambda one: one[0].id)
     return found, following
 
 
 def _document(row: Row, signature: bytes, text: bool) -> tuple[Document, int]:
-    """Return a document and its size; a text that came for its checksum alone is not held."""
+    """Return a document and its size; without `text`, the text is dropped."""
     document = as_document(row, signature)
     if text:
         return document, len(row.metadata) + len(row.text or b"")
@@ -239,5 +223,5 @@ def _document(row: Row, signature: bytes, text: bool) -> tuple[Document, int]:
 
 
 def _different(ids: Sequence[str]) -> list[str]:
-    """Return each id once that can be one of a document."""
+    """Return each valid id once."""
     return [id for id in dict.fromkeys(ids) if is_id(id)]

@@ -1,4 +1,4 @@
-"""How documents become signatures in a collection, or parts, and queries too."""
+"""How documents and queries of a collection become signatures, or parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from lookalike.collection.documents import (
     packed,
 )
 from lookalike.collection.query import listed
-from lookalike.collection.stores.schema import State
+from lookalike.collection.stores.schema import Signatures, State
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
 from lookalike.images.decode import ImageSource
 from lookalike.media import Medium, medium_of_signer
@@ -36,19 +36,23 @@ if TYPE_CHECKING:
     from lookalike.recordings import Fingerprint
 
 PartsGiven: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike | None]
-"""Signatures of one document, or these and their positions."""
+"""Signatures of the parts of one document, alone or with their positions."""
 PartsAsked: TypeAlias = (
     "PartsGiven | str | os.PathLike[str] | bytes | tuple[Any, Any] | Fingerprint"
 )
-"""What a signer of parts signs: texts or recordings; or parts."""
+"""A query by parts, or by what a signer of parts signs: a text or a recording."""
+Asked: TypeAlias = "str | ArrayLike | ImageSource | PartsAsked"
+"""A query: what the signer signs, or a signature."""
+AskedMany: TypeAlias = Sequence[str] | Sequence[ImageSource] | Sequence[PartsAsked] | ArrayLike
 Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
-"""Which bits of each query count; None: all."""
+"""The bits of each query that count; None: all."""
 
 
-def wanted_mask(
-    queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
-) -> tuple[Mask, list[str] | None]:
-    """Return whether queries are to be masked, and the texts that they are, if they are texts."""
+def wanted_mask(queries: AskedMany, mask: Mask, whole: bool) -> tuple[Mask, list[str] | None]:
+    """Return whether to mask queries, and the queries if all are texts.
+
+    With `whole`, texts are masked only if `mask` is True.
+    """
     wanted: Mask = as_mask(mask)
     if whole and wanted == "auto":
         wanted = False
@@ -67,17 +71,36 @@ def wanted_mask(
 
 
 class HasSigner(Protocol):
-    """A collection, here or elsewhere, or what stands for it; the signer may have to be read."""
+    """A collection, or something that stands for it; the signer may have to be read first."""
 
     @property
     def signer(self) -> Signer | None:
         """How documents are signed."""
 
 
-def query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> NDArray[np.uint8]:
-    """Return signatures that are given, or those of vectors, if the collection is one of vectors:
-    numbers with a fraction cannot be signatures.
-    """
+def texts_or_rows(queries: Any, bits: int, collection: HasSigner) -> list[str] | Signatures:
+    """Return many queries: texts as they are, everything else as signatures."""
+    if isinstance(queries, str):
+        raise ArgumentError("queries are one str; expected a list of them, or use search()")
+    if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
+        return [str(query) for query in queries]
+    return _query_rows(queries, bits, collection)
+
+
+def text_or_row(query: Any, bits: int, collection: HasSigner) -> list[str] | Signatures:
+    """Return one query as `texts_or_rows` returns many."""
+    if isinstance(query, str):
+        return [query]
+    rows = _query_rows(query, bits, collection)
+    if len(rows) != 1:
+        raise ArgumentError(
+            f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
+        )
+    return rows
+
+
+def _query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> Signatures:
+    """Return signatures, or sign vectors: numbers with a fraction cannot be signatures."""
     array = as_array("queries", queries)
     signer = collection.signer if array.dtype.kind == "f" else None
     if signer is not None and signer.medium == "vector":
@@ -86,7 +109,7 @@ def query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> NDArray[
 
 
 def no_signer_of_texts(name: str, signer: str) -> ArgumentError:
-    """Return the error for texts that cannot be signed; `signer`: what there is instead, or ""."""
+    """Return the error for texts that cannot be signed; `signer` is what there is instead."""
     return ArgumentError(
         f"the collection {name!r} has no signer of texts"
         f"{f', but {signer}' if signer else ''}: give signatures, not texts"
@@ -95,30 +118,33 @@ def no_signer_of_texts(name: str, signer: str) -> ArgumentError:
 
 @dataclass(frozen=True, eq=False)
 class Signed:
-    """Documents as tables know them."""
+    """Documents as the tables know them."""
 
-    rows: NDArray[np.uint8]
+    rows: Signatures
     """A signature each; of documents of many parts, the digest of these."""
     parts: Sequence[bytes] = ()
-    """What the digests stand for, packed; none where documents have one signature each."""
+    """The packed parts behind the digests; empty where documents have one signature each."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def only(self, kept: Sequence[int]) -> Signed:
-        """Return some of them."""
+        """Return some of the documents."""
         return Signed(self.rows[kept], [self.parts[at] for at in kept] if self.parts else ())
 
 
 class Signing:
-    """The signer that a collection was made with, read when it is first needed."""
+    """The signer that a collection was created with, read when it is first needed."""
+
+    _text = "document"
+    """The noun for an item that is not of a medium."""
 
     def __init__(self, opened: State, describe: Callable[[], str]) -> None:
         self._opened = opened
         self._describe = describe
         self._signer: Signer | None = None
         self.reads_files = True
-        """Whether paths of files are opened; False where they come from untrusted clients."""
+        """Whether paths of files are opened; False if they come from untrusted clients."""
 
     @property
     def signer(self) -> Signer | None:
@@ -128,129 +154,102 @@ class Signing:
         return self._signer
 
     @cached_property
-    def files(self) -> type[Medium[Any]] | None:
-        """The medium of the files that are signed; None for texts.
-
-        Also None for parts: their signer reads the files itself.
-        """
-        return None if self._opened.parts else medium_of_signer(self.signer)
+    def medium(self) -> type[Medium[Any]] | None:
+        """The medium of the files that are signed; None for texts and vectors."""
+        return medium_of_signer(self.signer)
 
     @property
-    def medium(self) -> str:
+    def noun(self) -> str:
         """The noun for an item that cannot be signed."""
-        return "document" if self.files is None else self.files.noun
+        return self._text if self.medium is None else self.medium.noun
 
     def check_signs(self) -> None:
-        """Say so unless texts, or the paths of files, can be signed."""
-        if self.files is not None:
+        """Raise unless texts, or files by their paths, can be signed."""
+        if self.medium is not None:
             self._check_reads()
         else:
-            self.of_texts()
+            self._of_texts()
 
     def _check_reads(self) -> None:
         if not self.reads_files:
             raise ArgumentError(
-                f"the collection {self._opened.name!r} is one of {self.medium}s, which are not "
+                f"the collection {self._opened.name!r} is one of {self.noun}s, which are not "
                 "opened by their paths here: give signatures, not texts"
             )
 
-    def of_texts(self) -> DocumentSigner:
-        """Return the signer, or say that it signs no texts."""
+    def _of_texts(self) -> DocumentSigner:
         signer = self.signer
         if not isinstance(signer, DocumentSigner):
             raise no_signer_of_texts(self._opened.name, type(signer).__name__ if signer else "")
         return signer
 
     def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
-        """Return the signatures of texts that can be signed, and what is wrong with the others, by
-        place: files, whose paths these are, may be broken.
+        """Return the signatures of those texts, or paths of files, that can be signed, and what is
+        wrong with the others, by position.
         """
-        if self.files is None:
-            return Signed(self.sign(texts)), {}
-        found = list(self.files.sign_each(self.signer, texts, threads=thread_count(None)))
+        if self.medium is None:
+            return Signed(self._sign(texts)), {}
+        found = list(self.medium.sign_each(self.signer, texts, threads=thread_count(None)))
         wrong = {at: str(one) for at, one in enumerate(found) if isinstance(one, DocumentError)}
         rows = [one for one in found if not isinstance(one, DocumentError)]
         return Signed(np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8)), wrong
 
-    def images(self, queries: object) -> NDArray[np.uint8] | None:
-        """Return the signatures of files, one or many, if the collection is one of files and that
-        is what these are: paths, bytes, or images of Pillow.
-        """
-        signer, files = self.signer, self.files
-        if files is None or signer is None or isinstance(queries, np.ndarray):
+    def _sign(self, texts: list[str]) -> Signatures:
+        if not texts:
+            return np.empty((0, self._opened.bits // 8), np.uint8)
+        rows: Signatures = self._of_texts().sign(texts)
+        return rows
+
+    def _sign_files(self, queries: object) -> Signatures | None:
+        """Return the signatures of one or many files of the medium; None if these are not files."""
+        signer, medium = self.signer, self.medium
+        if medium is None or signer is None or isinstance(queries, np.ndarray):
             return None
         several: Sequence[Any] = [queries] if not isinstance(queries, Sequence) else queries
-        if files.is_one(queries):
+        if medium.is_one(queries):
             several = [queries]
         if any(isinstance(one, str | os.PathLike) for one in several):
             self._check_reads()
-        return signer.sign(several) if several and all(map(files.is_one, several)) else None
-
-    def sign(self, texts: list[str]) -> NDArray[np.uint8]:
-        """Return the signatures of texts."""
-        if not texts:
-            return np.empty((0, self._opened.bits // 8), np.uint8)
-        rows: NDArray[np.uint8] = self.of_texts().sign(texts)
-        return rows
+        return signer.sign(several) if several and all(map(medium.is_one, several)) else None
 
     def given(self, signatures: Any) -> Signed:
         """Return signatures of documents that the caller gives."""
         return Signed(as_queries(signatures, self._opened.bits, "signatures"))
 
-    def queries(
-        self, queries: Sequence[str] | Sequence[ImageSource] | ArrayLike
-    ) -> NDArray[np.uint8]:
-        """Return the signatures of texts, or the given ones."""
-        if isinstance(queries, str):
-            raise ArgumentError("queries are one str; expected a list of them, or use search()")
-        if (images := self.images(queries)) is not None:
-            return images
-        if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
-            return self.sign([str(query) for query in queries])
-        return query_rows(cast("ArrayLike", queries), self._opened.bits, self)
+    def queries(self, queries: AskedMany) -> Signatures:
+        """Return the signatures of many queries."""
+        if not isinstance(queries, str) and (rows := self._sign_files(queries)) is not None:
+            return rows
+        asked = texts_or_rows(queries, self._opened.bits, self)
+        return self._sign(asked) if isinstance(asked, list) else asked
 
-    def asked(self, queries: Any, mask: Mask, whole: bool) -> tuple[NDArray[np.uint8], Masks]:
-        """Return the signatures of queries, and the masks of those that are to have one.
+    def masked_queries(
+        self, queries: AskedMany, mask: Mask, whole: bool
+    ) -> tuple[Signatures, Masks]:
+        """Return the signatures of many queries, and a mask of those that get one.
 
-        Texts choose for themselves with "auto", unless they are to be compared as a `whole`.
+        With "auto", each text decides for itself, unless texts are compared as a `whole`.
         """
         wanted, texts = wanted_mask(queries, mask, whole)
-        if wanted == "auto" and self.files is not None:
+        if wanted == "auto" and self.medium is not None:
             wanted = False
-        found = sign_masked(self.of_texts(), texts, wanted) if wanted and texts else None
+        found = sign_masked(self._of_texts(), texts, wanted) if wanted and texts else None
         if found is None:
             rows = self.queries(queries)
             return rows, (None,) * len(rows)
         masks = zip(found.masks, found.masked.tolist(), strict=True)
         return found.signatures, tuple(mask if used else None for mask, used in masks)
 
-    def one(self, query: Any) -> list[str] | NDArray[np.uint8]:
-        """Return one query as one of many; a text stays one, since it may get a mask."""
-        is_text = isinstance(query, str) and self.files is None
-        return [query] if is_text else self.query(query)
-
-    def query(self, query: str | ArrayLike | ImageSource) -> NDArray[np.uint8]:
-        """Return the signature of one text, or the one that is given."""
-        if (images := self.images(query)) is not None:
-            query = images
-        if isinstance(query, str):
-            return self.sign([query])
-        rows = query_rows(cast("ArrayLike", query), self._opened.bits, self)
-        if len(rows) != 1:
-            raise ArgumentError(
-                f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
-            )
-        return rows
+    def one(self, query: Any) -> Any:
+        """Return one query as one of many; a text stays a text, since it may get a mask."""
+        rows = self._sign_files(query)
+        return text_or_row(query if rows is None else rows, self._opened.bits, self)
 
 
 class PartSigning(Signing):
     """The signer of a collection whose documents have many parts."""
 
-    @property
-    def medium(self) -> str:
-        """The noun for an item that cannot be signed."""
-        signer = self.signer
-        return signer.medium if isinstance(signer, PartSigner) else "text"
+    _text = "text"
 
     @property
     def votes(self) -> VoteSettings:
@@ -261,7 +260,7 @@ class PartSigning(Signing):
         return VoteSettings(self._opened.bits // 10, 0, 2)
 
     def check_signs(self) -> None:
-        """Say so unless texts, or the paths of recordings, can be signed."""
+        """Raise unless texts, or recordings by their paths, can be signed."""
         if self._of_parts().reads_files:
             self._check_reads()
 
@@ -281,11 +280,11 @@ class PartSigning(Signing):
     def given(self, signatures: Any) -> Signed:
         """Return parts of documents that the caller gives."""
         good = []
-        for place, one in enumerate(listed("signatures", signatures)):
+        for position, one in enumerate(listed("signatures", signatures)):
             try:
                 good.append(_packed(self._given(one)))
             except (ArgumentError, SignatureError) as error:
-                raise type(error)(f"item {place}: {error}") from None
+                raise type(error)(f"item {position}: {error}") from None
         return _signed(good)
 
     def one(self, query: Any) -> Any:
@@ -335,17 +334,17 @@ def _described(description: str, bits: int) -> Signer:
 
 
 def _is_given(query: Any) -> bool:
-    """Return whether a query is parts: an array of signatures, or one and positions.
+    """Return whether a query is parts: signatures, alone or with positions.
 
-    Samples have a rate in the place of these, which is one number.
+    Samples come with a rate in place of positions, which is one number.
     """
     if isinstance(query, np.ndarray | list):
         return True
     if not isinstance(query, tuple) or len(query) != 2:
         return False
-    places = query[1]
-    several = hasattr(places, "__len__") and getattr(places, "ndim", 1) > 0
-    return places is None or (several and not isinstance(places, str))
+    offsets = query[1]
+    several = hasattr(offsets, "__len__") and getattr(offsets, "ndim", 1) > 0
+    return offsets is None or (several and not isinstance(offsets, str))
 
 
 def _packed(parts: SignedParts) -> bytes:
@@ -359,5 +358,5 @@ def _packed(parts: SignedParts) -> bytes:
 
 
 def _signed(parts: Sequence[bytes]) -> Signed:
-    rows: NDArray[np.uint8] = np.frombuffer(b"".join(map(digest_of, parts)), np.uint8)
+    rows: Signatures = np.frombuffer(b"".join(map(digest_of, parts)), np.uint8)
     return Signed(rows.reshape(len(parts), DIGEST_BYTES), parts)

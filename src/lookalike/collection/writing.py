@@ -1,35 +1,28 @@
 """What a batch does to the tables, the same on every database.
 
-Everything of a batch happens in one transaction, under the lock of the collection's row: signatures
-that are new get numbers and keys, documents point at them, signatures without documents go, and the
-row gets the next version with the counts and the digest that belong to it.
+Everything of a batch happens in one transaction, under the lock of the collection's row: new
+signatures get numbers and keys, documents point at them, signatures without documents are removed,
+and the row gets the next version with its counts and digest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from lookalike.checks import one_of
-from lookalike.collection.documents import (
-    Items,
-    Row,
-    Seen,
-    checksum,
-    intact,
-    now,
-    prepare_items,
-)
+from lookalike.collection.documents import Items, Row, Seen, checksum, intact, now, prepare_items
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.collection.stores.base import Writer
-from lookalike.collection.stores.schema import Numbered, State, blobs, digest, hashes
+from lookalike.collection.stores.schema import Numbered, blobs, digest
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
 _KEPT_REMOVALS = 100_000
+_TO_REPLACE = Said("use upsert()", "add --replace to replace it")
 
 
 @dataclass(frozen=True)
@@ -40,198 +33,212 @@ class Written:
     updated: int = 0
     deleted: int = 0
     errors: list[ItemError] = field(default_factory=list)
-    """Items that were left out, if that was asked for."""
+    """Items that were left out, with `on_error="skip"`."""
     version: int = 0
-    """The version of the collection that has it."""
+    """The version of the collection after the batch."""
 
 
-_TO_REPLACE = Said("use upsert()", "add --replace to replace it")
+class ReadsSignatures(Protocol):
+    """The part of `Signing` that checks a batch."""
+
+    def given(self, signatures: Any) -> Signed:
+        """Return signatures of documents that the caller gives."""
+
+    def check_signs(self) -> None:
+        """Raise unless texts can be signed."""
 
 
-def check_numbers(ids: int, **given: Sized | None) -> None:
-    """Say so unless there is something for each id, and a text or a signature."""
-    for name, values in given.items():
-        if values is not None and len(values) != ids:
-            raise ArgumentError(
-                f"there are {ids} ids and {len(values)} {name}; expected one for each"
-            )
-    if given["texts"] is None and given["signatures"] is None:
-        raise ArgumentError("there are neither texts nor signatures; give one of them")
+@dataclass(frozen=True)
+class Given:
+    """A batch as the caller gives it, in lists."""
+
+    ids: list[Any]
+    texts: list[Any] | None
+    signatures: Any
+    metadata: list[Any] | None
+    skip: bool
+    """Whether invalid items are left out; otherwise nothing is written if there are any."""
+    replace: bool
+    """Whether documents with the same ids are replaced; otherwise they are errors."""
+
+    @classmethod
+    def of(
+        cls, ids: Any, texts: Any, signatures: Any, metadata: Any, on_error: str, replace: bool
+    ) -> Given:
+        """Return the batch of `Collection.add` or `upsert`."""
+        one_of("on_error", on_error, ("raise", "skip"))
+        return cls(
+            listed("ids", ids),
+            None if texts is None else listed("texts", texts),
+            signatures,
+            None if metadata is None else listed("metadata", metadata),
+            on_error == "skip",
+            replace,
+        )
+
+    def checked(
+        self, signing: ReadsSignatures, keep_text: bool
+    ) -> tuple[Items, Signed | None, list[ItemError]]:
+        """Return the valid items, the given signatures of all, and what is wrong with others."""
+        rows = None if self.signatures is None else signing.given(self.signatures)
+        counted: dict[str, Sized | None] = {"texts": self.texts, "signatures": rows}
+        for name, values in {**counted, "metadata": self.metadata}.items():
+            if values is not None and len(values) != len(self.ids):
+                raise ArgumentError(
+                    f"there are {len(self.ids)} ids and {len(values)} {name}; expected one for each"
+                )
+        if self.texts is None and rows is None:
+            raise ArgumentError("there are neither texts nor signatures; give one of them")
+        if rows is None:
+            signing.check_signs()
+        items, errors = prepare_items(
+            self.ids, self.texts, self.metadata, need_text=rows is None, keep_text=keep_text,
+            unique=not self.replace,
+        )  # fmt: skip
+        if errors and not self.skip:
+            raise BatchError(errors, len(self.ids))
+        return items, rows, errors
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Documents to be written, all of which can be, and what is wrong with the others."""
+    """Valid documents to be written, and what is wrong with others."""
 
+    given: Given
     items: Items
     signed: Signed
     errors: list[ItemError]
-    given: int
-    """How many items there were, the wrong ones too."""
-    skip: bool
-    """Whether wrong items are left out; else nothing is written if there are any."""
 
     @classmethod
-    def of(
-        cls,
-        ids: Sequence[str],
-        texts: Sequence[str] | None,
-        signatures: Any,
-        metadata: Sequence[Mapping[str, Any] | None] | None,
-        *,
-        on_error: str,
-        unique: bool,
-        keep_text: bool,
-        signing: Signing,
-    ) -> Batch:
+    def of(cls, given: Given, signing: Signing, keep_text: bool) -> Batch:
         """Check all items, and sign the texts unless there are signatures."""
-        one_of("on_error", on_error, ("raise", "skip"))
-        names = listed("ids", ids)
-        rows = None if signatures is None else signing.given(signatures)
-        contents = None if texts is None else listed("texts", texts)
-        described = None if metadata is None else listed("metadata", metadata)
-        check_numbers(len(names), texts=contents, signatures=rows, metadata=described)
-        if rows is None:
-            signing.check_signs()  # says so at once if texts cannot be signed
-        items, errors = prepare_items(
-            names, contents, described, need_text=rows is None, keep_text=keep_text, unique=unique
-        )
-        if errors and on_error == "raise":
-            raise BatchError(errors, len(names))
-        if rows is None:
-            given = [contents[at] for at in items.positions] if contents else []
-            rows, wrong = signing.sign_each(given)
+        items, rows, errors = given.checked(signing, keep_text)
+        if rows is not None:
+            return cls(given, items, rows.only(items.positions), errors)
+        texts = [given.texts[at] for at in items.positions] if given.texts else []
+        rows, wrong = signing.sign_each(texts)
+        if wrong:
             errors += [
-                ItemError(
-                    items.positions[place], items.ids[place], f"the {signing.medium} {reason}"
-                )
-                for place, reason in wrong.items()
+                ItemError(items.positions[at], items.ids[at], f"the {signing.noun} {reason}")
+                for at, reason in wrong.items()
             ]
             errors.sort(key=lambda error: error.position)
-            if wrong and on_error == "raise":
-                raise BatchError(errors, len(names))
-            if wrong:
-                items = items.only([at for at in range(len(items.ids)) if at not in wrong])
-        else:
-            rows = rows.only(items.positions)
-        return cls(items, rows, errors, len(names), on_error == "skip")
+            if not given.skip:
+                raise BatchError(errors, len(given.ids))
+            items = items.only([at for at in range(len(items.ids)) if at not in wrong])
+        return cls(given, items, rows, errors)
 
     def without(self, known: Container[str]) -> Batch:
-        """Return the batch without documents whose ids are there already, which is an error."""
+        """Return the batch without documents whose ids exist already, which are errors."""
         errors = [
             ItemError(position, id, "there is a document of this id", _TO_REPLACE)
             for position, id in zip(self.items.positions, self.items.ids, strict=True)
             if id in known
         ]
         errors = sorted(self.errors + errors, key=lambda error: error.position)
-        if not self.skip:
-            raise BatchError(errors, self.given)
+        if not self.given.skip:
+            raise BatchError(errors, len(self.given.ids))
         kept = [place for place, id in enumerate(self.items.ids) if id not in known]
         return replace(
             self, items=self.items.only(kept), signed=self.signed.only(kept), errors=errors
         )
 
 
-def write_batch(writer: Writer, state: State, batch: Batch, *, fresh: bool) -> Written:
-    """Write a batch; where ids have to be `fresh`, those that are there already are wrong."""
-    known = writer.find_documents(state, batch.items.ids) if fresh and state.documents else {}
+def write_batch(writer: Writer, batch: Batch) -> Written:
+    """Write a batch."""
+    before, fresh = writer.state, not batch.given.replace
+    known = writer.find_documents(batch.items.ids) if fresh and before.documents else {}
     if known:
         batch = batch.without(known)
     if not batch.items.ids:
-        return Written(errors=batch.errors, version=state.version)
-    after = write_documents(writer, state, batch.items, batch.signed, fresh=fresh)
-    added = after.documents - state.documents
+        return Written(errors=batch.errors, version=before.version)
+    _write_documents(writer, batch.items, batch.signed, fresh)
+    added = writer.state.documents - before.documents
     updated = len(batch.items.ids) - added
-    return Written(added, updated, errors=batch.errors, version=after.version)
+    return Written(added, updated, errors=batch.errors, version=writer.state.version)
 
 
-def write_documents(
-    writer: Writer, state: State, items: Items, signed: Signed, *, fresh: bool
-) -> State:
-    """Write documents in place of those with the same ids; return the row as it was saved.
-
-    `fresh` says that there are none with the same ids, which is then not looked up.
-    """
+def _write_documents(writer: Writer, items: Items, signed: Signed, fresh: bool) -> None:
+    """Write documents in place of those with the same ids; if `fresh`, there are none."""
+    state = writer.state
     known = state.documents > 0 and not fresh
-    replaced = writer.documents(state, items.ids, text=False) if known else []
+    replaced = writer.documents(items.ids, text=False) if known else []
     found = {row.id: (row, intact(row, signature, text=False)) for row, signature in replaced}
     rows_of_bytes = blobs(signed.rows)
-    numbers, new = _number_signatures(writer, state, rows_of_bytes)
+    numbers, new = _number_signatures(writer, rows_of_bytes)
     time = now()
     rows = []
     for id, blob, text, metadata in zip(
         items.ids, rows_of_bytes, items.texts, items.metadata, strict=True
     ):
         old, trusted = found.get(id, (None, False))
-        added = old.added if old and trusted else time  # what changed by itself is not passed on
-        updated = max(time, added)  # clocks are set back now and then
+        added = old.added if old and trusted else time  # a damaged time is not passed on
+        updated = max(time, added)  # clocks may be set back
         value = checksum(id, blob, text, metadata, added, updated)
         rows.append(Row(id, numbers[blob], text, metadata, added, updated, value))
 
     if len(new):
-        writer.insert_signatures(state, new)
-        writer.insert_keys(state, *state.slicing.key_rows(new.numbers, new.signatures))
+        writer.insert_signatures(new)
+        writer.insert_keys(*state.slicing.key_rows(new))
         if state.parts:
             packed = dict(zip(rows_of_bytes, signed.parts, strict=True))
             parts = [packed[blob] for blob in blobs(new.signatures)]
-            writer.insert_parts(state, list(zip(new.numbers.tolist(), parts, strict=True)))
+            writer.insert_parts(list(zip(new.numbers.tolist(), parts, strict=True)))
     if found:
-        writer.delete_documents(state, list(found))
-    writer.insert_documents(state, rows)
-    state = replace(
+        writer.delete_documents(list(found))
+    writer.insert_documents(rows)
+    writer.state = replace(
         state,
         version=state.version + 1,
         documents=state.documents + len(rows) - len(found),
         signatures=state.signatures + len(new),
         next_signature=state.next_signature + len(new),
-        digest=state.digest ^ digest(hashes(new.numbers, new.signatures)),
+        digest=state.digest ^ new.digest(),
     )
-    left = {row.signature for row, _ in found.values()}.difference(numbers.values())
-    state = _remove_unused(writer, state, left)
-    writer.save(state)
-    return state
+    _remove_unused(writer, {row.signature for row, _ in found.values()} - {*numbers.values()})
+    writer.save()
 
 
-def delete_documents(writer: Writer, state: State, ids: Sequence[str]) -> State:
-    """Remove the documents that are there; return the row as it was saved."""
-    return _delete_found(writer, state, writer.find_documents(state, ids))
+def delete_documents(writer: Writer, ids: Sequence[str]) -> Written:
+    """Remove the documents that are there."""
+    return _delete_found(writer, writer.find_documents(ids))
 
 
-def delete_duplicates(
-    writer: Writer, state: State, duplicates: Sequence[tuple[Seen, Seen]]
-) -> State:
+def delete_duplicates(writer: Writer, duplicates: Sequence[tuple[Seen, Seen]]) -> Written:
     """Remove duplicates, each given with the document that is kept for it.
 
-    Only those are removed of which both are there in the version that was compared. Return the row
-    as it was saved.
+    Only if both are still there in the version that was compared.
     """
     kept = {other.id for _, other in duplicates}
-    there = writer.seen(state, [*kept, *(one.id for one, _ in duplicates)])
+    there = writer.seen([*kept, *(one.id for one, _ in duplicates)])
     found = {
         one.id: one.signature
         for one, other in duplicates
         if there.get(one.id) == one and there.get(other.id) == other and one.id not in kept
     }
-    return _delete_found(writer, state, found)
+    return _delete_found(writer, found)
 
 
-def _delete_found(writer: Writer, state: State, found: dict[str, int]) -> State:
-    """Remove documents that are there, given with the numbers of their signatures."""
+def _delete_found(writer: Writer, found: Mapping[str, int]) -> Written:
+    """Remove documents, given with the numbers of their signatures."""
+    state = writer.state
     if not found:
-        return state
-    writer.delete_documents(state, list(found))
-    state = replace(state, version=state.version + 1, documents=state.documents - len(found))
-    state = _remove_unused(writer, state, set(found.values()))
-    writer.save(state)
-    return state
+        return Written(version=state.version)
+    writer.delete_documents(list(found))
+    documents = state.documents - len(found)
+    writer.state = replace(state, version=state.version + 1, documents=documents)
+    _remove_unused(writer, set(found.values()))
+    writer.save()
+    return Written(deleted=len(found), version=writer.state.version)
 
 
 def _number_signatures(
-    writer: Writer, state: State, signatures: Sequence[bytes]
+    writer: Writer, signatures: Sequence[bytes]
 ) -> tuple[dict[bytes, int], Numbered]:
     """Return the number of each signature, and those that are new."""
-    distinct = sorted(set(signatures))  # in the order of the index, which is quicker to look up
-    numbers = writer.find_signatures(state, distinct) if state.signatures else {}
+    state = writer.state
+    distinct = sorted(set(signatures))  # in the order of the index, for faster lookups
+    numbers = writer.find_signatures(distinct) if state.signatures else {}
     new = [blob for blob in distinct if blob not in numbers]
     first = state.next_signature
     numbers.update(zip(new, range(first, first + len(new)), strict=True))
@@ -239,21 +246,21 @@ def _number_signatures(
     return numbers, Numbered(np.arange(first, first + len(new), dtype=np.int64), rows)
 
 
-def _remove_unused(writer: Writer, state: State, numbers: set[int]) -> State:
+def _remove_unused(writer: Writer, numbers: set[int]) -> None:
     """Remove those of the signatures that no document has any more."""
     if not numbers:
-        return state
-    old = writer.unused(state, np.array(sorted(numbers), np.int64))
+        return
+    old = writer.unused(np.array(sorted(numbers), np.int64))
     if not len(old):
-        return state
-    hashed = hashes(old.numbers, old.signatures)
-    writer.delete_keys(state, *state.slicing.key_rows(old.numbers, old.signatures))
-    writer.delete_signatures(state, old.numbers)
-    writer.log_removals(state, state.version, old.numbers, hashed)
+        return
+    state, hashed = writer.state, old.hashes()
+    writer.delete_keys(*state.slicing.key_rows(old))
+    writer.delete_signatures(old.numbers)
+    writer.log_removals(old.numbers, hashed)
     known_from = state.removals_from
     if state.version % 64 == 0 or len(old) > _KEPT_REMOVALS:
-        known_from = writer.trim_removals(state, _KEPT_REMOVALS)
-    return replace(
+        known_from = writer.trim_removals(_KEPT_REMOVALS)
+    writer.state = replace(
         state,
         signatures=state.signatures - len(old),
         digest=state.digest ^ digest(hashed),

@@ -107,9 +107,8 @@ class ImageHash(Signer):
     every bit; the same pixels have the same bits on every machine.
     """
 
-    medium = "image"
+    medium = "images"
     reads_files = True
-    medium_name: ClassVar[str] = "images"
     _seeded: ClassVar[bool] = False
 
     def __init__(self, bits: SupportsIndex = 64, kind: str = "dct") -> None:

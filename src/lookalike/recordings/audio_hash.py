@@ -65,8 +65,7 @@ class AudioHash(PartSigner):
     """
 
     bits = 32
-    medium = "recording"
-    medium_name = "recordings"
+    medium = "recordings"
     reads_files = True
     _seeded = False
 

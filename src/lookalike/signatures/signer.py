@@ -68,7 +68,7 @@ class Signer(ABC):
     usual_bits: ClassVar[int] = 0
     """Bits of a signature by default, where it is chosen by name; 0: signatures are not bits."""
     medium: ClassVar[str] = "text"
-    """What it signs: "text", "vector", "image" or "recording"."""
+    """What it signs: "text", "vector", or files of a medium, by its name in `MEDIA`."""
     reads_files: ClassVar[bool] = False
     """Whether a string is the path of an item, and not the item."""
     masks: ClassVar[Literal["no", "on request", "short texts"]] = "no"

@@ -25,7 +25,7 @@ class ChordHash(Signer):
     """Signs chords by their notes."""
 
     bits = 16
-    medium_name: ClassVar[str] = "chords"
+    medium: ClassVar[str] = "chords"
     _seeded: ClassVar[bool] = False
 
     def __init__(self) -> None:

@@ -1,10 +1,10 @@
 """Near-duplicates of a collection: all pairs within a radius, and deleting duplicates later.
 
-Comparing takes long, and documents are written meanwhile. So whatever is read comes with its
-version, and a document is deleted only if it and the document that is kept for it still have the
-versions that were compared.
+Comparing takes long, and documents are written meanwhile. So documents are read with their version,
+and a document is deleted only if it and the document that is kept for it still have the versions
+that were compared.
 
-A million pairs are arrays here, and become Python objects only where a caller wants these.
+Pairs are arrays here, since there may be millions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import share, thread_count, whole_number
 from lookalike.collection.answers import Pair
@@ -23,15 +22,13 @@ from lookalike.collection.documents import Document, Seen, as_document, check_ro
 from lookalike.collection.query import how_many
 from lookalike.collection.reading import row_pages
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import State
+from lookalike.collection.stores.schema import Numbers
 from lookalike.collection.writing import delete_duplicates
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.all_pairs import pairs_of_rows
 
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
-
-__all__ = ["PairTable", "delete_unchanged", "find_pairs", "pages_with_versions"]
 
 _PAGE = 1000
 
@@ -42,14 +39,14 @@ class PairTable:
 
     ids: list[str]
     """The ids of the documents that are in a pair, sorted."""
-    left: NDArray[np.int64]
+    left: Numbers
     """Positions in `ids`, each smaller than its `right`."""
-    right: NDArray[np.int64]
-    distances: NDArray[np.int64]
-    signatures: NDArray[np.int64]
+    right: Numbers
+    distances: Numbers
+    signatures: Numbers
     """With `checksums` and `added`, the version of each document that was compared."""
-    checksums: NDArray[np.int64]
-    added: NDArray[np.int64]
+    checksums: Numbers
+    added: Numbers
 
     def __len__(self) -> int:
         return len(self.left)
@@ -67,9 +64,7 @@ class PairTable:
         columns = (self.signatures, self.checksums, self.added)
         return Seen(self.ids[position], *(int(column[position]) for column in columns))
 
-    def distances_between(
-        self, one: NDArray[np.int64], two: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def distances_between(self, one: Numbers, two: Numbers) -> Numbers:
         """Return the distances of documents that are pairs, given by their positions."""
         count = len(self.ids)
         wanted = np.minimum(one, two) * count + np.maximum(one, two)
@@ -88,22 +83,20 @@ def find_pairs(
     near = min(whole_number("radius", radius, at_least=0), docs.bits)
     most = how_many("limit", limit, at_least=0)
     part = None if recall is None else share("recall", recall)
-    return docs._read(
-        lambda view, state: _document_pairs(view, state, near, most, thread_count(threads), part)
-    )
+    return docs._read(lambda view: _document_pairs(view, near, most, thread_count(threads), part))
 
 
 def _document_pairs(
-    view: View, state: State, radius: int, limit: int, threads: int, recall: float | None
+    view: View, radius: int, limit: int, threads: int, recall: float | None
 ) -> PairTable:
-    table = view.whole_table(state)
+    state, table = view.state, view.whole_table()
     numbers = table.numbers
     if not len(numbers):
         nothing = np.empty(0, np.int64)
         return PairTable([], nothing, nothing, nothing, nothing, nothing, nothing)
     near = pairs_of_rows(table.signatures, numbers, radius, limit, False, threads, recall=recall)
     touched = np.unique(np.concatenate([near.left, near.right]))
-    found = _Found(view, state, touched if state.documents == state.signatures else numbers)
+    found = _Found(view, touched if state.documents == state.signatures else numbers)
     sizes = found.sizes
     one, two = (np.searchsorted(found.numbers, side) for side in (near.left, near.right))
     copies = np.flatnonzero(sizes > 1)
@@ -126,17 +119,17 @@ def _document_pairs(
 class _Found:
     """The documents of signatures, in the order of the numbers of these."""
 
-    def __init__(self, view: View, state: State, numbers: NDArray[np.int64]) -> None:
+    def __init__(self, view: View, numbers: Numbers) -> None:
         self.numbers = numbers
         ids: list[str] = []
         columns = (array("q"), array("q"), array("q"))
-        for row, signature in view.documents_of(state, numbers, None, False):
+        for row, signature in view.documents_of(numbers, None, False):
             check_row(row, signature, text=False)
             ids.append(row.id)
             for column, value in zip(columns, seen(row)[1:], strict=True):
                 column.append(value)
         signatures, checksums, added = (np.frombuffer(column, np.int64) for column in columns)
-        expected = state.documents - state.signatures + len(numbers)
+        expected = view.state.documents - view.state.signatures + len(numbers)
         if not np.array_equal(np.unique(signatures), numbers):
             raise damaged("a signature has no document")
         if len(ids) != expected or len(set(ids)) != expected:
@@ -147,10 +140,8 @@ class _Found:
         self.sizes = np.diff(self._begins, append=len(ids))
         """The number of documents of each signature."""
 
-    def combined(
-        self, one: NDArray[np.int64], two: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return each document of one signature with each of another, for pairs of signatures.
+    def combined(self, one: Numbers, two: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Return all pairs of documents of pairs of signatures.
 
         These are the position of the pair of signatures, and two positions of documents.
         """
@@ -160,9 +151,7 @@ class _Found:
         first, second = np.divmod(place, self.sizes[two][pair])
         return pair, self._begins[one][pair] + first, self._begins[two][pair] + second
 
-    def table(
-        self, left: NDArray[np.int64], right: NDArray[np.int64], distances: NDArray[np.int64]
-    ) -> PairTable:
+    def table(self, left: Numbers, right: Numbers, distances: Numbers) -> PairTable:
         """Return pairs of documents, given by the positions that `combined` returns."""
         used = self._order[np.unique(np.concatenate([left, right]))]
         by_id = np.array(sorted(used.tolist(), key=self._ids.__getitem__), np.int64)
@@ -185,9 +174,8 @@ def pages_with_versions(docs: Collection) -> Iterator[list[tuple[Document, Seen]
 def delete_unchanged(docs: Collection, duplicates: Sequence[tuple[Seen, Seen]]) -> int:
     """Delete duplicates, each given with the document that is kept for it, in one transaction.
 
-    A duplicate stays if it has changed since, or if its kept document has changed or is gone.
+    A duplicate is kept if it has changed since, or if its kept document has changed or is gone.
     Returns the number of documents that were deleted.
     """
-    with docs._writing() as (writer, state):
-        after = delete_duplicates(writer, state, duplicates)
-    return state.documents - after.documents
+    with docs._writing() as writer:
+        return delete_duplicates(writer, duplicates).deleted

@@ -42,7 +42,7 @@ def snapshot(store: Store, name: str, path: Path) -> None:
         try:
             if not store.copy_file(temporary):
                 _copy_to_file(store, name, temporary)
-            elif not _keep_only(temporary, name):  # pages were copied, at the speed of the disk
+            elif not _keep_only(temporary, name):
                 temporary.rename(pages)
                 with closing(open_store(parse_address(pages), create=False)) as copy:
                     _copy_to_file(copy, name, temporary)
@@ -62,9 +62,13 @@ def restore_collection(
 ) -> str:
     """Put the collection of a snapshot into a database, and return its name there.
 
-    `name` is its name there (default: as in the snapshot). A collection of that name is replaced
-    only if `replace` is True, in one step, when everything has been copied. `source`
-    says which collection to take if the file has several.
+    Args:
+        path: The snapshot, an SQLite file.
+        url: The database.
+        name: The name of the collection there (default: as in the snapshot).
+        source: The collection to take, if the file has several.
+        replace: Whether to replace a collection of that name, in one step, when everything has been
+            copied.
     """
     replace = flag("replace", replace)
     source = None if source is None else checked_name(source)
@@ -77,16 +81,16 @@ def restore_collection(
         state = _choose(view, source, origin.shown)
         with closing(open_store(address)) as target:
             new_name = checked_name(state.name if name is None else name)
-            old = _restore(view, state, target, new_name, replace)
+            old = _restore(view.at(state), target, new_name, replace)
     if old is not None:
         forget_cache(address, old)
     return new_name
 
 
-def _restore(view: View, state: State, target: Store, name: str, replace_old: bool) -> State | None:
-    """Put it there under `name`, and return what was there before."""
+def _restore(view: View, target: Store, name: str, replace_old: bool) -> State | None:
+    """Copy a collection under a hidden name, then rename it; return the one that it replaced."""
     with target.reading() as there:
-        old = there.state(name)
+        old = there.find(name)
         if old is not None and not replace_old:
             raise ArgumentError(
                 f"there is a collection {name!r} at {target.shown}; ",
@@ -95,37 +99,27 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
                 Said("name"),
             )
     target.remove_abandoned()
+    replaced, hidden = None if old is None else old.uid, HIDDEN + os.urandom(16).hex()
     with target.restoring():
-        return _restore_hidden(view, state, target, name, None if old is None else old.uid)
-
-
-def _restore_hidden(
-    view: View, state: State, target: Store, name: str, replaced: str | None
-) -> State | None:
-    """Copy under a name that is not in use, and then give it its own.
-
-    `replaced` is the uid of the collection to replace, None if there was none.
-    """
-    hidden = HIDDEN + os.urandom(16).hex()
-    try:
-        _copy(view, state, target, hidden)
-        for _ in range(_TRIES):
-            # Readers of the old tables may stand in the way of removing them.
-            with suppress(StaleView):
-                return _put_in_place(target, hidden, name, replaced)
-        return _put_in_place(target, hidden, name, replaced)
-    except BaseException:
-        with suppress(CollectionError), target.writing() as writer:
-            left = writer.lock(hidden)
-            if left is not None:
-                writer.drop(left)
-        raise
+        try:
+            _copy(view, target, hidden)
+            for _ in range(_TRIES):
+                # Readers of the old tables may keep them from being removed.
+                with suppress(StaleView):
+                    return _put_in_place(target, hidden, name, replaced)
+            return _put_in_place(target, hidden, name, replaced)
+        except BaseException:
+            with suppress(CollectionError), target.writing() as writer:
+                left = writer.lock(hidden)
+                if left is not None:
+                    writer.drop(left)
+            raise
 
 
 def _put_in_place(target: Store, hidden: str, name: str, replaced: str | None) -> State | None:
-    """Give what was copied its name, in one step with removing what had it.
+    """Rename the copy and remove the collection with the uid `replaced`, in one step.
 
-    A collection that another process has made under this name meanwhile is not removed.
+    A collection that another process has created under this name meanwhile is not removed.
     """
     with target.writing() as writer:
         old, new = writer.lock(name), writer.lock(hidden)
@@ -143,53 +137,55 @@ def _put_in_place(target: Store, hidden: str, name: str, replaced: str | None) -
 
 def _copy_to_file(store: Store, name: str, path: Path) -> None:
     with closing(open_store(parse_address(path))) as target, store.reading() as view:
-        _copy(view, store.known(view.state(name), name), target, name)
+        _copy(view.at(store.known(view.find(name), name)), target, name)
 
 
-def _copy(view: View, state: State, target: Store, name: str) -> None:
+def _copy(view: View, target: Store, name: str) -> None:
     """Copy a collection row by row, in batches, and check what has been copied."""
+    state = view.state
     with target.writing() as writer:
         kind = (state.bits, state.slice_bits, state.keep_text, state.signer)
         fresh = State(0, name, os.urandom(16).hex(), *kind, parts=state.parts)
-        fresh = writer.create(fresh, view.checked_signer(state))
-    for batch in view.all_signatures(state):
+        fresh = writer.create(fresh, view.checked_signer())
+    for batch in view.all_signatures():
         with _writing_to(target, fresh) as writer:
-            writer.insert_signatures(fresh, batch)
-            writer.insert_keys(fresh, *fresh.slicing.key_rows(batch.numbers, batch.signatures))
+            writer.insert_signatures(batch)
+            writer.insert_keys(*fresh.slicing.key_rows(batch))
         if state.parts:
-            _copy_parts(view, state, batch, target, fresh)
+            _copy_parts(view, batch, target, fresh)
     count = 0
-    for page in view.pages(state, _BATCH):
+    for page in view.pages(_BATCH):
         count += len(page)
         with _writing_to(target, fresh) as writer:
-            writer.insert_documents(fresh, [row for row, _ in page])
+            writer.insert_documents([row for row, _ in page])
     if count != state.documents:
         raise damaged(f"{count} documents are there to be copied, not {state.documents}")
     with _writing_to(target, fresh) as writer:
-        writer.save(replace(state, number=fresh.number, removals_from=state.version))
+        writer.state = replace(state, number=fresh.number, removals_from=state.version)
+        writer.save()
 
 
-def _copy_parts(view: View, state: State, batch: Numbered, target: Store, fresh: State) -> None:
-    """Copy what the digests stand for, some megabytes with each transaction."""
+def _copy_parts(view: View, batch: Numbered, target: Store, fresh: State) -> None:
+    """Copy the parts behind the digests, some megabytes with each transaction."""
     waiting: list[tuple[int, bytes]] = []
     size = 0
-    for number, parts in view.parts(state, batch):
+    for number, parts in view.parts(batch):
         waiting.append((number, packed(*parts)))
         size += len(waiting[-1][1])
         if size > _PARTS_BYTES or number == batch.numbers[-1]:
             with _writing_to(target, fresh) as writer:
-                writer.insert_parts(fresh, waiting)
+                writer.insert_parts(waiting)
             waiting, size = [], 0
 
 
 @contextmanager
 def _writing_to(target: Store, fresh: State) -> Iterator[Writer]:
-    """Write to what is being copied, if it is still there: its number may be another's by now."""
+    """Write to the copy; raise if it is gone, since another collection may have its number."""
     with target.writing() as writer:
         there = writer.lock(fresh.name)
         if there is None or there.uid != fresh.uid:
             raise CollectionError(_GONE)
-        yield writer
+        yield writer.at(fresh)
 
 
 def _choose(view: View, source: str | None, shown: str) -> State:
@@ -211,8 +207,8 @@ def _choose(view: View, source: str | None, shown: str) -> State:
 def _keep_only(path: Path, name: str) -> bool:
     """Remove other collections from a copy of a file.
 
-    Returns False, and changes nothing, if the file has content that is not of collections: that is
-    not ours to pass on.
+    Returns False, and changes nothing, if the file has content that is not of collections, which
+    must not be passed on.
     """
     with closing(open_store(parse_address(path), create=False)) as copy:
         with copy.reading() as view:
@@ -233,7 +229,7 @@ def _remove_old_snapshots(folder: Path) -> None:
     try:
         paths = list(folder.iterdir())
     except OSError:
-        return  # there is none, or it is not ours to look at
+        return  # it does not exist, or may not be read
     for path in paths:
         if not re.fullmatch(r"\..+\.[0-9a-f]{12}\.tmp", path.name, re.DOTALL) or path.is_symlink():
             continue

@@ -1,4 +1,4 @@
-"""Whole corpora into a collection, and a collection out into a file; memory stays constant."""
+"""Importing corpora into a collection, and exporting a collection to a file, in constant memory."""
 
 from __future__ import annotations
 
@@ -39,35 +39,34 @@ Progress = Callable[[str, float], None]
 
 _BATCH = 50_000
 _PART_BATCH = 200
-"""Documents of many parts: an hour of sound has 0.9 MB of them, twice that in hexadecimal."""
+"""Documents of many parts: an hour of sound has 0.9 MB of parts, twice that in hexadecimal."""
 _MOST_BATCH = 10_000_000
 _PAGE = 2_000
 _PART_PAGE = 64
 _EXAMPLES = 10
 _EMPTY = "empty lines"
-"""Why lines of plain text are left out."""
 _BATCH_BYTES = 32 << 20
-"""Bytes of a transaction, however many documents it should have."""
+"""Bytes of a transaction, which may then have fewer documents than asked for."""
 _ROWS_AT_ONCE = 1_000
 _ROW_BYTES_AT_ONCE = 4 << 20
 
 
 @dataclass
 class Imported:
-    """What became of the rows of a corpus."""
+    """The result of an import."""
 
     added: int = 0
     updated: int = 0
     bad: int = 0
-    """Rows that were left out."""
+    """Invalid rows, which were left out."""
     examples: list[str] = field(default_factory=list)
     """What was wrong with some of them."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Documents that were not wanted, and pages that cannot be read, by kind."""
+    """Filtered documents and unreadable pages, by kind."""
     files_left_out: list[str] = field(default_factory=list)
     """Every file of a folder that was left out, with the reason."""
     notices: list[str] = field(default_factory=list)
-    """What people should know of how files were read."""
+    """Notices about how files were read."""
 
 
 def import_documents(
@@ -91,19 +90,23 @@ def import_documents(
     min_links: int = 0,
     strip_urls: bool = False,
 ) -> Imported:
-    """Add the rows of a corpus, `batch` at a time, each batch in one transaction (default: 50,000,
-    or 200 where documents have many parts; fewer where they have more than 32 MiB together).
+    """Add the rows of a corpus to a collection, each batch in one transaction.
 
-    `source` is what `dedup` takes: files, folders, patterns, tables. `text`, `id` and `signature`
-    name columns; without them, obvious ones are taken, and rows are numbered if there are no ids.
-    Signatures are hexadecimal or bytes; where there are none, texts are signed. The other columns
-    become metadata; one called `metadata` with a JSON object, as `export_documents` writes, is
-    taken as a whole. `replace` replaces documents with the same ids, which else are errors; an
-    error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
-    out. A row of more than `max_document` bytes (default: 256 MiB) is bad. `html`, `page_limits`
-    and the conditions on documents are those of `dedup`: title, language and links of web pages
-    become metadata. What is left out, as empty lines of plain text are, is counted in
-    `Imported.left_out`. `encoding` is that of text files (default: detected).
+    Other columns become metadata, or a column `metadata` with a JSON object, as `export_documents`
+    writes it. Title, language and links of web pages become metadata. An error ends the import;
+    what was committed before stays. `html`, `page_limits` and the conditions on documents are those
+    of `dedup`.
+
+    Args:
+        source: Files, folders, patterns or tables, as `dedup` takes them.
+        text, id, signature: Names of columns (default: detected; rows without ids are numbered).
+            Signatures are hexadecimal or bytes; without them, texts are signed.
+        replace: Whether to replace documents with the same ids, which are errors otherwise.
+        skip_bad: Whether to leave out bad rows, instead of ending with an error.
+        max_document: Bytes of a row above which it is bad (default: 256 MiB).
+        batch: Rows of a batch (default: 50,000, or 200 if documents have many parts), but 32 MiB
+            at most.
+        encoding: Encoding of text files (default: detected).
     """
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
     if batch is None:
@@ -158,8 +161,8 @@ def export_documents(
 ) -> int:
     """Write documents by id to a file in the format of its name, whole or not at all.
 
-    Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated. Where documents
-    have many parts, the signature is all of them, with their positions.
+    Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated. The signature of
+    a document of many parts is all of them, with their positions.
     """
     target, progress = file_path("path", path), callback("progress", progress)
     return write_table(_tables(docs, where, progress), target)
@@ -189,13 +192,13 @@ class _Batch:
 def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -> Iterator[_Batch]:
     """Yield rows, read twice side by side: ids and texts as they are written, the rest with types.
 
-    A number that is an id stays what it is in the file, and so does text that looks like a number.
+    So ids and texts that look like numbers stay as they are in the file.
     """
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
-    # A text with marks of links is the text of a page: without them it is no metadata.
+    # A text with marks of links is the text of a page: the text without them is not metadata.
     same = {corpus.page_text} if columns.text == corpus.marked_text else set()
     others = [name for name in corpus.columns() if name not in {*wanted, *same}]
-    once = corpus.page_text is not None  # pages take long, and which can be read may depend on it
+    once = corpus.page_text is not None  # pages are slow to read, and may fail only once
     if once and columns.text in corpus.columns():
         plain = _rows(corpus.rows(problems))
     else:
@@ -223,7 +226,7 @@ def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -
 
 
 def _rows(batches: Iterator[Rows]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of batches as dictionaries, of which few are in memory at once."""
+    """Yield the rows of batches as dictionaries, few in memory at once."""
     for batch in batches:
         each = 1 + batch.nbytes // max(1, batch.num_rows)
         few = max(1, min(_ROWS_AT_ONCE, _ROW_BYTES_AT_ONCE // each))
@@ -232,18 +235,14 @@ def _rows(batches: Iterator[Rows]) -> Iterator[dict[str, Any]]:
 
 
 def _size(row: Mapping[str, Any]) -> int:
-    """Return about how many bytes the texts of a row have."""
+    """Return the approximate size of the texts of a row in bytes."""
     return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
 
 
 def _write(
-    docs: Collection,
-    batch: _Batch,
-    columns: _Columns,
-    replace: bool,
-    skip_bad: bool,
+    docs: Collection, batch: _Batch, columns: _Columns, replace: bool, skip_bad: bool,
     done: Imported,
-) -> None:
+) -> None:  # fmt: skip
     signatures, wrong = _signatures(docs, batch) if columns.signature else (None, [])
     if wrong and not skip_bad:
         raise BatchError(wrong, len(batch.ids))
@@ -265,7 +264,7 @@ def _write(
 
 
 def _signatures(docs: Collection, batch: _Batch) -> tuple[Any, list[ItemError]]:
-    """Return the signatures of the rows that have valid ones, and what is wrong with the others."""
+    """Return the signatures of rows with valid ones, and what is wrong with the others."""
     width = docs.bits // 8
     good: list[Any] = []
     wrong = []
@@ -305,7 +304,7 @@ def _metadata(row: Mapping[str, Any], others: Sequence[str]) -> Any:
 
 
 def _plain(value: Any, levels: int = MOST_DEPTH) -> Any:
-    """Return what JSON can hold in place of what Arrow has; what is too deep is refused later."""
+    """Return a value of Arrow as JSON can hold it; what is too deep is refused later."""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, Decimal):
@@ -320,7 +319,7 @@ def _plain(value: Any, levels: int = MOST_DEPTH) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Return numbers as text, which ids often are, and everything else as it is."""
+    """Return whole numbers, which ids often are, as text, and everything else as it is."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -332,7 +331,7 @@ def _tables(docs: Collection, where: Any, progress: Progress | None) -> Iterator
         count += len(page)
         signatures = [document.signature.tobytes().hex() for document in page]
         if docs.parts:
-            # At one version with their parts: some may have been written to since, or removed.
+            # Read again with their parts, at one version: some may have changed or been removed.
             ids = [document.id for document in page]
             both = docs._read(partial(documents_with_parts, ids=ids))
             page = [document for document, _ in both]

@@ -1,4 +1,4 @@
-"""Is everything as it should be, and what to do if not."""
+"""Checking everything that a collection holds, and repairing what can be derived."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.collection.documents import as_document
 from lookalike.collection.search.native import KeptIndex
 from lookalike.collection.stores.base import StaleView, Store, View
-from lookalike.collection.stores.schema import State, digest, hashes, signer_hash
+from lookalike.collection.stores.schema import Numbered, Numbers, signer_hash
 from lookalike.errors import CollectionBusyError, CollectionError
 
 _PAGE = 2_000
@@ -25,16 +24,16 @@ class Report:
     documents: int
     signatures: int
     keys: int
-    """How many of each were read and compared with what they should be."""
+    """How many of each were read and checked."""
     problems: tuple[str, ...]
     damaged: tuple[str, ...] = ()
     """Ids of documents that do not match their checksums, at most twenty."""
     cache: str | None = None
-    """What is wrong with the saved index, if anything; it is rebuilt by itself."""
+    """What is wrong with the saved index, if anything; it is rebuilt automatically."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong with the database."""
+        """Whether the database has no problems."""
         return not self.problems
 
 
@@ -49,12 +48,12 @@ class _Findings:
     damaged: list[str] = field(default_factory=list)
 
 
-def verify(store: Store, name: str, native: KeptIndex[Any, Any]) -> Report:
-    """Read everything at one version and compare it with what it should be.
+def verify(store: Store, name: str, native: KeptIndex[Any]) -> Report:
+    """Read and check everything at one version.
 
     Memory stays constant: sets of keys are compared by the exclusive or of the hashes of their
-    members, which also tells how many there are. A table that cannot be read to its end is a
-    problem like others; the steps behind it are then taken at the version of that moment.
+    members. A table that cannot be read to its end is a problem like others; the remaining steps
+    then check the newest version.
     """
     found = _Findings()
     steps = iter((_check_tables, _check_documents, _check_signatures, _check_parts))
@@ -63,9 +62,9 @@ def verify(store: Store, name: str, native: KeptIndex[Any, Any]) -> Report:
         state = None
         try:
             with store.reading() as view:
-                state = store.known(view.state(name), name)
+                state = store.known(view.find(name), name)
                 for step in steps:
-                    step(view, state, found)
+                    step(view.at(state), found)
                 done = True
                 cache = native.check_file(state)
         except CollectionError as error:
@@ -78,53 +77,53 @@ def verify(store: Store, name: str, native: KeptIndex[Any, Any]) -> Report:
     )  # fmt: skip
 
 
-def repair(store: Store, name: str, native: KeptIndex[Any, Any]) -> Report:
+def repair(store: Store, name: str, native: KeptIndex[Any]) -> Report:
     """Rebuild keys, counts, digest and the saved index from the documents and signatures.
 
-    Documents that do not match their checksums stay as they are: what they were is not known here.
+    Documents that do not match their checksums stay as they are: nothing tells what they were.
     """
     native.forget()
-    with store.writing() as writer:
-        state = store.known(writer.lock(name), name)
-        writer.rebuild_indexes(state)
+    with store.writing() as database:
+        state = store.known(database.lock(name), name)
+        writer = database.at(state)
+        writer.rebuild_indexes()
         value, count, last = 0, 0, 0
         lost: list[int] = []
-        for batch in list(writer.signatures_after(state, -1)):
-            unused = writer.unused(state, batch.numbers).numbers
+        for batch in list(writer.signatures_after(-1)):
+            unused = writer.unused(batch.numbers).numbers
             lost += unused.tolist()
-            kept = ~np.isin(batch.numbers, unused)
-            numbers, rows = batch.numbers[kept], batch.signatures[kept]
-            writer.insert_keys(state, *state.slicing.key_rows(numbers, rows))
-            value ^= digest(hashes(numbers, rows))
-            count += len(numbers)
+            used = ~np.isin(batch.numbers, unused)
+            kept = Numbered(batch.numbers[used], batch.signatures[used])
+            writer.insert_keys(*state.slicing.key_rows(kept))
+            value ^= kept.digest()
+            count += len(kept)
             last = int(batch.numbers[-1])
-        writer.delete_signatures(state, np.array(lost, np.int64))
-        documents = sum(len(page) for page in writer.pages(state, _PAGE, text=False))
-        writer.save(
-            replace(
-                state,
-                version=state.version + 1,
-                documents=documents,
-                signatures=count,
-                next_signature=max(state.next_signature, last + 1),
-                digest=value,
-                removals_from=state.version + 1,  # indexes of earlier versions are built again
-            )
+        writer.delete_signatures(np.array(lost, np.int64))
+        documents = sum(len(page) for page in writer.pages(_PAGE, text=False))
+        writer.state = replace(
+            state,
+            version=state.version + 1,
+            documents=documents,
+            signatures=count,
+            next_signature=max(state.next_signature, last + 1),
+            digest=value,
+            removals_from=state.version + 1,  # indexes of earlier versions are built again
         )
+        writer.save()
     return verify(store, name, native)
 
 
-def _check_tables(view: View, state: State, found: _Findings) -> None:
+def _check_tables(view: View, found: _Findings) -> None:
     """Ask the database itself, and count."""
-    found.problems += view.problems(state)
-    if signer_hash(view.signer(state)) != state.signer:
+    found.problems += view.problems()
+    if signer_hash(view.signer()) != view.state.signer:
         found.problems.append("the signer is not described as it was")
 
 
-def _check_documents(view: View, state: State, found: _Findings) -> None:
-    """Read every document as its owner would."""
+def _check_documents(view: View, found: _Findings) -> None:
+    """Read every document."""
     try:
-        for page in view.pages(state, _PAGE):
+        for page in view.pages(_PAGE):
             found.documents += len(page)
             for row, signature in page:
                 try:
@@ -139,14 +138,14 @@ def _check_documents(view: View, state: State, found: _Findings) -> None:
             )
 
 
-def _check_signatures(view: View, state: State, found: _Findings) -> None:
+def _check_signatures(view: View, found: _Findings) -> None:
     """Compare the keys in the table with those of the signatures, position by position."""
-    slicing, problems = state.slicing, found.problems
+    state, slicing, problems = view.state, view.state.slicing, found.problems
     expected = [0] * slicing.count
     whole, count = 0, 0
-    for batch in view.signatures_after(state, -1):
+    for batch in view.signatures_after(-1):
         count += len(batch)
-        whole ^= digest(hashes(batch.numbers, batch.signatures))
+        whole ^= batch.digest()
         for position, keys in enumerate(slicing.keys(batch.signatures)):
             expected[position] ^= _key_digest(keys, batch.numbers)
         if int(batch.numbers[-1]) >= state.next_signature:
@@ -156,7 +155,7 @@ def _check_signatures(view: View, state: State, found: _Findings) -> None:
     found.signatures = count
     for position in range(slicing.count):
         stored, rows = 0, 0
-        for keys, numbers in view.key_rows(state, position):
+        for keys, numbers in view.key_rows(position):
             stored ^= _key_digest(keys, numbers)
             rows += len(keys)
         found.keys += rows
@@ -166,13 +165,13 @@ def _check_signatures(view: View, state: State, found: _Findings) -> None:
             )
 
 
-def _check_parts(view: View, state: State, found: _Findings) -> None:
+def _check_parts(view: View, found: _Findings) -> None:
     """Compare the parts of every document with their digest."""
-    if state.parts:
-        for batch in view.signatures_after(state, -1):
-            for _ in view.parts(state, batch):
+    if view.state.parts:
+        for batch in view.signatures_after(-1):
+            for _ in view.parts(batch):
                 pass  # whatever is wrong raises
 
 
-def _key_digest(keys: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:
-    return digest(hashes(numbers, keys.astype("<i8")[:, None].view(np.uint8)))
+def _key_digest(keys: Numbers, numbers: Numbers) -> int:
+    return Numbered(numbers, keys.astype("<i8")[:, None].view(np.uint8)).digest()

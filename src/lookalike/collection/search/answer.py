@@ -1,135 +1,115 @@
 """Answers to a query: signatures that are near, then the documents that have them.
 
-Conditions and exclusions apply to documents before the nearest are chosen, so as many signatures
-are looked at as it takes to have k documents that meet them. How large the answers may get, and how
-much memory they may take, is counted while they grow: see `Budget`.
+Conditions and exclusions apply before the nearest are chosen, so a search looks at signatures until
+it has k documents that meet them. The size of answers and their memory are counted while they grow:
+see `Budget`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.cancellation import stop_if_cancelled
-from lookalike.collection.answers import (
-    Answer,
-    Level,
-    MaskedDistances,
-    Match,
-    Work,
-    explained,
-    match_of,
-)
+from lookalike.collection.answers import Answer, Level, MaskedDistances, Match, Work, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata, decoded_text
 from lookalike.collection.query import Query
-from lookalike.collection.search.native import KeptIndex, native_levels, native_within
-from lookalike.collection.search.sql import SqlSearch
+from lookalike.collection.search.native import KeptIndex, NativeLevels
+from lookalike.collection.search.sql import HotValues, SqlLevels
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import State
+from lookalike.collection.stores.schema import Signatures
 from lookalike.errors import ResultTooLargeError
-from lookalike.indexes import SliceIndex
 
 _FOUND_AT_ONCE = 1 << 18
-"""Signatures within the radius that are in memory at once, for all queries together."""
+"""Signatures within the radius in memory at once, for all queries together."""
 _FOUND = 120
-"""Bytes that each of them takes, at most."""
+"""Bytes of each of them, at most."""
 _TOGETHER = 1 << 12
 """Documents that become answers together."""
 _MATCH = 350
-"""Bytes that a match takes beside its document."""
+"""Bytes of a match beside its document."""
 _BIT = 40
-"""Bytes that a differing bit takes in an explanation."""
+"""Bytes of a differing bit in an explanation."""
 _FILTERED_CHUNK = 512
 _PIECE = 1 << 14
-"""Documents that are fetched with one question at most, if each signature has k of them."""
+"""Documents that are fetched with one statement at most, if each signature has k of them."""
 _KEPT = 16 << 20
 """Bytes of documents that are kept for the next query."""
 _ROW = 600
-"""Bytes that a document takes beside its metadata and text."""
+"""Bytes of a document beside its metadata and text."""
 _TEXTS = 64
 """Documents that are read with their texts at once: a database may hold all of them in memory."""
 _STEP = 1 << 20
-"""Bytes of memory that a budget takes at once: taking memory takes a lock."""
+"""Bytes of memory that a budget takes at once, because taking memory takes a lock."""
 
 _NOTHING = Level([], [], -1)
 
 Taken = TypeVar("Taken")
 Near: TypeAlias = tuple[Sequence[int], list[Level] | list[Iterator[Level]]]
-"""Positions of queries, and what is near each; ever more of it, where these are iterators."""
+"""Positions of queries, and what is near each: all of it, or iterators of more and more."""
 
 
 class AnswerTooLargeError(ResultTooLargeError):
     """Texts, metadata and explanations have more bytes than the limit."""
 
 
+@dataclass(eq=False)
 class Budget:
     """Limits for the searches of one answer, counted while the answer grows.
 
         with Budget(1 << 20) as budget:
-            docs.answers_each(queries, take, k=10_000, text=True, budget=budget)
-
-    Args:
-        most: Bytes that texts, metadata and explanations may have in all (default: any number).
-        matches: Matches that the queries of one search may have in all (default: any number).
-        beside: Matches beyond these, which the caller leaves out.
-        count: Called with the bytes of the answer as it grows.
-        change: Called with bytes of memory before they are taken. What was taken is given back with
-            a negative number, the last of it at the end of the context.
-        work: Gets what the search did for each query.
+            docs.answers_each(queries, Question(k=10_000, text=True), take, budget)
 
     `count` and `change` may raise an error, which ends the search.
     """
 
-    def __init__(
-        self,
-        most: int | None = None,
-        *,
-        matches: int | None = None,
-        beside: int = 0,
-        count: Callable[[int], object] | None = None,
-        change: Callable[[int], object] | None = None,
-        work: list[Work] | None = None,
-    ) -> None:
-        self.matches = matches
-        self.work = work
-        self.held = 0
-        """Bytes of memory that have been taken and not given back."""
-        self._most = most
-        self._left = most or 0
-        self._beside = beside
-        self._count = count
-        self._change = change
-        self._taken = 0
+    most: int | None = None
+    """Bytes of texts, metadata and explanations in all; None: no limit."""
+    _: KW_ONLY
+    matches: int | None = None
+    """Matches of all queries of one search; None: no limit."""
+    beside: int = 0
+    """More matches, which the caller leaves out."""
+    count: Callable[[int], object] | None = None
+    """Called with the bytes of the answer as it grows."""
+    change: Callable[[int], object] | None = None
+    """Called with bytes of memory before they are taken. They are given back with a negative
+    number, the last of them at the end of the context."""
+    work: list[Work] | None = None
+    """Gets what the search did for each query."""
+    held: int = field(default=0, init=False)
+    """Bytes of memory that are taken."""
+    _spent: int = field(default=0, init=False)
+    _taken: int = field(default=0, init=False)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._change is not None:
-            self._change(-self._taken)
+        if self.change is not None:
+            self.change(-self._taken)
         self.held = self._taken = 0
 
     def spend(self, size: int) -> None:
         """Add bytes to the answer; raise `AnswerTooLargeError` if it has too many."""
-        if self._most is None:
+        if self.most is None:
             return
-        if self._count is not None:
-            self._count(size)
-        self._left -= size
-        if self._left < 0:
+        if self.count is not None:
+            self.count(size)
+        self._spent += size
+        if self._spent > self.most:
             raise AnswerTooLargeError(
-                f"the documents of the answer have more than {self._most} bytes; ask for fewer of "
+                f"the documents of the answer have more than {self.most} bytes; ask for fewer of "
                 "them, or without their texts"
             )
 
     def check_matches(self, found: int) -> None:
         """Refuse a search that has found more matches than the limit, for all its queries."""
-        if self.matches is not None and found > self.matches + self._beside:
+        if self.matches is not None and found > self.matches + self.beside:
             raise ResultTooLargeError(
                 f"the queries have more than {self.matches} matches in all; ask for fewer at once, "
                 "with a smaller radius or with a limit"
@@ -138,26 +118,25 @@ class Budget:
     def hold(self, size: int) -> None:
         """Take memory."""
         self.held += size
-        if self._change is not None and self.held > self._taken:
+        if self.change is not None and self.held > self._taken:
             more = max(_STEP, self.held - self._taken)
-            self._change(more)
+            self.change(more)
             self._taken += more
 
     def release(self, size: int) -> None:
         """Give memory back."""
         self.held -= size
-        if self._change is not None and self._taken - self.held > 4 * _STEP:
+        if self.change is not None and self._taken - self.held > 4 * _STEP:
             less = self._taken - self.held - _STEP
             self._taken -= less
-            self._change(-less)
+            self.change(-less)
 
 
 def answers(
     query: Query,
     view: View,
-    state: State,
-    native: KeptIndex[Any, SliceIndex],
-    sql: SqlSearch,
+    native: KeptIndex[Any],
+    hot: HotValues,
     take: Callable[[int, Answer], Taken],
     budget: Budget,
 ) -> list[Taken]:
@@ -166,12 +145,18 @@ def answers(
     It gets the position of the query and its answer, in order. Nothing else of an answer stays in
     memory.
     """
-    # Texts are read when it is known whose are wanted.
+    # Texts are read once it is known which ones are wanted.
     without = replace(query, text=False) if query.text else query
-    fetcher = DocumentFetcher(view, state, without, budget)
+    fetcher = DocumentFetcher(view, without, budget)
+    search: NativeLevels | SqlLevels
+    if query.way == "sql":
+        search = SqlLevels(view, hot)
+    else:
+        explain = query.explain or budget.work is not None
+        search = NativeLevels(native.at(view), query.threads, explain)
     before, size, count = budget.held, 0, 0
     results: list[Taken] = []
-    for positions, levels in _near(query, view, state, native, sql, budget):
+    for positions, levels in _near(query, search, view.state.bits, budget):
         found_bytes = _FOUND * sum(len(one.numbers) for one in levels if isinstance(one, Level))
         budget.hold(found_bytes)
         for group in _groups(levels, query.k):
@@ -190,7 +175,7 @@ def answers(
                 count += len(found[-1])
                 budget.check_matches(count)
             if query.text:
-                _add_texts(view, state, found, budget)
+                _add_texts(view, found, budget)
             for place, answer in zip(group, found, strict=True):
                 taken = take(positions[place], answer)
                 results.append(taken)
@@ -203,12 +188,12 @@ def answers(
 
 
 def whole(position: int, answer: Answer) -> Answer:
-    """Return the answer, for a caller of `answers` that wants nothing else."""
+    """Return the answer: the `take` of a caller that wants whole answers."""
     return answer
 
 
 def _groups(levels: list[Level] | list[Iterator[Level]], k: int) -> Iterator[list[int]]:
-    """Yield places of queries that are answered together: as many as have few documents."""
+    """Yield positions of queries that are answered together, with few documents in all."""
     group: list[int] = []
     size = 0
     for place, one in enumerate(levels):
@@ -223,39 +208,25 @@ def _groups(levels: list[Level] | list[Iterator[Level]], k: int) -> Iterator[lis
 
 
 def _near(
-    query: Query,
-    view: View,
-    state: State,
-    native: KeptIndex[Any, SliceIndex],
-    sql: SqlSearch,
-    budget: Budget,
+    query: Query, search: NativeLevels | SqlLevels, bits: int, budget: Budget
 ) -> Iterator[Near]:
     """Yield what is within the radius of the signatures, of as many as can be held at once.
 
-    Without a radius, and where there is too much within it, ever more of what is nearest.
+    Without a radius, and where too much is within it, more and more of what is nearest.
     """
-    signatures, k, radius, threads = query.signatures, query.k, query.radius, query.threads
+    signatures, radius = query.signatures, query.radius
     counting = [mask for mask in query.masks if mask is not None]
     masks = np.stack(counting) if radius is not None and counting else None  # of all, or of none
-    index = None if query.way == "sql" else native.at(view, state)
     counted = False
 
     def levels(position: int) -> Iterator[Level]:
-        signature, mask = signatures[position], query.masks[position]
-        if index is None:
-            return sql.levels(view, state, signature, k, mask)
-        return native_levels(index, signature, k, threads, mask)
-
-    def within(some: slice, near: int) -> list[Level]:
-        asked, masked = signatures[some], None if masks is None else masks[some]
-        if index is None:
-            return sql.within(view, state, asked, near, masked, _FOUND_AT_ONCE)
-        explain = query.explain or budget.work is not None
-        return native_within(index, asked, near, threads, explain, masked, _FOUND_AT_ONCE)
+        return search.levels(signatures[position], query.k, query.masks[position])
 
     def parts(begin: int, end: int, near: int) -> Iterator[Near]:
+        some = slice(begin, end)
+        masked = None if masks is None else masks[some]
         try:
-            found = within(slice(begin, end), near)
+            found = search.within(signatures[some], near, masked, _FOUND_AT_ONCE)
         except ResultTooLargeError:
             if end - begin > 1:
                 if end - begin == len(signatures):
@@ -267,11 +238,11 @@ def _near(
         else:
             yield range(begin, end), found
             return
-        farthest = near if masks is None else MaskedDistances(state.bits).within(near)
+        farthest = near if masks is None else MaskedDistances(bits).within(near)
         yield [begin], [_cut(levels(begin), farthest)]
 
     def count_first(near: int) -> None:
-        """Refuse what surely has too many matches, before any of them becomes a document."""
+        """Refuse queries with too many matches before any of these becomes a document."""
         nonlocal counted
         if counted or query.predicate is not None or budget.matches is None:
             return
@@ -302,38 +273,38 @@ def _cut(levels: Iterator[Level], radius: int) -> Iterator[Level]:
 
 def _answer(
     fetcher: DocumentFetcher,
-    signature: NDArray[np.uint8],
-    mask: NDArray[np.uint8] | None,
+    signature: Signatures,
+    mask: Signatures | None,
     matches: list[Match],
     found: Level,
 ) -> Answer:
     """Return the answer for one signature."""
-    query, budget, version = fetcher.query, fetcher.budget, fetcher.state.version
+    query, budget, version = fetcher.query, fetcher.budget, fetcher.view.state.version
     budget.hold(_MATCH * len(matches))
     if budget.work is not None and found.work is not None:
         budget.work.append(found.work)
     cut = query.limit is not None and len(matches) > query.limit
     if cut:
         matches = matches[: query.limit]
-    if not query.explain:
-        return Answer(matches, version=version, exact=not cut, masked=mask is not None)
-    told = _explained(fetcher, signature, mask, matches, found)
-    masked = mask is not None
-    return Answer(told, version=version, exact=not cut, work=found.work, masked=masked)
+    work = None
+    if query.explain:
+        _explain(fetcher, signature, mask, matches, found)
+        work = found.work
+    return Answer(matches, version=version, exact=not cut, work=work, masked=mask is not None)
 
 
-def _explained(
+def _explain(
     fetcher: DocumentFetcher,
-    query: NDArray[np.uint8],
-    mask: NDArray[np.uint8] | None,
+    query: Signatures,
+    mask: Signatures | None,
     matches: list[Match],
     found: Level,
-) -> list[Match]:
-    """Add to each match the differing bits, those of each slice, and the slices that hit.
+) -> None:
+    """Add to each match the differing bits, those of each slice, and the slices that led to it.
 
-    Bits that do not count do not differ, and slices of such bits alone do not hit.
+    Bits that do not count do not differ, and slices of such bits alone lead to nothing.
     """
-    slicing, budget = fetcher.state.slicing, fetcher.budget
+    slicing, budget = fetcher.view.state.slicing, fetcher.budget
     budget.spend(len(matches) * 8 * len(query))
     apart_in_all = sum(match.distance for match in matches)
     bits = apart_in_all + len(matches) * slicing.count
@@ -347,53 +318,50 @@ def _explained(
     thresholds = (found.work and found.work.thresholds) or (0,) * slicing.count
     apart = slicing.differing(query, signatures).tolist()
     differing = np.unpackbits(query ^ signatures, axis=1, bitorder="little")
-    return [
-        explained(
-            match,
-            tuple(np.flatnonzero(differs).tolist()),
-            tuple(slices),
-            tuple(p for p, most in enumerate(thresholds) if slices[p] <= most and counting[p]),
+    for match, differs, slices in zip(matches, differing, apart, strict=True):
+        hits = (p for p, most in enumerate(thresholds) if slices[p] <= most and counting[p])
+        vars(match).update(
+            differing_bits=tuple(np.flatnonzero(differs).tolist()),
+            slice_distances=tuple(slices),
+            slices=tuple(hits),
         )
-        for match, differs, slices in zip(matches, differing, apart, strict=True)
-    ]
 
 
 @dataclass
 class DocumentFetcher:
-    """The documents of signatures, in one view; each signature's are fetched once, or again if that
-    would take much memory.
+    """Fetches the documents of signatures, in one view: once, or again if keeping them would take
+    much memory.
 
-    Documents are compared with their checksums, those too that do not meet a condition.
+    Compares documents with their checksums, also those that do not meet a condition.
     """
 
     view: View
-    state: State
     query: Query
     budget: Budget
     signatures: dict[str, bytes] = field(default_factory=dict)
     """The signatures of what was found, by the id of the document."""
     held: int = 0
-    """Bytes of memory that documents take."""
+    """Bytes of memory of the documents."""
     _rows: dict[int, list[Row]] = field(default_factory=dict)
     _here: dict[str, int] = field(default_factory=dict)
-    """The documents in `_rows`, and what each takes."""
+    """The documents in `_rows`, and the bytes of each."""
 
     def nearest(self, levels: Iterable[Level], masked: bool) -> tuple[list[Match], Level]:
         """Return the k nearest documents by (distance, id), and the last level that was needed.
 
-        With `masked` distances by (masked distance, unmasked distance, id).
+        If `masked`, by (masked distance, unmasked distance, id).
         """
         rows, found = self.first(levels)
         if not masked:
             return [match_of(row, distance) for distance, row in rows], found
-        both = MaskedDistances(self.state.bits)
+        both = MaskedDistances(self.view.state.bits)
         return [match_of(row, *both.apart(distance)) for distance, row in rows], found
 
     def first(self, levels: Iterable[Level]) -> tuple[list[tuple[int, Row]], Level]:
         """Return the first k documents by (distance, id), and the last level that was needed.
 
-        Each level holds all signatures up to its bound, so documents from it are final. What an
-        earlier level held is passed over in later ones, which may reach less far.
+        Each level holds all signatures up to its bound, so its documents are final. Later levels,
+        which may reach less far, are used beyond what earlier ones held.
         """
         k = self.query.k
         result: list[tuple[int, Row]] = []
@@ -410,7 +378,7 @@ class DocumentFetcher:
                     for place in range(piece, last):
                         distance = level.distances[place]
                         result += [(distance, row) for row in self._rows[level.numbers[place]]]
-                    if self._much:  # of many that are equally far, the first by id count
+                    if self._much:  # of many at the same distance, keep the first by id
                         result = _first(result, k)
                         self.forget({row.id for _, row in result})
                 begin = end
@@ -420,8 +388,8 @@ class DocumentFetcher:
 
     @property
     def _piece(self) -> int:
-        """The number of signatures whose documents are fetched with one question."""
-        if self.state.documents - self.state.signatures <= _PIECE:
+        """The number of signatures whose documents are fetched with one statement."""
+        if self.view.state.documents - self.view.state.signatures <= _PIECE:
             return _PIECE
         return max(16, _PIECE // (self.query.k + len(self.query.exclude)))
 
@@ -434,7 +402,7 @@ class DocumentFetcher:
         self.held = 0
 
     def trim(self) -> None:
-        """Forget what was fetched for queries that are answered, if it is much."""
+        """Forget what was fetched for answered queries, if it is much."""
         if self._much:
             self.forget(self._here)
             self.signatures = {}
@@ -444,7 +412,7 @@ class DocumentFetcher:
         return self.held > _KEPT or len(self._rows) > 4 * _PIECE
 
     def prefetch(self, founds: Iterable[Level]) -> None:
-        """Fetch the documents that several queries will surely want, with one question."""
+        """Fetch the documents that several queries need in any case, with one statement."""
         wanted: set[int] = set()
         for found in founds:
             if found.numbers:
@@ -461,16 +429,16 @@ class DocumentFetcher:
     def _fetch(self, missing: Sequence[int]) -> None:
         found: dict[int, list[Row]] = {number: [] for number in missing}
         without = set(missing)
-        # Excluded ones may come first, so as many more have to be asked for.
+        # Excluded ones may come first, so that many more are needed.
         query = self.query
         each = None if query.predicate else query.k + len(query.exclude)
         wanted = np.array(missing, np.int64)
-        for row, signature in self.view.documents_of(self.state, wanted, each, query.text):
+        for row, signature in self.view.documents_of(wanted, each, query.text):
             known = check_row(row, signature, query.text)
             if row.signature not in found:
                 raise damaged(f"the document {row.id[:80]!r} was found by another signature")
             without.discard(row.signature)
-            if not self._allowed(row):  # of those, which may be many, nothing is held
+            if not self._allowed(row):  # they may be many, so nothing of them is held
                 continue
             if row.id in self._here:
                 raise damaged(f"the document {row.id[:80]!r} is there twice")
@@ -490,7 +458,7 @@ class DocumentFetcher:
         self._rows.update(found)
 
     def _drop_last(self, rows: list[Row]) -> None:
-        """Keep of the documents of one signature those that can be among the first k by id."""
+        """Keep the first k documents of one signature, by id."""
         rows.sort(key=lambda row: row.id)
         for row in rows[self.query.k :]:
             del self.signatures[row.id]
@@ -507,9 +475,9 @@ class DocumentFetcher:
         return predicate is None or bool(predicate(decoded_metadata(row)))
 
     def _chunk_end(self, distances: list[int], begin: int, missing: int) -> int:
-        """Return where to stop fetching: with as many signatures as documents are missing.
+        """Return the end of the signatures to fetch: as many as documents are missing.
 
-        All signatures of a distance or none, so that ties are decided by id.
+        All signatures of a distance or none, so that ids decide between equal distances.
         """
         if self.query.predicate:
             missing = max(missing, _FILTERED_CHUNK)
@@ -525,20 +493,20 @@ def _first(rows: list[tuple[int, Row]], k: int) -> list[tuple[int, Row]]:
     return rows[:k]
 
 
-def rows_with_texts(view: View, state: State, ids: Sequence[str]) -> Iterator[tuple[Row, bytes]]:
-    """Yield documents of these ids that are as they were written, and their signatures."""
+def rows_with_texts(view: View, ids: Sequence[str]) -> Iterator[tuple[Row, bytes]]:
+    """Yield documents of these ids and their signatures; raise if one is not as written."""
     for begin in range(0, len(ids), _TEXTS):
-        for row, signature in view.documents(state, ids[begin : begin + _TEXTS]):
+        for row, signature in view.documents(ids[begin : begin + _TEXTS]):
             yield row, check_row(row, signature)
 
 
-def _add_texts(view: View, state: State, answers: Iterable[Answer], budget: Budget) -> None:
+def _add_texts(view: View, answers: Iterable[Answer], budget: Budget) -> None:
     """Give each match the text of its document."""
     wanted: dict[str, list[dict[str, object]]] = {}
     for answer in answers:
         for match in answer:
             wanted.setdefault(match.id, []).append(vars(match))
-    for row, _ in rows_with_texts(view, state, list(wanted)):
+    for row, _ in rows_with_texts(view, list(wanted)):
         text = decoded_text(row)
         places = wanted.pop(row.id)
         budget.spend(len(row.text or b"") * len(places))

@@ -1,15 +1,15 @@
-"""Searching in the database itself: always live, nothing kept in memory.
+"""Searching in the database itself: always up to date, nothing kept in memory.
 
-The keys of slices are looked up in the table, near values too, and what comes back is compared with
-the query. If that costs more than reading every signature, or if too many signatures share the
-values that would have to be looked up, all signatures are read.
+The keys of slices and of near values are looked up in the table, and the signatures found are
+compared with the query. All signatures are read if that costs less, or if too many of them share
+the values to look up.
 
 Which values to look up, so that nothing within a radius can be missed, follows from the general
-pigeonhole principle. Let slice p differ in up to t_p bits (-1: it is not looked at), and let the
-t_p + 1 add up to more than the radius. Then a signature within the radius meets the threshold of at
-least one slice: if it exceeded all, it would differ in at least the sum of t_p + 1 bits. Which
-thresholds are cheapest depends on how many signatures have the values that would be looked up: on
-average count / 2**width, and for hot values as many as have been counted.
+pigeonhole principle. Let slice p differ in up to t_p bits (-1: it is not used), and let the t_p + 1
+add up to more than the radius. Then a signature within the radius meets the threshold of at least
+one slice: if it exceeded all, it would differ in at least the sum of t_p + 1 bits. Which thresholds
+are cheapest depends on how many signatures have the values to look up: on average count / 2**width,
+and for hot values the number that was counted.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.answers import Level, MaskedDistances, Work
 from lookalike.collection.documents import damaged
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import Slicing, State, flips
+from lookalike.collection.stores.schema import Numbers, Signatures, Slicing, flips
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes import ScanIndex
 
@@ -44,17 +43,24 @@ _HOT = 64
 
 
 class HotValues:
-    """Values that many signatures have, as far as searches have met and counted them.
+    """Values that many signatures have, as far as searches have counted them.
 
-    Old counts make a search slower, never wrong, so nothing is done to keep them exact.
+    Old counts make a search slower, never wrong, so they are not kept exact.
     """
 
     def __init__(self) -> None:
         self._counts: list[dict[int, int]] = []
         self._lock = threading.Lock()
+        self._uid = ""
+
+    def belong_to(self, uid: str) -> None:
+        """Forget the values of another collection."""
+        with self._lock:
+            if uid != self._uid:
+                self._counts, self._uid = [], uid
 
     def note(self, keys: dict[int, int]) -> int:
-        """Remember how many signatures have each of these keys; return how many are news."""
+        """Remember how many signatures have each of these keys; return how many keys are new."""
         news = 0
         with self._lock:
             for key, count in keys.items():
@@ -69,9 +75,8 @@ class HotValues:
         return news
 
     def around(self, position: int, value: int, most: int) -> list[int]:
-        """Return how many signatures have hot values that differ from `value` in 0 to `most` bits.
-
-        Each entry counts the signatures at exactly that many differing bits.
+        """Return how many signatures have hot values that differ from `value` in exactly 0, 1, ...,
+        `most` bits.
         """
         sums = [0] * (most + 1)
         with self._lock:
@@ -95,7 +100,7 @@ class ProbePlan:
     candidates: float
     """Rows of the table of keys expected."""
 
-    def keys(self, slicing: Slicing, values: list[int]) -> NDArray[np.int64]:
+    def keys(self, slicing: Slicing, values: list[int]) -> Numbers:
         """Return all keys to look up."""
         parts = [np.empty(0, np.int64)]
         for position, (most, width) in enumerate(zip(self.thresholds, slicing.widths, strict=True)):
@@ -108,9 +113,8 @@ class ProbePlan:
 def plan_probes(
     slicing: Slicing, values: list[int], radius: int, count: int, hot: HotValues
 ) -> ProbePlan | None:
-    """Return the cheapest thresholds that are complete for the radius.
-
-    None if there are none that cost less than reading all `count` signatures.
+    """Return the cheapest thresholds that miss nothing within the radius; None if reading all
+    `count` signatures costs less.
     """
     hot_counts = []
     for position, width in enumerate(slicing.widths):
@@ -123,9 +127,9 @@ def plan_probes(
 def _plan(
     slicing: Slicing, radius: int, count: int, hot_counts: tuple[tuple[int, ...], ...]
 ) -> ProbePlan | None:
-    """Find the thresholds by dynamic programming over positions and steps taken so far.
+    """Find the thresholds by dynamic programming over positions and steps so far.
 
-    A threshold t takes t + 1 steps, and radius + 1 of them are enough.
+    A threshold t takes t + 1 steps, and radius + 1 steps are enough.
     """
     enough = radius + 1
     best = {0: ProbePlan((), 0.0, 0.0)}
@@ -152,8 +156,8 @@ def _offer(plans: dict[int, ProbePlan], steps: int, plan: ProbePlan) -> None:
 
 
 def _steps(width: int, radius: int, count: int) -> list[tuple[int, float]]:
-    """Return, for 0, 1, ... differing bits, how many values there are and how many signatures each
-    has on average; as far as looking them up costs less than a scan.
+    """Return, for 0, 1, ... differing bits, the number of values and how many signatures each has
+    on average, as long as looking them up costs less than a scan.
     """
     average = count / 2**width
     affordable = max(count * SCAN_COST, _LEAST_SCAN) / (PROBE_COST + average * CANDIDATE_COST)
@@ -166,74 +170,59 @@ def _steps(width: int, radius: int, count: int) -> list[tuple[int, float]]:
     return steps
 
 
-class SqlSearch:
-    """Complete searches through the table of keys."""
+@dataclass(frozen=True)
+class SqlLevels:
+    """Searches through the table of keys."""
 
-    def __init__(self) -> None:
-        self._hot = HotValues()
-        self._uid = ""
+    view: View
+    hot: HotValues
 
     def within(
-        self,
-        view: View,
-        state: State,
-        queries: NDArray[np.uint8],
-        radius: int,
-        masks: NDArray[np.uint8] | None,
-        limit: int,
+        self, queries: Signatures, radius: int, masks: Signatures | None, limit: int
     ) -> list[Level]:
-        """Return, for each query, every signature within the radius; those with masks are scanned.
+        """Return, for each query, every signature within the radius.
 
-        The table has the keys of whole slices, of which masked queries know parts. More than
-        `limit` signatures in all raise `ResultTooLargeError`.
+        Masked queries read all signatures, because the table has the keys of whole slices. More
+        than `limit` in all raise `ResultTooLargeError`.
         """
         if masks is not None:
-            return _scan_within(view, state, queries, radius, masks, limit)
+            return self._scan_within(queries, radius, masks, limit)
         found: list[Level | None] = []
         for query in queries:
             stop_if_cancelled()
-            found.append(self._probe(view, state, query, radius))
+            found.append(self._probe(query, radius))
             limit -= 0 if found[-1] is None else len(found[-1].numbers)
             if limit < 0:
                 raise ResultTooLargeError("more signatures are within the radius than the limit")
         scanned = [position for position, one in enumerate(found) if one is None]
         if scanned:
-            scans = _scan_within(view, state, queries[scanned], radius, None, limit)
+            scans = self._scan_within(queries[scanned], radius, None, limit)
             for position, one in zip(scanned, scans, strict=True):
                 found[position] = one
         return [one for one in found if one is not None]
 
-    def levels(
-        self,
-        view: View,
-        state: State,
-        query: NDArray[np.uint8],
-        k: int,
-        mask: NDArray[np.uint8] | None = None,
-    ) -> Iterator[Level]:
-        """Yield ever more signatures, each time everything up to a larger distance."""
+    def levels(self, query: Signatures, k: int, mask: Signatures | None) -> Iterator[Level]:
+        """Yield more and more signatures, each time everything up to a larger distance."""
+        state = self.view.state
         count, wanted = state.slicing.count, k
         for radius in range(count - 1, state.bits if mask is None else 0, count):
-            found = self._probe(view, state, query, min(radius, state.bits))
+            found = self._probe(query, min(radius, state.bits))
             if found is None:
                 break
             yield found
             wanted = max(k, len(found.numbers))  # a scan for fewer would bring nothing new
         wanted += _MORE
         while True:
-            found, everything = _scan_nearest(view, state, query, wanted, mask)
+            found, everything = self._scan_nearest(query, wanted, mask)
             yield found
             if everything:
                 return
             wanted *= 2 * _MORE
 
-    def _probe(
-        self, view: View, state: State, query: NDArray[np.uint8], radius: int
-    ) -> Level | None:
+    def _probe(self, query: Signatures, radius: int) -> Level | None:
         """Look up slices; None if a scan is cheaper."""
-        if state.uid != self._uid:
-            self._hot, self._uid = HotValues(), state.uid
-        hot = self._hot
+        view, hot, state = self.view, self.hot, self.view.state
+        hot.belong_to(state.uid)
         slicing = state.slicing
         values = slicing.values(query[None])[:, 0].tolist()
         # Plans are made for powers of two, so that one serves many queries.
@@ -245,77 +234,66 @@ class SqlSearch:
                 return None
             keys = plan.keys(slicing, values)
             most = int(2 * plan.candidates) + spare
-            rows = view.candidates(state, keys, most)
+            rows = view.candidates(keys, most)
             if len(rows) < most:
                 break
-            # More than expected: some values are hot. Count them, and share out again.
-            counted = view.count_keys(state, keys, _MORE * most)
+            # More than expected: some values are hot. Count them, and plan again.
+            counted = view.count_keys(keys, _MORE * most)
             average = count >> min(slicing.widths)
             if not hot.note({k: n for k, n in counted.items() if n > max(_HOT, _MORE * average)}):
-                spare *= _MORE  # nothing new: there is just more than usual
+                spare *= _MORE  # no new ones: there are just more rows than usual
         numbers, first, hits = np.unique(rows.numbers, return_index=True, return_counts=True)
         apart = slicing.differing(query, rows.signatures[first])
         if ((apart <= np.array(plan.thresholds)).sum(axis=1) != hits).any():
-            # What one slice leads to, others must lead to as well, if they are near enough.
+            # All slices that are near enough must lead to a signature, not just one of them.
             raise damaged("the table of keys does not have the slices of every signature")
         distances = apart.sum(axis=1, dtype=np.int32)
         near = distances <= radius
         work = Work("sql", len(keys), len(first), plan.thresholds, len(hot))
         return Level.of(numbers[near], distances[near], radius, work)
 
+    def _scan_within(
+        self, queries: Signatures, radius: int, masks: Signatures | None, limit: int
+    ) -> list[Level]:
+        """Read every signature once for all queries."""
+        both = MaskedDistances(self.view.state.bits)
+        numbers = [[np.empty(0, np.int64)] for _ in queries]
+        distances = [[np.empty(0, np.int64)] for _ in queries]
+        for batch in self.view.all_signatures():
+            index = ScanIndex(batch.signatures, batch.numbers)
+            matches = index.within(queries, radius, limit=limit, masks=masks)
+            limit -= len(matches.ids)
+            far = matches.distances.astype(np.int64)
+            if matches.unmasked is not None:
+                far = both.joined(matches.distances, matches.unmasked)
+            for query in range(len(matches)):
+                part = slice(matches.offsets[query], matches.offsets[query + 1])
+                numbers[query].append(matches.ids[part])
+                distances[query].append(far[part])
+        work = Work("scan", 0, self.view.state.signatures)
+        bound = radius if masks is None else both.within(radius)
+        return [
+            Level.of(np.concatenate(ids), np.concatenate(far), bound, work)
+            for ids, far in zip(numbers, distances, strict=True)
+        ]
 
-def _scan_within(
-    view: View,
-    state: State,
-    queries: NDArray[np.uint8],
-    radius: int,
-    masks: NDArray[np.uint8] | None,
-    limit: int,
-) -> list[Level]:
-    """Read every signature once for all queries."""
-    both = MaskedDistances(state.bits)
-    numbers = [[np.empty(0, np.int64)] for _ in queries]
-    distances = [[np.empty(0, np.int64)] for _ in queries]
-    for batch in view.all_signatures(state):
-        index = ScanIndex(batch.signatures, batch.numbers)
-        matches = index.within(queries, radius, limit=limit, masks=masks)
-        limit -= len(matches.ids)
-        far = matches.distances.astype(np.int64)
-        if matches.unmasked is not None:
-            far = both.joined(matches.distances, matches.unmasked)
-        for query in range(len(matches)):
-            part = slice(matches.offsets[query], matches.offsets[query + 1])
-            numbers[query].append(matches.ids[part])
-            distances[query].append(far[part])
-    work = Work("scan", 0, state.signatures)
-    bound = radius if masks is None else both.within(radius)
-    return [
-        Level.of(np.concatenate(ids), np.concatenate(far), bound, work)
-        for ids, far in zip(numbers, distances, strict=True)
-    ]
-
-
-def _scan_nearest(
-    view: View,
-    state: State,
-    query: NDArray[np.uint8],
-    k: int,
-    mask: NDArray[np.uint8] | None = None,
-) -> tuple[Level, bool]:
-    """Read every signature and keep the k nearest; say whether these are all there are."""
-    both = MaskedDistances(state.bits)
-    numbers = np.empty(0, np.int64)
-    distances = np.empty(0, np.int64)
-    for batch in view.all_signatures(state):
-        index = ScanIndex(batch.signatures, batch.numbers)
-        neighbors = index.search(query, min(k, len(batch)), masks=mask)
-        far = neighbors.distances[0].astype(np.int64)
-        if neighbors.unmasked is not None:
-            far = both.joined(neighbors.distances[0], neighbors.unmasked[0])
-        numbers = np.concatenate([numbers, neighbors.ids[0]])
-        distances = np.concatenate([distances, far])
-        order = np.argsort(distances, kind="stable")[:k]
-        numbers, distances = numbers[order], distances[order]
-    bound = state.bits if mask is None else both.within(state.bits)
-    found = Level.of(numbers, distances, bound, Work("scan", 0, state.signatures))
-    return (found, True) if len(found.numbers) < k else (found.without_last(), False)
+    def _scan_nearest(
+        self, query: Signatures, k: int, mask: Signatures | None
+    ) -> tuple[Level, bool]:
+        """Read every signature and keep the k nearest; return whether these are all."""
+        state = self.view.state
+        both = MaskedDistances(state.bits)
+        numbers, distances = np.empty(0, np.int64), np.empty(0, np.int64)
+        for batch in self.view.all_signatures():
+            index = ScanIndex(batch.signatures, batch.numbers)
+            neighbors = index.search(query, min(k, len(batch)), masks=mask)
+            far = neighbors.distances[0].astype(np.int64)
+            if neighbors.unmasked is not None:
+                far = both.joined(neighbors.distances[0], neighbors.unmasked[0])
+            numbers = np.concatenate([numbers, neighbors.ids[0]])
+            distances = np.concatenate([distances, far])
+            order = np.argsort(distances, kind="stable")[:k]
+            numbers, distances = numbers[order], distances[order]
+        bound = state.bits if mask is None else both.within(state.bits)
+        found = Level.of(numbers, distances, bound, Work("scan", 0, state.signatures))
+        return (found, True) if len(found.numbers) < k else (found.without_last(), False)

@@ -1,6 +1,6 @@
-"""Documents of many parts: a `PartIndex` over them, and what the parts of a query vote for.
+"""Documents of many parts: an index over them, and what the parts of a query vote for.
 
-Items of the index are the numbers of digests: documents that have the same parts are one item.
+Items of the index are the numbers of digests: documents with the same parts are one item.
 """
 
 from __future__ import annotations
@@ -8,50 +8,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Any, SupportsFloat, SupportsIndex
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from lookalike.checks import share, whole_number
 from lookalike.collection.answers import Answer, Level, voted
-from lookalike.collection.query import Query
+from lookalike.collection.query import Query, Question
 from lookalike.collection.search.answer import Budget, DocumentFetcher
 from lookalike.collection.search.native import KeptIndex
 from lookalike.collection.stores.base import View
-from lookalike.collection.stores.schema import Numbered, State
-from lookalike.parts import PartIndex, PartMatch
+from lookalike.collection.stores.schema import Numbered, Numbers
+from lookalike.indexes.kinds import KINDS
+from lookalike.parts import PartMatch
 from lookalike.parts.index import FARTHEST, MOST_NEAR
 from lookalike.parts.signer import SignedParts, VoteSettings
 from lookalike.parts.votes import Ballot, Indexed, Reach, ballots
-
-__all__ = ["PartSearch", "Votes", "answers_by_votes"]
 
 _SPARE = 8
 _TOGETHER = 1_000
 
 
-class PartSearch(KeptIndex[PartIndex, tuple[Indexed, ...]]):
+class PartSearch(KeptIndex[tuple[Indexed, ...]]):
     """The index of a collection whose documents have many signatures each."""
 
-    save_after = 20  # documents: of recordings, each has thousands of parts
+    kind = "parts"
+    save_after = 20  # documents; a recording has thousands of parts
     save_between = 2_000
 
-    def _asked(self, index: PartIndex) -> tuple[Indexed, ...]:
-        return index.settled()
+    def _asked(self, index: Any) -> tuple[Indexed, ...]:
+        segments: tuple[Indexed, ...] = index.settled()
+        return segments
 
-    def _loaded(self, path: Path) -> PartIndex:
-        return PartIndex.load(path)
-
-    def _built(self, view: View, state: State) -> PartIndex:
-        index = PartIndex(state.bits)
-        for batch in view.all_signatures(state):
-            self._add(index, view, state, batch)
+    def _built(self, view: View) -> Any:
+        index = KINDS[self.kind].cls(view.state.bits)
+        for batch in view.all_signatures():
+            self._add(index, view, batch)
         return index
 
-    def _add(self, index: PartIndex, view: View, state: State, new: Numbered) -> None:
-        found = view.parts(state, new)
+    def _add(self, index: Any, view: View, new: Numbered) -> None:
+        found = view.parts(new)
         while some := list(islice(found, _TOGETHER)):
             parts = [one for _, one in some]
             index.add_many(
@@ -60,13 +54,13 @@ class PartSearch(KeptIndex[PartIndex, tuple[Indexed, ...]]):
                 [one.offsets for one in parts],
             )
 
-    def _remove(self, index: PartIndex, numbers: NDArray[np.int64]) -> None:
+    def _remove(self, index: Any, numbers: Numbers) -> None:
         index.remove_many(numbers.tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """What counts as a vote, and how many it takes; everything in it is valid."""
+    """Queries, what counts as a vote, and how many votes are needed; everything is valid."""
 
     queries: Sequence[SignedParts]
     radius: int
@@ -78,24 +72,20 @@ class Votes:
 
     @classmethod
     def of(
-        cls,
-        queries: Sequence[SignedParts],
-        bits: int,
-        settings: VoteSettings,
-        *,
-        radius: SupportsIndex | None,
-        tolerance: SupportsIndex | None,
-        min_votes: SupportsIndex | None,
-        min_score: SupportsFloat | None,
+        cls, question: Question, queries: Sequence[SignedParts], bits: int, settings: VoteSettings
     ) -> Votes:
-        """Return what is asked; what was not told is as the signer has it."""
-        near = settings.radius if radius is None else whole_number("radius", radius, at_least=0)
-        apart = settings.tolerance
-        if tolerance is not None:
-            apart = whole_number("tolerance", tolerance, at_least=0, at_most=FARTHEST)
-        least = None if min_votes is None else whole_number("min_votes", min_votes, at_least=1)
-        score = settings.least_score if min_score is None else share("min_score", min_score)
-        return cls(queries, min(near, bits), apart, least, score, settings)
+        """Return the question about these queries; the settings are the defaults."""
+        radius, tolerance = settings.radius, settings.tolerance
+        if question.radius is not None:
+            radius = whole_number("radius", question.radius, at_least=0)
+        if question.tolerance is not None:
+            tolerance = whole_number("tolerance", question.tolerance, at_least=0, at_most=FARTHEST)
+        least, score = None, settings.least_score
+        if question.min_votes is not None:
+            least = whole_number("min_votes", question.min_votes, at_least=1)
+        if question.min_score is not None:
+            score = share("min_score", question.min_score)
+        return cls(queries, min(radius, bits), tolerance, least, score, settings)
 
     def least(self, ballot: Ballot) -> int:
         """Return how many votes a document needs."""
@@ -105,42 +95,38 @@ class Votes:
 
 
 def answers_by_votes(
-    query: Query,
-    votes: Votes,
-    view: View,
-    state: State,
-    search: KeptIndex[Any, tuple[Indexed, ...]],
+    query: Query, votes: Votes, view: View, search: KeptIndex[tuple[Indexed, ...]]
 ) -> list[Answer]:
     """Return the answer for each query, at the version of the view."""
     cast = ballots(
-        search.at(view, state),
+        search.at(view),
         [parts.signatures for parts in votes.queries],
         [parts.offsets for parts in votes.queries],
         Reach(votes.radius, None),
         MOST_NEAR,
         query.threads,
     )
-    fetcher = DocumentFetcher(view, state, query, Budget())
+    fetcher = DocumentFetcher(view, query, Budget())
     return [_answer(fetcher, votes, ballot) for ballot in cast]
 
 
 def _answer(fetcher: DocumentFetcher, votes: Votes, ballot: Ballot) -> Answer:
-    query, version = fetcher.query, fetcher.state.version
+    query, state = fetcher.query, fetcher.view.state
     left_out = ballot.query_parts - ballot.voters
     found: dict[int, PartMatch] = {}
-    rows, _ = fetcher.first(_levels(ballot, votes, query.k, fetcher.state.bits, found))
+    rows, _ = fetcher.first(_levels(ballot, votes, query.k, state.bits, found))
     matches = []
     for _, row in rows:
         one = found[row.signature]
         matches.append(voted(row, one, int(one.distances.sum()), query.explain))
-    return Answer(matches, version=version, exact=ballot.exact, left_out=left_out)
+    return Answer(matches, version=state.version, exact=ballot.exact, left_out=left_out)
 
 
 def _levels(
     ballot: Ballot, votes: Votes, k: int, bits: int, found: dict[int, PartMatch]
 ) -> Iterator[Level]:
-    """Yield ever more items, each time all down to some votes and a sum of distances, and note
-    what is found. Both are one number, less for what comes first.
+    """Yield more and more items, each time all down to a number of votes and a sum of distances,
+    and add them to `found`. Both are one number, smaller for what comes first.
     """
     least, wanted = votes.least(ballot), k + _SPARE
     farthest = ballot.query_parts * bits + 1

@@ -14,8 +14,8 @@ Tables, the same in every database, `N` being the number of a collection:
 A writer holds the row of the collection until the commit. So versions follow each other in the
 order of commits, and a number is visible only after all smaller ones.
 
-A kind of database is a `Store` with its `Writer`, registered in `stores.address`. In statements,
-places of values are written `?`.
+A kind of database is a `Store` with its `Writer`, registered in `stores.address`. Statements have
+`?` in place of values.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ from lookalike.collection.stores.schema import (
     STATE_COLUMNS,
     Dialect,
     Numbered,
+    Numbers,
     State,
     Stored,
     as_state,
@@ -46,9 +48,7 @@ from lookalike.collection.stores.schema import (
     checked_parts,
     collection_tables,
     consistency,
-    digest,
     document_columns,
-    hashes,
     integers,
     kinds_of_tables,
     numbered,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 SCAN_BATCH = 20_000
 HIDDEN = "\1"
-"""What the name of a collection begins with while it is being restored; it cannot be opened."""
+"""The beginning of the name of a collection while it is being restored; it cannot be opened."""
 TO_MAKE_ONE = Said(
     "; to make one, give a signer such as la.SimHash(bits=128), or bits",
     "; `lookalike collection create` makes one",
@@ -82,14 +82,14 @@ class NoCollectionsError(NotFoundError):
 
 
 class StaleView(CollectionError):
-    """A view that cannot be used any more, because something has moved on: take a new one."""
+    """A view that is out of date: take a new one."""
 
     def __init__(self) -> None:
         super().__init__("the collection was replaced or dropped meanwhile; try again")
 
 
 def checked_name(name: str) -> str:
-    """Return the name if it can be that of a collection."""
+    """Return the name if it is valid for a collection."""
     if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
         raise ArgumentError(
             f"the name of the collection is {str(name)[: 2 * _MOST_NAME]!r}; expected 1 to "
@@ -111,7 +111,7 @@ def maybe_written(shown: str, error: Exception) -> CollectionError:
 
 
 class _Cursor(Protocol):
-    """What `_execute` returns: rows, one after the other or all at once."""
+    """What `_execute` returns."""
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
@@ -124,9 +124,16 @@ def _stored(rows: Iterable[Any]) -> Iterator[Stored]:
 
 
 class View(ABC):
-    """Reads in one transaction on one connection: all that it reads belongs to the same version."""
+    """Reads in one transaction on one connection: everything belongs to the same version.
+
+    `find` and `states` read the rows of collections; `at` chooses the collection that all other
+    methods read.
+    """
 
     dialect: ClassVar[Dialect]
+
+    state: State
+    """The row of the collection that is read."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -141,18 +148,24 @@ class View(ABC):
 
     @abstractmethod
     def _array(self, values: list[Any]) -> object:
-        """Return values as the one that stands for them in `dialect.among`."""
+        """Return the one value that stands for many in `dialect.among`."""
 
-    def _table(self, kind: str, state: State) -> str:
-        return f"{self.dialect.prefix}{kind}_{state.number}"
+    def _table(self, kind: str) -> str:
+        return f"{self.dialect.prefix}{kind}_{self.state.number}"
 
-    def _with_signature(self, state: State) -> str:
+    def _with_signature(self) -> str:
         """Join the signature `s` to a document `d`."""
-        return f"LEFT JOIN {self._table('signatures', state)} s ON s.number = d.signature"
+        return f"LEFT JOIN {self._table('signatures')} s ON s.number = d.signature"
 
     # The row of a collection
 
-    def state(self, name: str, suffix: str = "") -> State | None:
+    def at(self, state: State) -> Self:
+        """Return the same transaction, to read this collection."""
+        chosen = copy(self)
+        chosen.state = state
+        return chosen
+
+    def find(self, name: str, suffix: str = "") -> State | None:
         """Return the row of a collection, or None if there is none of that name."""
         row = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {self.dialect.prefix}collections WHERE name = ?{suffix}",
@@ -167,57 +180,58 @@ class View(ABC):
         )
         return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
 
-    def signer(self, state: State) -> str:
-        """Return the description of the signer as JSON, whatever there is."""
+    def signer(self) -> str:
+        """Return the description of the signer as JSON, not checked."""
         row = self._execute(
             f"SELECT description FROM {self.dialect.prefix}signers WHERE number = ?",
-            (state.number,),
+            (self.state.number,),
         ).fetchone()
         return str(row[0]) if row else ""
 
-    def checked_signer(self, state: State) -> str:
-        """Return the description of the signer as JSON, or raise if it is not as written."""
-        description = self.signer(state)
-        if signer_hash(description) != state.signer:
-            raise damaged(f"the signer of {state.name[:80]!r} is not described as it was")
+    def checked_signer(self) -> str:
+        """Return the description of the signer as JSON; raise if it is not as written."""
+        description = self.signer()
+        if signer_hash(description) != self.state.signer:
+            raise damaged(f"the signer of {self.state.name[:80]!r} is not described as it was")
         return description
 
     # Signatures
 
-    def candidates(self, state: State, keys: NDArray[np.int64], most: int) -> Numbered:
+    def candidates(self, keys: Numbers, most: int) -> Numbered:
         """Return signatures once for each of the keys that they have; `most` rows at most."""
         rows = self._execute(
-            f"SELECT k.signature, s.signature FROM {self._table('keys', state)} k "
-            f"LEFT JOIN {self._table('signatures', state)} s ON s.number = k.signature "
+            f"SELECT k.signature, s.signature FROM {self._table('keys')} k "
+            f"LEFT JOIN {self._table('signatures')} s ON s.number = k.signature "
             f"WHERE k.key {self.dialect.among} LIMIT ?",
             (self._array(keys.tolist()), most),
         )
-        return numbered(rows.fetchall(), state.row_bytes)
+        return numbered(rows.fetchall(), self.state.row_bytes)
 
-    def count_keys(self, state: State, keys: NDArray[np.int64], most: int) -> dict[int, int]:
-        """Return how many signatures have each key, looking at `most` rows at most in all."""
+    def count_keys(self, keys: Numbers, most: int) -> dict[int, int]:
+        """Return how many signatures have each key, reading `most` rows at most in all."""
         rows = self._execute(
-            f"SELECT key, count(*) FROM (SELECT key FROM {self._table('keys', state)} "
+            f"SELECT key, count(*) FROM (SELECT key FROM {self._table('keys')} "
             f"WHERE key {self.dialect.among} LIMIT ?) subquery GROUP BY key",
             (self._array(keys.tolist()), most),
         )
         return dict(rows.fetchall())
 
-    def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
+    def signatures_after(self, number: int) -> Iterator[Numbered]:
         """Yield all signatures with larger numbers, in order, in batches."""
-        for rows in self._stream(self._after(state), (number,)):
-            yield numbered(rows, state.row_bytes)
+        for rows in self._stream(self._after(), (number,)):
+            yield numbered(rows, self.state.row_bytes)
 
-    def _after(self, state: State) -> str:
-        table = self._table("signatures", state)
+    def _after(self) -> str:
+        table = self._table("signatures")
         return f"SELECT number, signature FROM {table} WHERE number > ? ORDER BY number"
 
-    def all_signatures(self, state: State) -> Iterator[Numbered]:
+    def all_signatures(self) -> Iterator[Numbered]:
         """Yield all signatures, in order, in batches; raise at the end if one is not as written."""
+        state = self.state
         count, value, last = 0, 0, -1
-        for batch in self.signatures_after(state, -1):
+        for batch in self.signatures_after(-1):
             count += len(batch)
-            value ^= digest(hashes(batch.numbers, batch.signatures))
+            value ^= batch.digest()
             last = int(batch.numbers[-1])
             yield batch
         if last >= state.next_signature:
@@ -228,70 +242,64 @@ class View(ABC):
                 f"that the collection {state.name[:80]!r} should have"
             )
 
-    def whole_table(self, state: State) -> Numbered:
-        """Return all signatures at once, in order, if they are as written."""
-        parts = list(self.all_signatures(state))
-        signatures = [np.empty((0, state.row_bytes), np.uint8), *(p.signatures for p in parts)]
+    def whole_table(self) -> Numbered:
+        """Return all signatures at once, in order; raise if one is not as written."""
+        parts = list(self.all_signatures())
+        signatures = [np.empty((0, self.state.row_bytes), np.uint8), *(p.signatures for p in parts)]
         numbers = [np.empty(0, np.int64), *(part.numbers for part in parts)]
         return Numbered(np.concatenate(numbers), np.concatenate(signatures))
 
-    def parts(self, state: State, wanted: Numbered) -> Iterator[tuple[int, SignedParts]]:
+    def parts(self, wanted: Numbered) -> Iterator[tuple[int, SignedParts]]:
         """Yield number and parts of each of these digests, in order; a few are held at a time.
 
-        Raises where there are none, or others than those that have this digest.
+        Raises if parts are missing or do not match their digest.
         """
         digests = blobs(wanted.signatures)
         for begin in range(0, len(wanted), _MOST_PARTS):
             numbers = wanted.numbers[begin : begin + _MOST_PARTS].tolist()
             rows = self._execute(
-                f"SELECT number, parts FROM {self._table('parts', state)} "
+                f"SELECT number, parts FROM {self._table('parts')} "
                 f"WHERE number {self.dialect.among}",
                 (self._array(numbers),),
             )
             found = dict(rows.fetchall())
             for number, known_by in zip(numbers, digests[begin:], strict=False):
-                yield number, checked_parts(number, found.get(number), known_by, state.bits)
+                yield number, checked_parts(number, found.get(number), known_by, self.state.bits)
 
-    def removals_after(
-        self, state: State, version: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    def removals_after(self, version: int) -> tuple[Numbers, NDArray[np.uint64]]:
         """Return number and hash of signatures that were removed in later versions."""
-        table = self._table("removals", state)
-        rows = self._execute(f"SELECT signature, hash FROM {table} WHERE version > ?", (version,))
+        rows = self._execute(
+            f"SELECT signature, hash FROM {self._table('removals')} WHERE version > ?", (version,)
+        )
         numbers, hashed = integers(rows.fetchall())
         return numbers, hashed.view(np.uint64)
 
-    def key_rows(
-        self, state: State, position: int
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def key_rows(self, position: int) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield the rows (key, number) at one position, in batches."""
-        table = self._table("keys", state)
-        query = f"SELECT key, signature FROM {table} WHERE key >= ? AND key < ?"
+        query = f"SELECT key, signature FROM {self._table('keys')} WHERE key >= ? AND key < ?"
         return map(integers, self._stream(query, (position << 32, (position + 1) << 32)))
 
     # Documents
 
-    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
+    def documents(self, ids: Sequence[str], text: bool = True) -> list[Stored]:
         """Return the documents with these ids, in no particular order."""
         query = (
-            f"SELECT {document_columns(text)} FROM {self._table('documents', state)} d "
-            f"{self._with_signature(state)} WHERE d.id {self.dialect.among_texts}"
+            f"SELECT {document_columns(text)} FROM {self._table('documents')} d "
+            f"{self._with_signature()} WHERE d.id {self.dialect.among_texts}"
         )
-        found: list[Stored] = []
-        for some in self._arrays(ids):
-            found += _stored(self._execute(query, (some,)))
-        return found
+        return list(_stored(self._with_ids(query, ids)))
 
-    def seen(self, state: State, ids: Sequence[str]) -> dict[str, Seen]:
+    def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
         """Return the versions of the documents with these ids that are there."""
         query = (
-            f"SELECT {', '.join(Seen._fields)} FROM {self._table('documents', state)} "
+            f"SELECT {', '.join(Seen._fields)} FROM {self._table('documents')} "
             f"WHERE id {self.dialect.among_texts}"
         )
-        found = {}
+        return {row[0]: Seen._make(row) for row in self._with_ids(query, ids)}
+
+    def _with_ids(self, query: str, ids: Sequence[str]) -> Iterator[Any]:
         for some in self._arrays(ids):
-            found.update({row[0]: Seen._make(row) for row in self._execute(query, (some,))})
-        return found
+            yield from self._execute(query, (some,))
 
     def _arrays(self, ids: Sequence[str]) -> Iterator[object]:
         """Yield different ids, a bounded number in one value, for `dialect.among_texts`."""
@@ -299,31 +307,27 @@ class View(ABC):
         for begin in range(0, len(wanted), _MOST_IDS):
             yield self._array(wanted[begin : begin + _MOST_IDS])
 
-    def documents_of(
-        self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
-    ) -> Iterator[Stored]:
+    def documents_of(self, numbers: Numbers, each: int | None, text: bool) -> Iterator[Stored]:
         """Yield the documents that have these signatures.
 
-        Of each signature not more than `each`, and then those that come first by id.
+        At most `each` of a signature: the first by id.
         """
         wanted = self._array(numbers.tolist())
         values = (wanted,) if each is None else (wanted, each)
-        return _stored(self._execute(self._documents_of(state, each, text), values))
+        return _stored(self._execute(self._documents_of(each, text), values))
 
     @abstractmethod
-    def _documents_of(self, state: State, each: int | None, text: bool) -> str: ...
+    def _documents_of(self, each: int | None, text: bool) -> str: ...
 
-    def pages(
-        self, state: State, size: int, after: str = "", text: bool = True
-    ) -> Iterator[list[Stored]]:
-        """Yield all documents behind `after` by id, `size` at a time.
+    def pages(self, size: int, after: str = "", text: bool = True) -> Iterator[list[Stored]]:
+        """Yield all documents after the id `after`, by id, `size` at a time.
 
-        Comes to an end whatever the tables hold: ids that do not grow, which a damaged index may
-        bring again and again, raise.
+        Ends whatever the tables hold: ids that do not grow, which a damaged index may return again
+        and again, raise.
         """
         query = (
-            f"SELECT {document_columns(text)} FROM {self._table('documents', state)} d "
-            f"{self._with_signature(state)} WHERE d.id > ? ORDER BY d.id LIMIT ?"
+            f"SELECT {document_columns(text)} FROM {self._table('documents')} d "
+            f"{self._with_signature()} WHERE d.id > ? ORDER BY d.id LIMIT ?"
         )
         while page := list(_stored(self._execute(query, (after, size)))):
             for row, _ in page:
@@ -340,10 +344,10 @@ class View(ABC):
         """Return whether a file has tables, views or triggers that are not of collections."""
         return False
 
-    def problems(self, state: State) -> list[str]:
+    def problems(self) -> list[str]:
         """Return what the database itself and counting find wrong with the tables."""
         found = []
-        for question, problem in consistency(state, partial(self._table, state=state)):
+        for question, problem in consistency(self.state, self._table):
             (count,) = self._execute(question).fetchone()
             if count:
                 found.append(f"{count} {problem}")
@@ -360,18 +364,18 @@ class Writer(View):
         """Return the row of a collection and hold it until the end."""
 
     def create(self, state: State, signer: str) -> State:
-        """Make the tables of a new collection and return its row, with its number.
+        """Create the tables of a new collection and return its row, with its number.
 
-        Where another process was first, returns the row of what that one made.
+        If another process was first, return the row of its collection.
         """
         prefix = self.dialect.prefix
         (number,) = self._execute(
             f"SELECT coalesce(max(number), 0) + 1 FROM {prefix}collections"
         ).fetchone()
         state = replace(state, number=number)
-        for statement in collection_tables(self.dialect, state, partial(self._table, state=state)):
+        for statement in collection_tables(self.dialect, state, self.at(state)._table):
             self._execute(statement)
-        # PostgreSQL takes no truth for a number.
+        # PostgreSQL does not accept a boolean as a number.
         values = [int(one) if isinstance(one, bool) else one for one in vars(state).values()]
         marks = ", ".join("?" * len(values))
         self._execute(f"INSERT INTO {prefix}collections ({STATE_COLUMNS}) VALUES ({marks})", values)
@@ -379,9 +383,10 @@ class Writer(View):
         return state
 
     def drop(self, state: State) -> None:
-        """Remove a collection with all it holds."""
+        """Remove a collection with all its tables."""
+        table = self.at(state)._table
         for kind in kinds_of_tables(state):
-            self._execute(f"DROP TABLE {self._table(kind, state)}")
+            self._execute(f"DROP TABLE {table(kind)}")
         for table in ("collections", "signers"):
             self._execute(
                 f"DELETE FROM {self.dialect.prefix}{table} WHERE number = ?", (state.number,)
@@ -402,105 +407,96 @@ class Writer(View):
             (name, state.number),
         )
 
-    def save(self, state: State) -> None:
-        """Replace the row of a collection."""
+    def save(self) -> None:
+        """Replace the row of the collection by `state`."""
         names = ("version", "documents", "signatures", "next_signature", "digest", "removals_from")
         places = ", ".join(f"{name} = ?" for name in names)
         self._execute(
             f"UPDATE {self.dialect.prefix}collections SET {places} WHERE number = ?",
-            [*(getattr(state, name) for name in names), state.number],
+            [*(getattr(self.state, name) for name in names), self.state.number],
         )
 
     # Signatures and keys
 
     @abstractmethod
-    def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
+    def find_signatures(self, signatures: Sequence[bytes]) -> dict[bytes, int]:
         """Return the numbers of those that are there."""
 
     @abstractmethod
-    def insert_signatures(self, state: State, new: Numbered) -> None:
+    def insert_signatures(self, new: Numbered) -> None:
         """Add signatures."""
 
     @abstractmethod
-    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Add the parts, packed, that the digests of these numbers stand for."""
+    def insert_parts(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Add the packed parts of the digests with these numbers."""
 
     @abstractmethod
-    def insert_keys(
-        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> None:
+    def insert_keys(self, keys: Numbers, numbers: Numbers) -> None:
         """Add rows to the table of keys."""
 
     @abstractmethod
-    def delete_keys(
-        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> None:
+    def delete_keys(self, keys: Numbers, numbers: Numbers) -> None:
         """Remove rows from the table of keys."""
 
-    def unused(self, state: State, numbers: NDArray[np.int64]) -> Numbered:
+    def unused(self, numbers: Numbers) -> Numbered:
         """Return those of the signatures with these numbers that no document has."""
         rows = self._execute(
-            f"SELECT s.number, s.signature FROM {self._table('signatures', state)} s "
+            f"SELECT s.number, s.signature FROM {self._table('signatures')} s "
             f"WHERE s.number {self.dialect.among} AND NOT EXISTS "
-            f"(SELECT 1 FROM {self._table('documents', state)} d WHERE d.signature = s.number)",
+            f"(SELECT 1 FROM {self._table('documents')} d WHERE d.signature = s.number)",
             (self._array(numbers.tolist()),),
         )
-        return numbered(rows.fetchall(), state.row_bytes)
+        return numbered(rows.fetchall(), self.state.row_bytes)
 
-    def delete_signatures(self, state: State, numbers: NDArray[np.int64]) -> None:
-        """Remove signatures, with the parts that they stand for."""
-        for kind in ("signatures", "parts") if state.parts else ("signatures",):
+    def delete_signatures(self, numbers: Numbers) -> None:
+        """Remove signatures and their parts."""
+        for kind in ("signatures", "parts") if self.state.parts else ("signatures",):
             self._execute(
-                f"DELETE FROM {self._table(kind, state)} WHERE number {self.dialect.among}",
+                f"DELETE FROM {self._table(kind)} WHERE number {self.dialect.among}",
                 (self._array(numbers.tolist()),),
             )
 
     @abstractmethod
-    def log_removals(
-        self, state: State, version: int, numbers: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> None:
-        """Note which signatures a version has removed."""
+    def log_removals(self, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
+        """Note which signatures the version of `state` has removed."""
 
-    def trim_removals(self, state: State, keep: int) -> int:
+    def trim_removals(self, keep: int) -> int:
         """Forget the oldest removals beyond `keep`; return the version they are known from."""
-        table = self._table("removals", state)
+        table = self._table("removals")
         row = self._execute(
             f"SELECT version FROM {table} ORDER BY version DESC LIMIT 1 OFFSET ?", (keep,)
         ).fetchone()
         if row is None:
-            return state.removals_from
+            return self.state.removals_from
         self._execute(f"DELETE FROM {table} WHERE version <= ?", row)
         return int(row[0])
 
     # Documents
 
-    def find_documents(self, state: State, ids: Sequence[str]) -> dict[str, int]:
+    def find_documents(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the number of the signature for those that are there."""
-        table = self._table("documents", state)
+        table = self._table("documents")
         query = f"SELECT id, signature FROM {table} WHERE id {self.dialect.among_texts}"
-        found: dict[str, int] = {}
-        for some in self._arrays(ids):
-            found.update(self._execute(query, (some,)).fetchall())
-        return found
+        return dict(self._with_ids(query, ids))
 
     @abstractmethod
-    def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
+    def insert_documents(self, rows: Sequence[Row]) -> None:
         """Add documents."""
 
-    def delete_documents(self, state: State, ids: Sequence[str]) -> None:
+    def delete_documents(self, ids: Sequence[str]) -> None:
         """Remove documents."""
-        table = self._table("documents", state)
+        table = self._table("documents")
         for some in self._arrays(ids):
             self._execute(f"DELETE FROM {table} WHERE id {self.dialect.among_texts}", (some,))
 
     # Care
 
-    def rebuild_indexes(self, state: State) -> None:
+    def rebuild_indexes(self) -> None:
         """Make the database rebuild its own indexes over the tables, and empty that of keys."""
-        for kind in ("signatures", "documents", *(["parts"] if state.parts else [])):
-            self._execute(f"{self.dialect.reindex} {self._table(kind, state)}")
-        # Not TRUNCATE: readers of PostgreSQL who began before it would find the table empty.
-        self._execute(f"DELETE FROM {self._table('keys', state)}")
+        for kind in ("signatures", "documents", *(["parts"] if self.state.parts else [])):
+            self._execute(f"{self.dialect.reindex} {self._table(kind)}")
+        # Not TRUNCATE: readers of PostgreSQL that began before it would find the table empty.
+        self._execute(f"DELETE FROM {self._table('keys')}")
 
 
 class Store(ABC):
@@ -517,15 +513,12 @@ class Store(ABC):
     begin_reading: str
     begin_writing: str
     begin_schema: tuple[str, ...]
-    """The statements that begin a transaction which makes tables, one process at a time."""
+    """The statements that begin a transaction which creates tables, one process at a time."""
 
     @classmethod
     @abstractmethod
     def parse(cls, scheme: str, rest: str) -> Address:
-        """Return the address `scheme://rest`, or say what was expected.
-
-        What may be a password is not repeated in the error.
-        """
+        """Return the address `scheme://rest`, or raise; the error does not repeat a password."""
 
     def __init__(self, address: Address, *, timeout: float, durable: bool, create: bool) -> None:
         self.shown = address.shown
@@ -567,8 +560,8 @@ class Store(ABC):
     def _prepare(self, connection: Any) -> None:
         """Create the tables that all collections share, or bring older ones up to date.
 
-        Raises `NoCollectionsError` in place of writing to a database that has none, unless the
-        caller asked to create a collection: reading never changes a database of others.
+        Raises `NoCollectionsError` for a database without them, unless a collection is created:
+        reading never changes other people's databases.
         """
         dialect = self.transaction.dialect
         version = self._schema_version(connection)
@@ -598,10 +591,10 @@ class Store(ABC):
 
     @abstractmethod
     def _schema_version(self, connection: Any) -> int:
-        """Return the version of the tables there are, 0 if none; refuse a newer one than ours."""
+        """Return the version of the tables, 0 if there are none; refuse a newer one than ours."""
 
     def known(self, state: State | None, name: str) -> State:
-        """Return the row of the collection of this name, or say that there is none."""
+        """Return the row of the collection of this name; raise if there is none."""
         if state is None:
             raise NotFoundError(f"there is no collection {name!r} at {self.shown}")
         return state
@@ -620,7 +613,7 @@ class Store(ABC):
 
     @abstractmethod
     def _translated(self) -> AbstractContextManager[None]:
-        """Raise what the driver raises as errors of ours."""
+        """Raise the errors of the driver as errors of ours."""
 
     @abstractmethod
     def _interrupt(self, connection: Any) -> None:
@@ -628,21 +621,21 @@ class Store(ABC):
 
     @abstractmethod
     def _commit(self, connection: Any) -> None:
-        """Commit, or say what is known of the batch if that fails."""
+        """Commit; if that fails, raise what is known of the batch."""
 
     @abstractmethod
     def restoring(self) -> AbstractContextManager[None]:
         """Share the lock of processes that restore a collection.
 
-        The system releases the lock when a process dies. So a process that holds it alone knows
-        that what is half restored is abandoned. If that is wrong, an error follows but no damage:
-        each batch of a restore first checks that its collection is still there.
+        The system releases it when a process dies. So a process that holds it alone knows that what
+        is half restored is abandoned. If that is wrong, an error follows but no damage: each batch
+        of a restore first checks that its collection is still there.
         """
 
     def remove_abandoned(self) -> int:
-        """Remove what restores that died have left; return the number of collections.
+        """Remove what killed restores have left; return the number of collections.
 
-        Nothing is removed while another process restores a collection, or if it cannot be done now.
+        Removes nothing while another process restores a collection, or if it cannot be done now.
         """
         with suppress(CollectionError):
             with self.reading() as view:
@@ -662,9 +655,9 @@ class Store(ABC):
         """Copy the whole database at one moment, if it is a file; return whether it is one."""
         return False
 
-    def compact(self) -> None:  # noqa: B027  # what a server does by itself
-        """Give free space back to the file system, where that is not automatic."""
+    def compact(self) -> None:  # noqa: B027  # servers do this themselves
+        """Give free space back to the file system."""
 
     @abstractmethod
     def durability(self) -> str:
-        """Say in a sentence what an acknowledged write survives here."""
+        """Return a sentence that says what an acknowledged write survives here."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import select
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,6 +20,8 @@ from lookalike.collection.stores.base import SCAN_BATCH, StaleView, Store, Write
 from lookalike.collection.stores.schema import (
     Dialect,
     Numbered,
+    Numbers,
+    Signatures,
     State,
     document_columns,
     numbered,
@@ -30,12 +33,12 @@ if TYPE_CHECKING:
     import psycopg
 
 _RESTORING = 1819242348
-"""The lock that processes share which restore a collection."""
+"""The lock that processes share while they restore a collection."""
 _ENCODED = (
     "in user names and passwords write / : @ ? # % and blanks as %2F %3A %40 %3F %23 %25 and %20"
 )
 _SECRETS = ("password", "secret")
-"""What the names of settings contain whose values are secret."""
+"""Words in the names of settings whose values are secret."""
 POSTGRESQL = Dialect(
     prefix="lookalike.",
     integer="BIGINT",
@@ -48,21 +51,20 @@ POSTGRESQL = Dialect(
 )
 
 _SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1819242347)"
-"""Takes the lock that is held while tables are made or changed."""
-
+"""Takes the lock that is held while tables are created or changed."""
 _DOCUMENT_TYPES = ("text", "int8", "bytea", "text", "int8", "int8", "int8")
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 _FETCH = 2_000
+_streams = count(1)
+"""Numbers for the names of cursors on the server."""
 
 
 class PostgresTransaction(Writer):
     """A transaction: every statement that is specific to PostgreSQL."""
 
     dialect = POSTGRESQL
-
     _connection: psycopg.Connection[Any]
-    _streams = 0
 
     def _execute(self, query: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
         cursor = self._connection.cursor(binary=True)
@@ -71,8 +73,7 @@ class PostgresTransaction(Writer):
 
     def _stream(self, query: str, values: Sequence[object]) -> Iterator[list[Any]]:
         """Yield rows in batches through a cursor on the server: the client holds one batch."""
-        self._streams += 1
-        name = f"lookalike_{self._streams}"
+        name = f"lookalike_{next(_streams)}"
         with self._connection.cursor(name=name, binary=True) as cursor:
             cursor.execute(query.replace("?", "%s"), values)
             while rows := cursor.fetchmany(SCAN_BATCH):
@@ -83,124 +84,98 @@ class PostgresTransaction(Writer):
 
     # Reading
 
-    def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
-        # Few rows, which is the rule, are fetched at once: a cursor on the server takes longer.
-        first = self._execute(f"{self._after(state)} LIMIT {_FETCH}", (number,)).fetchall()
+    def signatures_after(self, number: int) -> Iterator[Numbered]:
+        # Usually there are few, fetched at once: a cursor on the server takes longer.
+        first = self._execute(f"{self._after()} LIMIT {_FETCH}", (number,)).fetchall()
         if first:
-            yield numbered(first, state.row_bytes)
+            yield numbered(first, self.state.row_bytes)
         if len(first) == _FETCH:
-            for rows in self._stream(self._after(state), (first[-1][0],)):
-                yield numbered(rows, state.row_bytes)
+            yield from super().signatures_after(first[-1][0])
 
-    def _documents_of(self, state: State, each: int | None, text: bool) -> str:
-        table = self._table("documents", state)
+    def _documents_of(self, each: int | None, text: bool) -> str:
+        table = self._table("documents")
         if each is None:
             return (
-                f"SELECT {document_columns(text)} FROM {table} d {self._with_signature(state)} "
+                f"SELECT {document_columns(text)} FROM {table} d {self._with_signature()} "
                 f"WHERE d.signature {POSTGRESQL.among}"
             )
         return (
             f"SELECT {document_columns(text)} FROM unnest(?::bigint[]) n CROSS JOIN LATERAL "
             f"(SELECT * FROM {table} e WHERE e.signature = n ORDER BY e.id LIMIT ?) d "
-            f"{self._with_signature(state)}"
+            f"{self._with_signature()}"
         )
 
     # Writing
 
     def lock(self, name: str) -> State | None:
-        # Twice: if the row was replaced while we waited, only another look finds the new one.
-        return self.state(name, " FOR UPDATE") or self.state(name, " FOR UPDATE")
+        # Twice: if the row was replaced while we waited, only another query finds the new one.
+        return self.find(name, " FOR UPDATE") or self.find(name, " FOR UPDATE")
 
     def try_lock(self, number: int) -> bool:
-        """Return whether a lock that is no row's could be had; it is held until the end."""
+        """Return whether an advisory lock was free; it is then held until the end."""
         row = self._execute("SELECT pg_try_advisory_xact_lock(?)", (number,)).fetchone()
         return bool(row and row[0])
 
     def create(self, state: State, signer: str) -> State:
         self._execute(_SCHEMA_LOCK)
-        return self.state(state.name) or super().create(state, signer)
+        return self.find(state.name) or super().create(state, signer)
 
-    def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
-        table = self._table("signatures", state)
+    def find_signatures(self, signatures: Sequence[bytes]) -> dict[bytes, int]:
+        table = self._table("signatures")
         rows = self._execute(
             f"SELECT signature, number FROM {table} WHERE signature = ANY(?::bytea[])",
             (list(signatures),),
         )
         return dict(rows.fetchall())
 
-    def insert_signatures(self, state: State, new: Numbered) -> None:
-        rows = _empty_rows(len(new), new.signatures.shape[1])
-        rows["first"], rows["second"] = new.numbers, new.signatures
-        self._copy(self._table("signatures", state), rows)
+    def insert_signatures(self, new: Numbered) -> None:
+        self._copy_arrays("signatures", new.numbers, new.signatures)
 
-    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
-        self._copy_rows(self._table("parts", state), ("int8", "bytea"), rows)
+    def insert_parts(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        self._copy_rows("parts", ("int8", "bytea"), rows)
 
-    def insert_keys(
-        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> None:
-        rows = _empty_rows(len(keys), 8)
-        rows["first"] = keys
-        rows["second"] = numbers.astype(">i8")[:, None].view(np.uint8)
-        self._copy(self._table("keys", state), rows)
+    def insert_keys(self, keys: Numbers, numbers: Numbers) -> None:
+        self._copy_arrays("keys", keys, numbers.astype(">i8")[:, None].view(np.uint8))
 
-    def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
-        self._copy_rows(self._table("documents", state), _DOCUMENT_TYPES, rows)
+    def insert_documents(self, rows: Sequence[Row]) -> None:
+        self._copy_rows("documents", _DOCUMENT_TYPES, rows)
 
-    def delete_keys(
-        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> None:
-        table = self._table("keys", state)
+    def delete_keys(self, keys: Numbers, numbers: Numbers) -> None:
         self._execute(
-            f"DELETE FROM {table} t USING unnest(?::bigint[], ?::bigint[]) u(k, s) "
+            f"DELETE FROM {self._table('keys')} t USING unnest(?::bigint[], ?::bigint[]) u(k, s) "
             "WHERE t.key = u.k AND t.signature = u.s",
             (keys.tolist(), numbers.tolist()),
         )
 
-    def log_removals(
-        self,
-        state: State,
-        version: int,
-        numbers: NDArray[np.int64],
-        hashes: NDArray[np.uint64],
-    ) -> None:
-        table = self._table("removals", state)
+    def log_removals(self, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
+        table = self._table("removals")
         self._execute(
             f"INSERT INTO {table} SELECT ?, n, h FROM unnest(?::bigint[], ?::bigint[]) u(n, h)",
-            (version, numbers.tolist(), hashes.view(np.int64).tolist()),
+            (self.state.version, numbers.tolist(), hashes.view(np.int64).tolist()),
         )
 
-    def _copy_rows(
-        self, table: str, types: Sequence[str], rows: Iterable[Sequence[object]]
-    ) -> None:
+    def _copying(self, kind: str) -> AbstractContextManager[psycopg.Copy]:
+        command = f"COPY {self._table(kind)} FROM STDIN (FORMAT BINARY)"
+        return self._connection.cursor().copy(command)
+
+    def _copy_rows(self, kind: str, types: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Send rows of any columns, one by one."""
-        command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
-        with self._connection.cursor().copy(command) as copy:
+        with self._copying(kind) as copy:
             copy.set_types(types)
             for row in rows:
                 copy.write_row(row)
 
-    def _copy(self, table: str, rows: NDArray[Any]) -> None:
-        """Send rows of two columns in the binary format, made by NumPy and not one by one."""
-        command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
-        with self._connection.cursor().copy(command) as copy:
+    def _copy_arrays(self, kind: str, integers: Numbers, second: Signatures) -> None:
+        """Send rows of an integer and some bytes in the binary format, all at once."""
+        width = second.shape[1]
+        types = [("fields", ">i2"), ("first_length", ">i4"), ("first", ">i8")]
+        rows = np.empty(
+            len(integers), [*types, ("second_length", ">i4"), ("second", "u1", (width,))]
+        )
+        rows["fields"], rows["first_length"], rows["second_length"] = 2, 8, width
+        rows["first"], rows["second"] = integers, second
+        with self._copying(kind) as copy:
             copy.write(_COPY_HEADER + rows.tobytes() + _COPY_END)
-
-
-def _empty_rows(count: int, width: int) -> NDArray[Any]:
-    """Return room for rows of an integer and `width` bytes, with their lengths filled in."""
-    rows = np.empty(
-        count,
-        [
-            ("fields", ">i2"),
-            ("first_length", ">i4"),
-            ("first", ">i8"),
-            ("second_length", ">i4"),
-            ("second", "u1", (width,)),
-        ],
-    )
-    rows["fields"], rows["first_length"], rows["second_length"] = 2, 8, width
-    return rows
 
 
 class PostgresStore(Store):
@@ -219,14 +194,14 @@ class PostgresStore(Store):
 
     @classmethod
     def parse(cls, scheme: str, rest: str) -> Address:
-        """Return the address of a server; the shown one has stars for passwords."""
+        """Return the address of a server, which is shown without its password."""
         return Address(
             "postgresql", None, f"postgresql://{rest}", f"postgresql://{_without_password(rest)}"
         )
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Share the lock of processes that restore, on a connection that lives as long."""
+        """Share the lock of processes that restore, on a connection of its own."""
         with self._translated(), self._pool.connection() as connection:
             connection.execute("SELECT pg_advisory_lock_shared(%s)", (_RESTORING,))
             yield
@@ -237,7 +212,7 @@ class PostgresStore(Store):
             return writer.drop_hidden() if writer.try_lock(_RESTORING) else 0  # type: ignore[attr-defined]
 
     def durability(self) -> str:
-        """Say what an acknowledged write survives, by the settings of the server."""
+        """Return what an acknowledged write survives, by the settings of the server."""
         with self._translated(), self._pool.connection() as connection:
             rows = connection.execute(
                 "SELECT name, setting FROM pg_settings "
@@ -245,25 +220,19 @@ class PostgresStore(Store):
             ).fetchall()
         settings = dict(rows)
         described = ", ".join(f"{name}={value}" for name, value in rows)
-        safe = (
-            settings["fsync"] == "on"
-            and settings["full_page_writes"] == "on"
-            and settings["synchronous_commit"] != "off"
-        )
-        if safe:
-            survives = "survives kill -9 of any process and power loss"
-        elif settings["fsync"] == "on" and settings["full_page_writes"] == "on":
+        if not settings["fsync"] == settings["full_page_writes"] == "on":
+            survives = "survives kill -9 of this process, but power loss may damage the database"
+        elif settings["synchronous_commit"] == "off":
             survives = "survives kill -9 of this process; a crash of the server may take back the "
             survives += "last second"
         else:
-            survives = "survives kill -9 of this process, but power loss may damage the database"
+            survives = "survives kill -9 of any process and power loss"
         return f"PostgreSQL, {described}: an acknowledged write {survives}"
 
     def _check_url(self, shown: str) -> None:
         """Refuse an address that libpq cannot read.
 
-        It repeats what it cannot read, so its words are used only about the address without the
-        password.
+        Its message repeats the address, so it is asked about the one without the password.
         """
         if self._unreadable(self._url):
             reason = self._unreadable(shown) or "its password has a % that encodes nothing"
@@ -287,8 +256,8 @@ class PostgresStore(Store):
             autocommit=True,
             client_encoding="UTF8",
             connect_timeout=max(2, round(self._timeout)),
-            # Searches look up keys in indexes. A planner without statistics, right after an import,
-            # might prefer to read whole tables; and compiling takes longer than such queries do.
+            # Searches look up keys in indexes. Without statistics, right after an import, the
+            # planner might read whole tables; and compiling takes longer than such queries.
             options="-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off "
             "-c jit=off "
             f"-c lock_timeout={milliseconds} -c client_min_messages=warning "
@@ -297,7 +266,7 @@ class PostgresStore(Store):
         return connection
 
     def _usable(self, connection: psycopg.Connection[Any]) -> bool:
-        # A server that has left has sent a last message.
+        # A server that closed the connection has sent a last message.
         return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
 
     def _prepare(self, connection: Any) -> None:
@@ -365,8 +334,8 @@ class PostgresStore(Store):
 def _without_password(rest: str) -> str:
     """Return what follows postgresql:// with stars for passwords, as libpq understands it.
 
-    Where a character that should be encoded leads libpq to take a part of the password for
-    something else, which it would then show, the address is refused.
+    Refuses an address with an unencoded character that makes libpq take a part of the password for
+    something else, which it would then show.
     """
     user, at, after = rest.partition("@")
     if not at or "/" in user:

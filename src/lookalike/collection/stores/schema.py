@@ -1,4 +1,4 @@
-"""The tables of collections: their rows as Python values, how they are made, and migrations.
+"""The tables of collections: their rows as Python values, how they are created, and migrations.
 
 Signatures are cut into slices, and each slice has a key in the table of keys. A key is position and
 value in one integer, position << 32 | value, so that looking up many keys is one index search in
@@ -24,6 +24,9 @@ from lookalike.collection.documents import DIGEST_BYTES, Row, damaged, digest_of
 from lookalike.errors import FormatError
 from lookalike.parts.signer import SignedParts
 
+Signatures: TypeAlias = NDArray[np.uint8]
+Numbers: TypeAlias = NDArray[np.int64]
+
 MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 MOST_SLICE_BITS = 32
 _VALUE_BITS = 32
@@ -37,16 +40,16 @@ SHARED_TABLES = ("schema", "collections", "signers")
 def default_slice_bits(bits: int) -> int:
     """Return a width that keeps lists short for tens of millions of signatures.
 
-    A slice of 26 bits has 67 million values: for 128 bits that makes five slices, which cost less
-    than six to write, and less to search from some two million signatures on. Wide signatures get
-    wider slices, so that a document does not cost more than two dozen keys or so.
+    A slice of 26 bits has 67 million values: 128 bits make five slices. Five cost less than six to
+    write, and less to search from about two million signatures on. Wide signatures get wider
+    slices, so that a document has about two dozen keys at most.
     """
     return min(bits, max(26, min(MOST_SLICE_BITS, -(-bits // 24))))
 
 
 @dataclass(frozen=True)
 class Slicing:
-    """As few slices of at most `slice_bits` bits as cover the signature, as equal as can be.
+    """The fewest slices of at most `slice_bits` bits that cover a signature, as equal as possible.
 
     0 bits: no slices at all.
     """
@@ -60,16 +63,16 @@ class Slicing:
 
     @property
     def count(self) -> int:
-        """How many slices, and so keys, a signature has."""
+        """The number of slices, and so of keys, of a signature."""
         return -(-self.bits // self.slice_bits) if self.slice_bits else 0
 
     @property
     def widths(self) -> list[int]:
-        """How many bits each slice has."""
+        """The number of bits of each slice."""
         narrow, wide = divmod(self.bits, max(1, self.count))
         return [narrow + (position < wide) for position in range(self.count)]
 
-    def values(self, signatures: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def values(self, signatures: Signatures) -> Numbers:
         """Return the value of every slice, `int64[slices, n]`."""
         columns = np.ascontiguousarray(signatures.T)
         values = np.empty((self.count, len(signatures)), np.int64)
@@ -84,45 +87,31 @@ class Slicing:
             start += width
         return values
 
-    def keys(self, signatures: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def keys(self, signatures: Signatures) -> Numbers:
         """Return the keys of every signature, `int64[slices, n]`."""
         positions = np.arange(self.count, dtype=np.int64)[:, None]
         return self.values(signatures) | positions << _VALUE_BITS
 
-    def key_rows(
-        self, numbers: NDArray[np.int64], signatures: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def key_rows(self, new: Numbered) -> tuple[Numbers, Numbers]:
         """Return the rows (key, number) of the table, in its order."""
-        keys = self.keys(signatures).ravel()
-        owners = np.tile(numbers, self.count)
+        keys = self.keys(new.signatures).ravel()
+        owners = np.tile(new.numbers, self.count)
         order = np.lexsort((owners, keys))
         return keys[order], owners[order]
 
-    def differing(
-        self, query: NDArray[np.uint8], signatures: NDArray[np.uint8]
-    ) -> NDArray[np.int64]:
+    def differing(self, query: Signatures, signatures: Signatures) -> Numbers:
         """Return in how many bits each slice differs from the query's, `int64[n, slices]`."""
         apart = np.unpackbits(query ^ signatures, axis=1, bitorder="little")
         starts = [0, *accumulate(self.widths[:-1])]
-        counts: NDArray[np.int64] = np.add.reduceat(apart, starts, axis=1, dtype=np.int64)
+        counts: Numbers = np.add.reduceat(apart, starts, axis=1, dtype=np.int64)
         return counts
 
 
 @cache
-def flips(width: int, ones: int) -> NDArray[np.int64]:
+def flips(width: int, ones: int) -> Numbers:
     """Return all values of `width` bits with exactly `ones` ones."""
     values = (sum(1 << bit for bit in chosen) for chosen in combinations(range(width), ones))
     return np.fromiter(values, np.int64, comb(width, ones))
-
-
-def hashes(numbers: NDArray[np.int64], signatures: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return one hash for each numbered signature; a set of them is known by its exclusive or."""
-    rows = np.empty((len(numbers), 8 + signatures.shape[1]), np.uint8)
-    rows[:, :8] = numbers.astype("<i8")[:, None].view(np.uint8)
-    rows[:, 8:] = signatures
-    result = np.empty(len(rows), np.uint64)
-    _native.hash_rows(rows, result)
-    return result
 
 
 def digest(hashed: NDArray[np.uint64]) -> int:
@@ -135,29 +124,29 @@ def digest(hashed: NDArray[np.uint64]) -> int:
 
 @dataclass(frozen=True)
 class State:
-    """The row of a collection: what it is, and where it stands at one version."""
+    """The row of a collection: its settings and counts at one version."""
 
     number: int
     name: str
     uid: str
-    """Random: a collection that was dropped and made again is another one."""
+    """Random: a collection that is dropped and created again has another one."""
     bits: int
     slice_bits: int
     keep_text: bool
     signer: str
-    """A hash of the signer's description; empty if signatures are given by the caller."""
+    """A hash of the signer's description; empty if the caller gives signatures."""
     version: int = 0
-    """How many times it was written to."""
+    """The number of writes."""
     documents: int = 0
     signatures: int = 0
     next_signature: int = 1
     digest: int = 0
     """The exclusive or of the hashes of all numbered signatures."""
     removals_from: int = 0
-    """Removals of later versions than this are still known."""
+    """Removals of versions after this one are still known."""
     parts: bool = False
-    """Whether documents have many signatures, of `bits` each. Then what the tables call their
-    signature is a digest of them, which is cut into no slices."""
+    """Whether documents have many signatures, of `bits` each. The tables then have a digest of them
+    as the signature, which has no slices."""
 
     @property
     def slicing(self) -> Slicing:
@@ -166,7 +155,7 @@ class State:
 
     @property
     def row_bytes(self) -> int:
-        """How many bytes a signature has in the tables."""
+        """The number of bytes of a signature in the tables."""
         return DIGEST_BYTES if self.parts else self.bits // 8
 
 
@@ -174,9 +163,9 @@ STATE_COLUMNS = ", ".join(field.name for field in fields(State))
 
 
 def as_state(row: Sequence[Any]) -> State:
-    """Return a row of the table of collections, or raise if it cannot be one.
+    """Return a row of the table of collections, or raise if it is not valid.
 
-    A database is untrusted input, and what stands here becomes names of files and tables.
+    A database is untrusted input, and these values become names of files and tables.
     """
     state = State(*row)
     valid = {
@@ -192,7 +181,7 @@ def as_state(row: Sequence[Any]) -> State:
     }
     for field in fields(State):
         value = getattr(state, field.name)
-        if not valid.get(field.name, True) or (field.name not in valid and not _is_count(value)):
+        if not (valid[field.name] if field.name in valid else _is_count(value)):
             raise damaged(
                 f"the row of the collection {str(state.name)[:80]!r} holds {str(value)[:80]!r} as "
                 f"{field.name}, which lookalike did not write"
@@ -213,7 +202,7 @@ def _can_be_sliced(bits: object, slice_bits: object, parts: object) -> bool:
 
 
 def signer_hash(description: str) -> str:
-    """Return what the row of a collection says of its signer's description."""
+    """Return the hash of a signer's description that the row of a collection has."""
     import hashlib  # takes milliseconds to import, which most callers do not need
 
     return hashlib.sha256(description.encode()).hexdigest() if description else ""
@@ -223,17 +212,30 @@ def signer_hash(description: str) -> str:
 class Numbered:
     """Signatures with their numbers."""
 
-    numbers: NDArray[np.int64]
-    signatures: NDArray[np.uint8]
+    numbers: Numbers
+    signatures: Signatures
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Return a hash of each number and signature; their exclusive or stands for the set."""
+        rows = np.empty((len(self), 8 + self.signatures.shape[1]), np.uint8)
+        rows[:, :8] = self.numbers.astype("<i8")[:, None].view(np.uint8)
+        rows[:, 8:] = self.signatures
+        result = np.empty(len(rows), np.uint64)
+        _native.hash_rows(rows, result)
+        return result
+
+    def digest(self) -> int:
+        """Return the exclusive or of the hashes, as databases store it."""
+        return digest(self.hashes())
 
 
 def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
     """Return rows of a table of signatures as arrays."""
     numbers, blobs = [row[0] for row in rows], [row[1] for row in rows]
-    # A damaged schema may make text and bytes of what were numbers.
+    # A damaged schema may turn numbers into text and bytes.
     if not (set(map(type, numbers)) <= {int} and set(map(type, blobs)) <= {bytes}):
         raise damaged("the table of signatures holds something else than numbers and bytes")
     if not set(map(len, blobs)) <= {width}:
@@ -242,14 +244,14 @@ def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
     return Numbered(np.array(numbers, np.int64), rows_of_bytes)
 
 
-def blobs(signatures: NDArray[np.uint8]) -> list[bytes]:
+def blobs(signatures: Signatures) -> list[bytes]:
     """Return each signature as the table has it."""
     data, width = signatures.tobytes(), signatures.shape[1]
     return [data[begin : begin + width] for begin in range(0, len(data), width)]
 
 
 def checked_parts(number: int, data: object, known_by: bytes, bits: int) -> SignedParts:
-    """Return the parts that a row holds, if they are those of this digest, else raise."""
+    """Return the parts that a row holds; raise if they do not have this digest."""
     if not isinstance(data, bytes):
         raise damaged(f"the parts of the signature {number} are missing")
     parts = unpacked(data, bits) if digest_of(data) == known_by else None
@@ -258,7 +260,7 @@ def checked_parts(number: int, data: object, known_by: bytes, bits: int) -> Sign
     return parts
 
 
-def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def integers(rows: Sequence[tuple[int, int]]) -> tuple[Numbers, Numbers]:
     """Return rows of two integers as arrays."""
     if not all(isinstance(one, int) and isinstance(two, int) for one, two in rows):
         raise damaged("a table of numbers holds something else")
@@ -267,8 +269,8 @@ def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArra
 
 
 Stored: TypeAlias = tuple[Row, bytes | None]
-"""A document with its signature, None if that is missing; nothing of it is checked yet. Where no
-text is asked for, it comes nevertheless with documents whose checksum cannot do without."""
+"""A document and its signature, None if that is missing; not checked yet. Where texts are not asked
+for, only documents whose checksum needs the text have it."""
 
 
 # Tables
@@ -276,22 +278,22 @@ text is asked for, it comes nevertheless with documents whose checksum cannot do
 
 @dataclass(frozen=True)
 class Dialect:
-    """The words in which two databases differ."""
+    """The words in which databases differ."""
 
     prefix: str
-    """What the name of each table begins with."""
+    """The beginning of every table name."""
     integer: str
     text: str
     """Text that is compared byte by byte."""
     bytes: str
     clustered: str
-    """Keeps a table in the order of its primary key, where that is not a matter of course."""
+    """Keeps a table in the order of its primary key, if the database does not do so anyway."""
     among: str
-    """What a number meets that is one of many, which are given as one value."""
+    """The condition that a number is one of many, which are given as one value."""
     among_texts: str
     """The same for texts."""
     reindex: str
-    """What is put before a table to have its indexes built again."""
+    """The command that rebuilds the indexes of a table, without the table."""
 
 
 Table: TypeAlias = Callable[[str], str]
@@ -299,12 +301,12 @@ Table: TypeAlias = Callable[[str], str]
 
 
 def kinds_of_tables(state: State) -> list[str]:
-    """Return what kinds of tables a collection has."""
+    """Return the kinds of tables of a collection."""
     return ["documents", "keys", "signatures", "removals", *(["parts"] if state.parts else [])]
 
 
 def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]:
-    """Return the statements that make the tables of a collection."""
+    """Return the statements that create the tables of a collection."""
     integer, text, binary = dialect.integer, dialect.text, dialect.bytes
     documents = table("documents")
     index = documents.rpartition(".")[2] + "_by_signature"
@@ -330,14 +332,16 @@ def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]
 
 @cache
 def document_columns(text: bool) -> str:
-    """Name what makes a document `d` with its signature `s`; texts only where they are needed."""
+    """Return the columns of a document `d` and its signature `s`; without `text`, the text only of
+    documents whose checksum needs it.
+    """
     needed = "d.text" if text else "CASE WHEN d.checksum >> 32 = 0 THEN d.text END"
     names = [needed if name == "text" else f"d.{name}" for name in Row._fields]
     return ", ".join([*names, "s.signature"])
 
 
 def consistency(state: State, table: Table) -> list[tuple[str, str]]:
-    """Return questions that count what is wrong, and how to say it."""
+    """Return queries that count what is wrong, each with the end of its message."""
     documents, rows, keys = table("documents"), table("signatures"), table("keys")
     unknown = "documents have a signature that is not in the table"
     references = [
@@ -351,18 +355,18 @@ def consistency(state: State, table: Table) -> list[tuple[str, str]]:
             (parts, "number", rows, "number", "parts belong to no signature"),
         ]
     without = "SELECT count(*) FROM {} a WHERE NOT EXISTS (SELECT 1 FROM {} b WHERE b.{} = a.{})"
+    counts = (("documents", documents, state.documents), ("signatures", rows, state.signatures))
     return [
         *(
             (without.format(one, other, theirs, own), problem)
             for one, own, other, theirs, problem in references
         ),
-        (
-            f"SELECT abs((SELECT count(*) FROM {documents}) - {state.documents})",
-            f"documents more or fewer than the {state.documents} that were counted",
-        ),
-        (
-            f"SELECT abs((SELECT count(*) FROM {rows}) - {state.signatures})",
-            f"signatures more or fewer than the {state.signatures} that were counted",
+        *(
+            (
+                f"SELECT abs((SELECT count(*) FROM {counted}) - {expected})",
+                f"{name} more or fewer than the {expected} that were counted",
+            )
+            for name, counted, expected in counts
         ),
         (
             f"SELECT count(*) FROM {keys} WHERE key < 0 OR key >= {state.slicing.count << 32}",
@@ -375,7 +379,7 @@ Execute: TypeAlias = Callable[[str], object]
 
 
 def _first(execute: Execute, dialect: Dialect) -> None:
-    """Make the tables that all collections share."""
+    """Create the tables that all collections share."""
     prefix, integer, text = dialect.prefix, dialect.integer, dialect.text
     execute(
         f"CREATE TABLE {prefix}collections (number {integer} PRIMARY KEY, "
@@ -395,7 +399,7 @@ def _second(execute: Execute, dialect: Dialect) -> None:
 
 
 def _third(execute: Execute, dialect: Dialect) -> None:
-    """Tell collections whose documents have many signatures from the others."""
+    """Mark collections whose documents have many signatures."""
     execute(
         f"ALTER TABLE {dialect.prefix}collections ADD COLUMN parts {dialect.integer} "
         "NOT NULL DEFAULT 0"
@@ -403,11 +407,11 @@ def _third(execute: Execute, dialect: Dialect) -> None:
 
 
 MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third]
-"""Step i brings version i to i + 1; all steps that are missing run in one transaction."""
+"""Step i brings version i to i + 1; all missing steps run in one transaction."""
 
 
 def refuse_newer(version: int, shown: str) -> None:
-    """Raise if tables were made by a newer lookalike than this."""
+    """Raise if a newer lookalike created the tables."""
     if version > len(MIGRATIONS):
         raise FormatError(
             f"{shown} has collections of schema version {version}; this lookalike knows versions "

@@ -38,6 +38,7 @@ from lookalike.collection.stores.schema import (
     SHARED_TABLES,
     Dialect,
     Numbered,
+    Numbers,
     State,
     blobs,
     document_columns,
@@ -68,12 +69,11 @@ SQLITE = Dialect(
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What the driver raises: SQLite names what it finds in a damaged schema, and the driver may not be
-able to decode that."""
+"""The errors of the driver; the second if it cannot decode a name in a damaged schema."""
 _LOCK_TO_READ = "PRAGMA schema_version"
 """Takes the lock for reading, which `BEGIN` does not, and reads little."""
 _APPLICATION_ID = 0x6C6F6F6B
-"""The application id, "look", that marks a file which lookalike created."""
+"""The application id, "look", of files that lookalike created."""
 _NO_TABLES = f"no such table: {SQLITE.prefix}collections"
 _LOCK_PAUSE = 0.02
 _COPIED_PAGES = 4096
@@ -83,9 +83,8 @@ _SHOWN_UPGRADED = (
     f"CREATE TEMP VIEW {SQLITE.prefix}collections AS "
     f"SELECT *, 0 AS parts FROM main.{SQLITE.prefix}collections"
 )
-"""Shows one connection the table of an older version as an upgrade would make it; should that
-happen meanwhile, the table's own column comes first."""
-
+"""Shows one connection the table of an older version as an upgrade would make it; if it is upgraded
+meanwhile, the table's own column comes first."""
 _MOST_VARIABLES = 10_000
 _ROWS_PER_INSERT = 48  # halves the time of inserting one by one
 
@@ -94,7 +93,6 @@ class SqliteTransaction(Writer):
     """A transaction: every statement that is specific to SQLite."""
 
     dialect = SQLITE
-
     _connection: sqlite3.Connection
 
     def _execute(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
@@ -111,31 +109,30 @@ class SqliteTransaction(Writer):
     # Reading
 
     def other_content(self) -> bool:
-        """Return whether the file has tables, views or triggers that are not of collections."""
         known = {self.dialect.prefix + table for table in SHARED_TABLES}
         for state in (*self.states(), *self.states(hidden=True)):
-            known.update(self._table(kind, state) for kind in kinds_of_tables(state))
+            known.update(map(self.at(state)._table, kinds_of_tables(state)))
         found = self._execute("SELECT type, tbl_name FROM main.sqlite_master")
         return any(kind not in ("table", "index") or name not in known for kind, name in found)
 
-    def problems(self, state: State) -> list[str]:
+    def problems(self) -> list[str]:
         try:
             rows = self._execute("PRAGMA integrity_check(20)").fetchall()
         except MemoryError:
             raise damaged("SQLite finds lengths in the file that memory does not have") from None
         found = [str(row[0]) for row in rows]
         found = [] if found == ["ok"] else [f"SQLite: {problem}" for problem in found]
-        return found + super().problems(state)
+        return found + super().problems()
 
-    def _documents_of(self, state: State, each: int | None, text: bool) -> str:
-        table = self._table("documents", state)
+    def _documents_of(self, each: int | None, text: bool) -> str:
+        table = self._table("documents")
         found = (
             f"SELECT {document_columns(text)} FROM json_each(?) j CROSS JOIN {table} d "
-            f"ON d.signature = j.value {self._with_signature(state)}"
+            f"ON d.signature = j.value {self._with_signature()}"
         )
         if each is None:
             return found
-        # Through the index, whose entries must then be in the table: rowid IN (...) would not mind.
+        # Through the index, whose entries must then be in the table: rowid IN (...) skips others.
         return (
             f"{found} WHERE d.id <= (SELECT max(id) FROM (SELECT e.id FROM {table} e "
             "WHERE e.signature = j.value ORDER BY e.id LIMIT ?))"
@@ -144,15 +141,15 @@ class SqliteTransaction(Writer):
     # Writing
 
     def drop_shared_tables(self) -> None:
-        """Drop the tables that all collections share, of which there are none."""
+        """Drop the tables that all collections share."""
         for table in SHARED_TABLES:
             self._execute(f"DROP TABLE {self.dialect.prefix}{table}")
 
     def lock(self, name: str) -> State | None:
-        return self.state(name)  # BEGIN IMMEDIATE has locked the whole file
+        return self.find(name)  # BEGIN IMMEDIATE has locked the whole file
 
-    def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
-        table = self._table("signatures", state)
+    def find_signatures(self, signatures: Sequence[bytes]) -> dict[bytes, int]:
+        table = self._table("signatures")
         found: dict[bytes, int] = {}
         for begin in range(0, len(signatures), _MOST_VARIABLES):
             part = signatures[begin : begin + _MOST_VARIABLES]
@@ -164,45 +161,35 @@ class SqliteTransaction(Writer):
             )
         return found
 
-    def insert_signatures(self, state: State, new: Numbered) -> None:
+    def insert_signatures(self, new: Numbered) -> None:
         rows = zip(new.numbers.tolist(), blobs(new.signatures), strict=True)
-        self._insert(self._table("signatures", state), 2, chain(*rows))
+        self._insert(self._table("signatures"), 2, chain(*rows))
 
-    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
-        table = self._table("parts", state)
+    def insert_parts(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        table = self._table("parts")
         self._connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
 
-    def insert_keys(
-        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> None:
+    def insert_keys(self, keys: Numbers, numbers: Numbers) -> None:
         rows = np.stack([keys, numbers], axis=1).ravel().tolist()
-        self._insert(self._table("keys", state), 2, rows)
+        self._insert(self._table("keys"), 2, rows)
 
-    def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
-        self._insert(self._table("documents", state), len(Row._fields), chain(*rows))
+    def insert_documents(self, rows: Sequence[Row]) -> None:
+        self._insert(self._table("documents"), len(Row._fields), chain(*rows))
 
-    def delete_keys(
-        self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> None:
-        table = self._table("keys", state)
+    def delete_keys(self, keys: Numbers, numbers: Numbers) -> None:
+        table = self._table("keys")
         rows = zip(keys.tolist(), numbers.tolist(), strict=True)
         self._connection.executemany(f"DELETE FROM {table} WHERE key = ? AND signature = ?", rows)
 
-    def log_removals(
-        self,
-        state: State,
-        version: int,
-        numbers: NDArray[np.int64],
-        hashes: NDArray[np.uint64],
-    ) -> None:
-        table = self._table("removals", state)
+    def log_removals(self, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
+        table, version = self._table("removals"), self.state.version
         values = zip(numbers.tolist(), hashes.view(np.int64).tolist(), strict=True)
         self._connection.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?)", ((version, *pair) for pair in values)
         )
 
     def _insert(self, table: str, width: int, values: Iterable[Any]) -> None:
-        """Insert rows of `width` values each, given in one row, many with one statement."""
+        """Insert rows of `width` values each, given one after the other."""
         marks = f"({','.join('?' * width)})"
         size = width * _ROWS_PER_INSERT
         many = f"INSERT INTO {table} VALUES {','.join([marks] * _ROWS_PER_INSERT)}"
@@ -240,14 +227,14 @@ class SqliteStore(Store):
             )
         self._restoring = path.with_name(f"{path.name}-restoring")
         self._as_found = False
-        """Whether the file is of an older version, and may not be written to."""
+        """Whether the file is of an older version and read-only."""
         self._looked = create
-        """Whether the file is known to hold tables of ours, or may get some."""
+        """Whether the file is known to have tables of ours, or may get some."""
         super().__init__(address, timeout=timeout, durable=durable, create=create)
 
     @classmethod
     def parse(cls, scheme: str, rest: str) -> Address:
-        """Return the address of a file; without a scheme, `rest` is its name."""
+        """Return the address of a file; without a scheme, `rest` is its path."""
         host, _, name = rest.partition("/") if scheme else ("", "", rest)
         if host or not name:
             raise ArgumentError(
@@ -260,7 +247,7 @@ class SqliteStore(Store):
                 f"{name!r} is no file; collections are durable, so they need one: {EXPECTED}"
             )
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name) or re.search(r"\bpassword\s*=", name):
-            # A pathlib.Path of an address, which has lost a slash, or the settings that psql takes.
+            # A pathlib.Path of an address, which has lost a slash, or the settings of psql.
             raise ArgumentError(
                 "the address of a collection looks like that of a server, but cannot be read; "
                 f"{EXPECTED}, as a str"
@@ -285,34 +272,27 @@ class SqliteStore(Store):
                 return writer.drop_hidden()
 
     def durability(self) -> str:
-        """Say what an acknowledged write survives."""
-        if self._durable:
-            return (
-                "SQLite, journal_mode=TRUNCATE, synchronous=EXTRA: an acknowledged write survives "
-                "kill -9 and power loss"
-            )
-        return (
-            "SQLite, journal_mode=TRUNCATE, synchronous=NORMAL: an acknowledged write survives "
-            "kill -9; power loss may take the last ones back"
-        )
+        survives = "EXTRA: an acknowledged write survives kill -9 and power loss"
+        if not self._durable:
+            survives = "NORMAL: an acknowledged write survives kill -9; power loss may take the "
+            survives += "last ones back"
+        return f"SQLite, journal_mode=TRUNCATE, synchronous={survives}"
 
     def copy_file(self, path: Path) -> bool:
-        """Copy the whole file as it is at one moment; writers wait meanwhile."""
         with self._translated(), self._pool.connection() as connection:
             copy = sqlite3.connect(path, isolation_level=None)
-            try:
+            with closing(copy):
                 copy.execute("PRAGMA synchronous=FULL")
-                # A view that is held keeps the file as it is, so that it can be copied in parts.
+                # Writers wait while a view is held, so the file can be copied in parts.
                 connection.execute("BEGIN")
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-                connection.backup(copy, pages=_COPIED_PAGES, progress=_stop_copy_if_cancelled)
+                connection.backup(
+                    copy, pages=_COPIED_PAGES, progress=lambda *_: stop_if_cancelled()
+                )
                 connection.execute("ROLLBACK")
-            finally:
-                copy.close()
         return True
 
     def compact(self) -> None:
-        """Write the file anew without the places that are free."""
         with self._translated(), self._pool.connection() as connection:
             connection.execute("VACUUM")
 
@@ -320,7 +300,7 @@ class SqliteStore(Store):
         """Remove the file if lookalike created it and nothing is left in it.
 
         The check and the removal happen under the exclusive lock of SQLite. Other processes that
-        have the file open find no tables in it, so that none of them writes to a removed file.
+        have the file open find no tables in it, so none of them writes to a removed file.
         """
         before = self._path.lstat()
         with self._translated(), closing(self._connect()) as connection:
@@ -345,17 +325,13 @@ class SqliteStore(Store):
             return remove_if_same(self._path, found)
 
     def _connect(self) -> sqlite3.Connection:
-        mode = "rwc" if self._create else "rw"
         connection = sqlite3.connect(
-            f"{self._path.as_uri()}?mode={mode}",
-            uri=True,
-            timeout=self._timeout,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+            f"{self._path.as_uri()}?mode={'rwc' if self._create else 'rw'}", uri=True,
+            timeout=self._timeout, isolation_level=None, check_same_thread=False,
+        )  # fmt: skip
         try:
             self._wait_for(connection, _LOCK_TO_READ)
-            if not self._looked:  # a database of others keeps its journal mode
+            if not self._looked:  # other databases keep their journal mode
                 if not self._schema_version(connection):
                     raise NoCollectionsError(self.shown)
                 self._looked = True
@@ -370,7 +346,7 @@ class SqliteStore(Store):
             connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
             connection.execute("PRAGMA trusted_schema=OFF")
             connection.execute("PRAGMA cell_size_check=ON")
-            # Lengths that damage has made huge must not become allocations.
+            # Lengths that damage made huge must not become allocations.
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
             if self._as_found:
                 connection.execute(_SHOWN_UPGRADED)
@@ -380,7 +356,7 @@ class SqliteStore(Store):
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make or upgrade the tables; older ones of a file that is only read stay as they are."""
+        """Create or upgrade the tables; older ones of a read-only file stay as they are."""
         try:
             super()._prepare(connection)
         except sqlite3.OperationalError as error:
@@ -392,11 +368,8 @@ class SqliteStore(Store):
 
     def _new_schema(self, connection: sqlite3.Connection) -> tuple[str, ...]:
         """Mark a file without any content as one that lookalike created."""
-        for question in (
-            "SELECT count(*) FROM sqlite_master",
-            "PRAGMA application_id",
-            "PRAGMA user_version",
-        ):
+        content = ("SELECT count(*) FROM sqlite_master", "PRAGMA application_id")
+        for question in (*content, "PRAGMA user_version"):
             if connection.execute(question).fetchone()[0]:
                 return ()
         return (f"PRAGMA application_id = {_APPLICATION_ID}",)
@@ -419,7 +392,7 @@ class SqliteStore(Store):
         self._wait_for(connection, *((statement, _LOCK_TO_READ) if reading else (statement,)))
 
     def _wait_for(self, connection: sqlite3.Connection, *statements: str) -> None:
-        """Run statements that take a lock; an interruption would not end waiting for it."""
+        """Run statements that take a lock; an interruption does not end waiting for one."""
         at_once = wait_at_once(self._timeout)
         if at_once == self._timeout:
             for statement in statements:
@@ -442,16 +415,16 @@ class SqliteStore(Store):
         connection.interrupt()
 
     def _commit(self, connection: sqlite3.Connection) -> None:
-        """Commit, or say what is known of the batch if that fails.
+        """Commit; if that fails, raise what is known of the batch.
 
-        Emptying the journal is what commits; it is synced after that, and if only this fails, the
-        batch has been written, and the next reader sees it. SQLite does not tell which it was.
+        Emptying the journal is what commits. It is synced after that: if only the sync fails, the
+        batch has been written, and the next reader sees it. SQLite does not tell which one failed.
         """
         try:
             connection.execute("COMMIT")
         except _ERRORS as error:
             if _code(error) in (*_BUSY, sqlite3.SQLITE_FULL):
-                raise  # found out before the journal is emptied: nothing was written
+                raise  # this fails before the journal is emptied: nothing was written
             raise maybe_written(self.shown, error) from error
 
     @contextmanager
@@ -462,12 +435,8 @@ class SqliteStore(Store):
             raise _translate(error, self.shown, self._timeout) from error
 
 
-def _stop_copy_if_cancelled(status: int, remaining: int, total: int) -> None:
-    stop_if_cancelled()
-
-
 def _code(error: Exception) -> int:
-    """Return the error code of SQLite; 0 if the driver has found fault by itself."""
+    """Return the error code of SQLite; 0 for an error of the driver itself."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
@@ -492,7 +461,7 @@ def _translate(error: Exception, shown: str, timeout: float) -> Exception:
             "make room and write it again"
         )
     if not code and isinstance(error, sqlite3.OperationalError | UnicodeDecodeError):
-        # The driver's own, with the text in it, which is better not shown.
+        # The driver's own error quotes the text, which is better not shown.
         return damaged(f"{shown} has text that is not UTF-8, and {_UNWRITTEN}")
     if code == sqlite3.SQLITE_CORRUPT:
         return CollectionError(
@@ -534,9 +503,9 @@ def shared_file(path: Path, timeout: float) -> Iterator[None]:
 
 @contextmanager
 def exclusive_file(path: Path) -> Iterator[bool]:
-    """Hold that lock alone, without waiting, and tell whether it could be had."""
+    """Hold the lock of `shared_file` alone, without waiting; yield whether it was free."""
     descriptor = None
-    with suppress(OSError):  # where we may not write, it is for others to do
+    with suppress(OSError):  # a folder that we may not write to
         descriptor = _locked(path, fcntl.LOCK_EX)
     try:
         yield descriptor is not None
@@ -554,11 +523,11 @@ def _unlink_empty(path: Path) -> None:
 
 
 def _locked(path: Path, kind: int) -> int | None:
-    """Return the descriptor of a file that is locked, or None if others hold it."""
+    """Return the descriptor of a locked file, or None if others hold it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        # The last holder may have removed the file: then this is the lock of nothing.
+        # The last holder may have removed the file: then nobody else sees this lock.
         if os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
     except OSError:
@@ -568,5 +537,5 @@ def _locked(path: Path, kind: int) -> int | None:
 
 
 def _release(descriptor: int) -> None:
-    fcntl.flock(descriptor, fcntl.LOCK_UN)  # for children that have inherited it, too
+    fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for children that inherited it
     os.close(descriptor)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Collection
 from lookalike.collection.answers import Work
+from lookalike.collection.query import Question
 from lookalike.collection.reading import signatures_with
 from lookalike.collection.search.answer import Budget
 from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
@@ -114,12 +115,13 @@ class _Sort:
         budget: Budget,
     ) -> list[T]:
         """Return what `take` makes of the answers of a collection."""
-        where = None if self.where is None else json.loads(self.where)
-        return docs.answers_each(
-            asked, take, k=self.k, radius=self.radius, limit=self.limit, where=where,
-            exclude=self.exclude, explain=self.explain, text=self.include_text, threads=threads,
-            mask=self.mask, way=self.way, budget=budget,  # type: ignore[arg-type]
+        question = Question(
+            k=self.k, radius=self.radius, limit=self.limit,
+            where=None if self.where is None else json.loads(self.where), exclude=self.exclude,
+            explain=self.explain, text=self.include_text, threads=threads,
+            mask=self.mask, way=self.way,  # type: ignore[arg-type]
         )  # fmt: skip
+        return docs.answers_each(asked, question, take, budget)
 
 
 @queries.post("/v1/collections/{name}/query", responses=told(_ANSWER, 404))
