@@ -1,6 +1,6 @@
-"""Items of many signatures each: which item, and which place in it, do the parts of a query name?
+"""Items of many signatures each, found by the parts of a query that are near theirs.
 
-Each name is imported when it is first asked for.
+Each name is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""PartIndex: many signatures an item; the answer is the item, and the place in it, most parts name.
+"""PartIndex: items of many signatures; the answer is the item, and the place in it, that most parts
+of a query are near.
 
-A recording is found by a snippet, a document by a passage, though no signature of the whole is like
-that of the piece.
+So a recording is found by a snippet, and a document by a passage.
 """
 
 from __future__ import annotations
@@ -16,18 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import as_array, file_path, flag, thread_count, whole_number
-from lookalike.errors import (
-    ArgumentError,
-    CorruptIndexError,
-    NotFoundError,
-    Said,
-    SignatureError,
-)
-from lookalike.indexes import Index, ScanIndex, SliceIndex
+from lookalike.errors import ArgumentError, CorruptIndexError, NotFoundError, Said, SignatureError
+from lookalike.indexes import Index
 from lookalike.indexes.base import StoredIndex
 from lookalike.indexes.keys import key_arrays, restored_keys
 from lookalike.indexes.kinds import KINDS, signature_index_in
-from lookalike.parts.segment import MOST_PARTS, Item, Segment, distinct, merged, tidied
+from lookalike.parts.segment import MOST_PARTS, Integers, Item, Segment, distinct, merged, tidied
 from lookalike.parts.votes import Indexed, PartAnswer, Reach, ballots
 from lookalike.shown import brief
 from lookalike.signatures import as_signatures
@@ -35,23 +29,28 @@ from lookalike.signatures.simhash import signature_bits
 from lookalike.storage import Container, open_container
 
 FARTHEST = 2**59
-"""Positions go up to here, on both sides of 0, so that differences can be counted."""
+"""The largest position, on both sides of 0, so that differences can be counted."""
+MOST_NEAR = 500_000
+"""Near parts that the parts of a query may have together by default."""
+AUTO = "auto"
+_SCANNED = 4096
+"""Signatures below which a scan is faster than lists."""
+
+Maker = Callable[[NDArray[np.uint8]], Any]
 
 
-def listed(name: str, values: Iterable[Any]) -> list[Any]:
-    """Return what comes one for each item or query."""
-    if isinstance(values, str | bytes):
-        raise ArgumentError(Said(name), f" are {brief(values)}; expected a list, one for each")
+def _listed(name: str, values: Iterable[Any]) -> list[Any]:
+    """Return the values for each item or query."""
     try:
-        return list(values)
+        if not isinstance(values, str | bytes):
+            return list(values)
     except TypeError:
-        raise ArgumentError(
-            Said(name), f" are {brief(values)}; expected a list, one for each"
-        ) from None
+        pass
+    raise ArgumentError(Said(name), f" are {brief(values)}; expected a list, one for each")
 
 
-def item_id(item: object) -> Item:
-    """Return what an item is called: NumPy's numbers and strings as Python's."""
+def _item_id(item: object) -> Item:
+    """Return the id of an item: NumPy's numbers and strings as Python's."""
     if isinstance(item, np.str_ | np.integer):
         item = item.item()
     if isinstance(item, bool) or not isinstance(item, str | int):
@@ -62,19 +61,20 @@ def item_id(item: object) -> Item:
     return item if type(item) in (str, int) else str(item) if isinstance(item, str) else int(item)
 
 
-def check_distinct(items: Sequence[Item], outcome: str) -> None:
-    """Refuse items of which one is there twice, and say what came of it."""
-    seen: set[Item] = set()
-    for one in items:
-        if one in seen:
+def _distinct_ids(items: Iterable[Item], outcome: str) -> list[Item]:
+    """Return the ids of items; refuse an item that is given twice."""
+    ids: dict[Item, None] = {}
+    for one in map(_item_id, _listed("items", items)):
+        if one in ids:
             raise ArgumentError(f"the item {brief(one)} is given more than once; {outcome}")
-        seen.add(one)
+        ids[one] = None
+    return list(ids)
 
 
 def rows_of(signatures: ArrayLike, bits: int) -> NDArray[np.uint8]:
-    """Return the signatures of parts; none at all may have any shape.
+    """Return the signatures of parts; an empty array may have any shape.
 
-    Beside what counts as signatures everywhere, numbers of as many bits: `uint32[n]` of 32.
+    Numbers of as many bits, such as `uint32[n]` for 32, are signatures here, too.
     """
     words = as_array("signatures", signatures)
     if words.size == 0 and words.ndim <= 2:
@@ -93,11 +93,11 @@ def rows_of(signatures: ArrayLike, bits: int) -> NDArray[np.uint8]:
 
 def all_positions(
     name: str, offsets: Iterable[ArrayLike | None] | None, counts: Sequence[int]
-) -> list[NDArray[np.int64]]:
+) -> list[Integers]:
     """Return positions of the parts of several items or queries."""
     if offsets is None:
         return [np.arange(count) for count in counts]
-    several = listed(name, offsets)
+    several = _listed(name, offsets)
     if len(several) != len(counts):
         raise ArgumentError(Said(name), f" are those of {len(several)}; expected {len(counts)}")
     return [
@@ -106,7 +106,7 @@ def all_positions(
     ]
 
 
-def _positions(name: str, offsets: ArrayLike, count: int) -> NDArray[np.int64]:
+def _positions(name: str, offsets: ArrayLike, count: int) -> Integers:
     array = as_array(name, offsets)
     if array.size == 0:
         array = array.astype(np.int64)
@@ -123,27 +123,22 @@ def _positions(name: str, offsets: ArrayLike, count: int) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-AUTO = "auto"
-
-_SCANNED = 4096
-"""So few are compared one by one before lists would pay."""
-
-Maker = Callable[[NDArray[np.uint8]], Any]
-
-
 def _suitable(rows: NDArray[np.uint8]) -> Any:
-    """Return an exact index: a scan of a few signatures, slices of many.
+    """Return an exact index: a scan of few signatures, slices of many.
 
-    Those of 32 bits and less are cut in two, so that what differs in five bits is found by lists of
-    values that differ in two.
+    Signatures of up to 32 bits are cut in two, so that those that differ in five bits are found by
+    lists of values that differ in two.
     """
     if len(rows) < _SCANNED:
-        return ScanIndex(rows)
-    return SliceIndex(rows, 4 * rows.shape[1] if rows.shape[1] <= 4 else None)
+        return KINDS["scan"].build(rows)
+    return KINDS["slices"].build(rows, slice_bits=4 * rows.shape[1] if rows.shape[1] <= 4 else None)
 
 
-def maker_of(index: object) -> tuple[str, Maker]:
-    """Return what makes an index of signatures, and its name: "auto" of a caller's own."""
+def _maker_of(index: object) -> tuple[str, Maker]:
+    """Return the name of a kind of index and the function that makes one of signatures.
+
+    The name for a caller's own function is "auto".
+    """
     if isinstance(index, str) and index == AUTO:
         return AUTO, _suitable
     if isinstance(index, str) and index in KINDS and (kind := KINDS.get(index)).is_built:
@@ -159,7 +154,7 @@ def maker_of(index: object) -> tuple[str, Maker]:
 
 
 def _checked(index: Any, count: int) -> Any:
-    """Return what a caller's function made, if it can be asked."""
+    """Return the index that a caller's function made; raise if it cannot be searched."""
     if callable(getattr(index, "within", None)) or callable(getattr(index, "search", None)):
         return index
     raise ArgumentError(
@@ -169,12 +164,8 @@ def _checked(index: Any, count: int) -> Any:
     )
 
 
-def _nothing(bits: int) -> Segment:
-    none = np.empty(0, np.int64)
-    return Segment.of([], none, none, none, np.empty((0, bits // 8), np.uint8), none)
-
-
 def _segment(container: Container) -> Segment:
+    """Return the segment in a container; the file is untrusted."""
     ids = restored_keys(container)
     begins = container.array("begins", np.int64, 1)
     offsets = container.array("offsets", np.int64, 1)
@@ -198,17 +189,15 @@ def _segment(container: Container) -> Segment:
     return Segment(ids, serials, begins, offsets, words, part_words, word_begins, word_parts)
 
 
-def _cut(begins: NDArray[np.int64], pieces: int, count: int) -> bool:
-    """Return whether so many things are cut into these pieces."""
+def _cut(begins: Integers, pieces: int, count: int) -> bool:
+    """Return whether `begins` cuts `count` elements into pieces."""
     if len(begins) != pieces + 1 or begins[0] != 0 or begins[-1] != count:
         return False
     return bool((np.diff(begins) >= 0).all())
 
 
-def _each_once(
-    part_words: NDArray[np.uint32], begins: NDArray[np.int64], parts: NDArray[np.uint32]
-) -> bool:
-    """Return whether each part is listed with its signature, and once."""
+def _each_once(part_words: NDArray[np.uint32], begins: Integers, parts: NDArray[np.uint32]) -> bool:
+    """Return whether each part is listed once, with its signature."""
     if len(parts) == 0:
         return True
     if int(parts.max()) >= len(parts):
@@ -223,21 +212,20 @@ def _damaged(container: Container, reason: str) -> CorruptIndexError:
     return CorruptIndexError(f"{container.path}: {reason}; it is damaged")
 
 
-MOST_NEAR = 500_000
-"""Near parts that the parts of a query may have together, unless told otherwise."""
-
-
 class PartIndex(StoredIndex):
     """Signatures of the parts of items, each with its position in the item.
 
     A query is a sequence of signatures. Each of its parts votes for every item that has a part near
     it, at the difference of their positions; the answer has the items with the most votes at one
-    difference. Each distinct signature is held once, in an index that `index` chooses: "auto"
-    (exact), the name of a kind such as "slices" or "blocks", or a class or function that makes one
-    of signatures.
+    difference. Each distinct signature is stored once, in an index.
 
-    Items come and go; what was added is taken into the index when it is next asked. Searches may
-    run in many threads at once, also meanwhile: they see what was there when they began.
+    Items can be added and removed at any time; the next search takes in the changes. Searches may
+    run in many threads at once, and see what was there when they began.
+
+    Args:
+        bits: The number of bits of a signature.
+        index: The index of signatures: "auto" (exact), the name of a kind such as "slices" or
+            "blocks", or a class or function that makes one.
     """
 
     kind = "parts"
@@ -246,14 +234,14 @@ class PartIndex(StoredIndex):
         self._begin(signature_bits(bits), index)
 
     def _begin(self, bits: int, index: Any) -> None:
-        """Be an index without items."""
+        """Start without items."""
         self.bits = bits
-        self.signature_kind, self._make = maker_of(index)
+        self.signature_kind, self._make = _maker_of(index)
         self._writing = threading.Lock()
-        self._known: dict[Item, tuple[int, int]] = {}  # serial number, and parts
+        self._known: dict[Item, tuple[int, int]] = {}  # serial number, and number of parts
         self._next = 0
         self._parts = 0
-        self._waiting: dict[int, tuple[Item, NDArray[np.uint8], NDArray[np.int64]]] = {}
+        self._waiting: dict[int, tuple[Item, NDArray[np.uint8], Integers]] = {}
         self._gone: list[int] = []
         self._segments: tuple[Indexed, ...] = ()
 
@@ -264,12 +252,12 @@ class PartIndex(StoredIndex):
         return type(item) in (str, int) and item in self._known
 
     def items(self) -> list[Item]:
-        """Return all items, as added."""
+        """Return all items, in the order in which they were added."""
         return list(self._known)
 
     @property
     def part_count(self) -> int:
-        """How many parts all items have together."""
+        """The number of parts of all items."""
         return self._parts
 
     def __repr__(self) -> str:
@@ -285,8 +273,8 @@ class PartIndex(StoredIndex):
     ) -> None:
         """Add an item with the signatures of its parts, `uint8[n, bits // 8]`; n may be 0.
 
-        `offsets` are their positions in the item, whole numbers in any order; 0, 1, 2, ... unless
-        told. An item that is there already is refused, unless `replace`: then the old one goes.
+        `offsets` are their positions in the item, whole numbers in any order (default: 0, 1, 2,
+        ...). An item that exists is an error, or is replaced with `replace=True`.
         """
         self.add_many([item], [signatures], None if offsets is None else [offsets], replace=replace)
 
@@ -300,13 +288,12 @@ class PartIndex(StoredIndex):
     ) -> None:
         """Add many items at once, all or none: signatures, and offsets, of each."""
         anew = flag("replace", replace)
-        ids = [item_id(one) for one in listed("items", items)]
-        rows = [rows_of(one, self.bits) for one in listed("signatures", signatures)]
+        ids = _distinct_ids(items, "nothing was added")
+        rows = [rows_of(one, self.bits) for one in _listed("signatures", signatures)]
         if len(ids) != len(rows):
             raise ArgumentError(f"there are {len(ids)} items and signatures of {len(rows)}")
         places = all_positions("offsets", offsets, [len(one) for one in rows])
         with self._writing:
-            check_distinct(ids, "nothing was added")
             old = [one for one in ids if one in self._known]
             if old and not anew:
                 raise ArgumentError(
@@ -329,9 +316,8 @@ class PartIndex(StoredIndex):
 
     def remove_many(self, items: Iterable[Item]) -> None:
         """Remove many items at once, all or none."""
-        ids = [item_id(one) for one in listed("items", items)]
+        ids = _distinct_ids(items, "nothing was removed")
         with self._writing:
-            check_distinct(ids, "nothing was removed")
             for one in ids:
                 if one not in self._known:
                     raise NotFoundError(f"the item {brief(one)} is not in the index")
@@ -351,64 +337,58 @@ class PartIndex(StoredIndex):
         most_near: SupportsIndex = MOST_NEAR,
         threads: SupportsIndex | None = None,
     ) -> PartAnswer:
-        """Return the k items that most parts of a query name, with the place in them.
+        """Return the k items that most parts of a query vote for, with the place in them.
 
-        A part votes for items with a part within `radius` bits (a tenth of the bits unless told),
-        or that is among the `neighbors` nearest different signatures, where the index of signatures
-        only answers `search`. It has one vote for an item, at an offset: differences of positions
-        that are within `tolerance` of each other count together. `min_votes` is 2 unless told, or 1
-        where the query has one part. Several places of one item give its best one: by votes, then
-        by the sum of distances, then the first.
+        A part has one vote for an item, at an offset. If an item has several places, the best one
+        counts: by votes, then by the sum of distances, then the first.
 
-        Work is bounded: parts that everybody has (silence, boilerplate) say little, so parts of the
-        query vote in the order of how many parts are near them, few first, as long as these are
-        `most_near` at most together. The others are left out, and `left_out` of the answer says
-        how many they are.
+        Args:
+            signatures: The signatures of the parts of the query.
+            offsets: Their positions (default: 0, 1, 2, ...).
+            radius: A part votes for items with a part within this many bits (default: a tenth of
+                the bits).
+            neighbors: In place of `radius`: a part votes for items with one of this many nearest
+                different signatures, for indexes that have only the method `search`.
+            tolerance: Differences of positions within this of each other count together.
+            k: The number of items.
+            min_votes: Votes that an item needs (default: 2, or 1 if the query has one part).
+            most_near: Bounds the work: common parts (silence, boilerplate) tell little, so parts of
+                the query vote in the order of how many parts are near them, few first, as long as
+                these are this many together. `left_out` of the answer counts the others.
+            threads: The number of threads (default: one for each processor).
         """
         return self.search_many(
-            [signatures],
-            None if offsets is None else [offsets],
-            radius=radius,
-            neighbors=neighbors,
-            tolerance=tolerance,
-            k=k,
-            min_votes=min_votes,
-            most_near=most_near,
-            threads=threads,
-        )[0]
+            [signatures], None if offsets is None else [offsets], radius=radius,
+            neighbors=neighbors, tolerance=tolerance, k=k, min_votes=min_votes,
+            most_near=most_near, threads=threads,
+        )[0]  # fmt: skip
 
     def search_many(
-        self,
-        signatures: Iterable[ArrayLike],
-        offsets: Iterable[ArrayLike | None] | None = None,
-        *,
-        radius: SupportsIndex | None = None,
-        neighbors: SupportsIndex | None = None,
-        tolerance: SupportsIndex = 0,
-        k: SupportsIndex = 10,
-        min_votes: SupportsIndex | None = None,
-        most_near: SupportsIndex = MOST_NEAR,
+        self, signatures: Iterable[ArrayLike], offsets: Iterable[ArrayLike | None] | None = None,
+        *, radius: SupportsIndex | None = None, neighbors: SupportsIndex | None = None,
+        tolerance: SupportsIndex = 0, k: SupportsIndex = 10,
+        min_votes: SupportsIndex | None = None, most_near: SupportsIndex = MOST_NEAR,
         threads: SupportsIndex | None = None,
-    ) -> list[PartAnswer]:
-        """Return for each of several queries what `search` does."""
+    ) -> list[PartAnswer]:  # fmt: skip
+        """Return what `search` returns for each of many queries."""
         reach = self._reach(radius, neighbors)
         apart = whole_number("tolerance", tolerance, at_least=0, at_most=FARTHEST)
         most = whole_number("k", k, at_least=1)
         least = None if min_votes is None else whole_number("min_votes", min_votes, at_least=1)
         near = whole_number("most_near", most_near, at_least=1, at_most=MOST_PARTS)
         workers = thread_count(threads)
-        queries = [rows_of(one, self.bits) for one in listed("signatures", signatures)]
+        queries = [rows_of(one, self.bits) for one in _listed("signatures", signatures)]
         places = all_positions("offsets", offsets, [len(one) for one in queries])
         found = ballots(self.settled(), queries, places, reach, near, workers)
         return [ballot.answer(apart, most, least) for ballot in found]
 
     @property
     def memory_bytes(self) -> int:
-        """How many bytes arrays take, in memory or mapped from a file; items are not counted."""
+        """Bytes of all arrays, in memory or mapped from a file; items are not counted."""
         return sum(_bytes_of(one) for one in self.settled())
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, in plain values."""
         segments = self.settled()
         return {
             "index": self.kind,
@@ -421,7 +401,7 @@ class PartIndex(StoredIndex):
         }
 
     def compact(self) -> None:
-        """Put everything into one piece without what was removed, as `save` does."""
+        """Merge all segments into one without removed items, as `save` does."""
         with self._writing:
             self._settle()
             if len(self._segments) > 1 or any(
@@ -433,8 +413,8 @@ class PartIndex(StoredIndex):
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True, index: Any = None) -> Self:
         """Open a saved index, its arrays mapped, after all checksums have been compared.
 
-        `index` makes the indexes of signatures that are added from now on (default: as when the
-        index was made); a caller's own function is not in the file.
+        `index` makes the indexes of signatures that are added from now on (default: as before); a
+        caller's own function is not saved.
         """
         container = open_container(file_path("path", path), verify=flag("verify", verify))
         cls._expect(container)
@@ -445,7 +425,7 @@ class PartIndex(StoredIndex):
         """Return the index that a container holds; `index` as for `load`."""
         parts = super().from_container(container)
         if index is not None:
-            parts.signature_kind, parts._make = maker_of(index)
+            parts.signature_kind, parts._make = _maker_of(index)
         (one,) = parts._segments
         if one.index is None and len(one.segment.words):
             parts._segments = parts._arranged([one.segment])
@@ -463,8 +443,10 @@ class PartIndex(StoredIndex):
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """Return all parts, in one segment, and the index of their signatures."""
         self.compact()
+        none = np.empty(0, np.int64)
+        empty = Segment.of([], none, none, none, np.empty((0, self.bits // 8), np.uint8), none)
         with self._writing:
-            (one,) = self._segments or (Indexed(_nothing(self.bits), None, 0, 0),)
+            (one,) = self._segments or (Indexed(empty, None, 0, 0),)
         segment = one.segment
         arrays: dict[str, NDArray[Any]] = {
             **key_arrays(segment.ids),
@@ -514,13 +496,13 @@ class PartIndex(StoredIndex):
             self._gone.append(serial)
 
     def settled(self) -> tuple[Indexed, ...]:
-        """Return all there is now, in segments that do not change."""
+        """Return all items there are now, in segments that do not change."""
         with self._writing:
             self._settle()
             return self._segments
 
     def _settle(self) -> None:
-        """Take in what was added and removed since; whole or not at all."""
+        """Take in what was added and removed since."""
         if not self._waiting and not self._gone:
             return
         gone = np.array(self._gone, np.int64)
@@ -543,7 +525,7 @@ class PartIndex(StoredIndex):
         )
 
     def _arranged(self, segments: Sequence[Segment]) -> tuple[Indexed, ...]:
-        """Return segments one after the other, each with the index of its signatures."""
+        """Return segments, each with the index of its signatures."""
         made = {id(one.segment.words): one.index for one in self._segments}
         result, item, part = [], 0, 0
         for one in segments:
@@ -564,8 +546,7 @@ class PartIndex(StoredIndex):
 
 
 def _bytes_of(one: Indexed) -> int:
-    segment = one.segment
-    arrays = (segment.begins, segment.offsets, segment.words, segment.part_words)
-    more = (segment.word_begins, segment.word_parts)
+    part = one.segment
+    arrays = (part.begins, part.offsets, part.words, part.part_words)
     inner = getattr(one.index, "memory_bytes", 0)
-    return int(inner) + sum(array.nbytes for array in (*arrays, *more))
+    return int(inner) + sum(a.nbytes for a in (*arrays, part.word_begins, part.word_parts))

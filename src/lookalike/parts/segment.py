@@ -1,8 +1,8 @@
-"""Items that came together: their parts by signature, in arrays that never change.
+"""Items that were added together: their parts by signature, in arrays that never change.
 
-Each distinct signature is there once, with the parts that have it: a million seconds of silence are
-one signature to be searched. Signatures are sorted, so that of equally near ones the order does not
-depend on what came when.
+Each distinct signature is stored once, with the parts that have it: a million seconds of silence
+are one signature. Signatures are sorted, so that the order of ties does not depend on the order of
+additions.
 """
 
 from __future__ import annotations
@@ -10,32 +10,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Item = str | int
+Integers: TypeAlias = NDArray[np.int64]
 
 MOST_PARTS = 2**32 - 2
 """Parts are numbered in 32 bits."""
 
 
-def distinct(rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def distinct(rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Integers]:
     """Return different rows, sorted by their bytes, and which of them each row is."""
     width = rows.shape[1]
     if width in (1, 2, 4, 8):
         keys = rows.view(f">u{width}").ravel().astype(f"u{width}")
         values, which = np.unique(keys, return_inverse=True)
-        words = values.astype(f">u{width}").view(np.uint8).reshape(-1, width)
+        values = values.astype(f">u{width}")
     else:
         keys = np.ascontiguousarray(rows).view(np.dtype((np.void, width))).ravel()
         values, which = np.unique(keys, return_inverse=True)
-        words = values.view(np.uint8).reshape(-1, width)
+    words = values.view(np.uint8).reshape(-1, width)
     return np.ascontiguousarray(words), which.astype(np.int64)
 
 
-def spread(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers from each begin on, so many of them, one after the other."""
+def spread(begins: Integers, lengths: Integers) -> Integers:
+    """Return ranges of numbers, one after the other."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(begins - ends + lengths, lengths) + np.arange(total)
@@ -46,34 +48,34 @@ class Segment:
     """Some items. Arrays may be mapped from a file."""
 
     ids: Sequence[Item]
-    serials: NDArray[np.int64]
-    """Ascending: in which order items were added."""
-    begins: NDArray[np.int64]
+    serials: Integers
+    """Ascending numbers, in the order in which items were added."""
+    begins: Integers
     """int64[items + 1]: where the parts of each item begin."""
-    offsets: NDArray[np.int64]
-    """Of each part."""
+    offsets: Integers
+    """Positions of parts in their items."""
     words: NDArray[np.uint8]
     """Different signatures, sorted."""
     part_words: NDArray[np.uint32]
-    """Which of them each part has."""
-    word_begins: NDArray[np.int64]
+    """Positions in `words`, of each part."""
+    word_begins: Integers
     """int64[words + 1]: where the parts of each signature begin."""
     word_parts: NDArray[np.uint32]
     """Parts by signature, ascending for each."""
     removed: NDArray[np.bool_] | None = None
-    """Of items; None: all are there."""
+    """Whether each item was removed; None: no item was."""
 
     @classmethod
     def of(
         cls,
-        ids: Sequence[str | int],
-        serials: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        offsets: NDArray[np.int64],
+        ids: Sequence[Item],
+        serials: Integers,
+        lengths: Integers,
+        offsets: Integers,
         words: NDArray[np.uint8],
-        part_words: NDArray[np.int64],
+        part_words: Integers,
     ) -> Segment:
-        """Return items whose parts are known by their signatures' places among sorted words."""
+        """Return items by the signatures of their parts, given as positions in sorted words."""
         counts = np.bincount(part_words, minlength=len(words))
         narrow = part_words.astype(np.uint32)
         return cls(
@@ -88,33 +90,28 @@ class Segment:
         )
 
     @cached_property
-    def part_items(self) -> NDArray[np.int64]:
-        """The item of each part, by its place in the segment."""
+    def part_items(self) -> Integers:
+        """The item of each part, by its position in the segment."""
         return np.repeat(np.arange(len(self.ids)), np.diff(self.begins))
 
     @cached_property
-    def living_counts(self) -> NDArray[np.int64]:
-        """How many parts of items that are there have each signature."""
+    def living_counts(self) -> Integers:
+        """The number of parts with each signature, those of removed items not counted."""
         if self.removed is None:
             return np.diff(self.word_begins)
         living = self.part_words[~self.removed[self.part_items]]
         return np.bincount(living, minlength=len(self.words)).astype(np.int64)
 
-    @cached_property
-    def living_parts(self) -> int:
-        """How many parts items have that are there."""
-        return int(self.living_counts.sum())
-
     @property
     def wasteful(self) -> bool:
-        """Whether more is gone than is there."""
+        """Whether more than half of the parts or items were removed."""
         if self.removed is None:
             return False
-        few = 2 * self.living_parts < len(self.offsets)
+        few = 2 * int(self.living_counts.sum()) < len(self.offsets)
         return few or 2 * int(self.removed.sum()) > len(self.ids)
 
-    def without(self, serials: NDArray[np.int64]) -> Segment:
-        """Return the same without these items; those of other segments are passed over."""
+    def without(self, serials: Integers) -> Segment:
+        """Return the segment without these items; those of other segments are ignored."""
         gone = np.isin(self.serials, serials)
         if not gone.any():
             return self
@@ -122,10 +119,10 @@ class Segment:
 
 
 def merged(segments: Sequence[Segment]) -> Segment:
-    """Return all items of several segments that are there, in their order, in one."""
+    """Return all items of several segments in one, in their order, without removed ones."""
     words, which = distinct(np.concatenate([one.words for one in segments]))
     firsts = np.cumsum([0, *(len(one.words) for one in segments)])
-    ids: list[str | int] = []
+    ids: list[Item] = []
     serials, lengths, offsets, part_words = [], [], [], []
     for one, first in zip(segments, firsts.tolist(), strict=False):
         there = np.ones(len(one.ids), bool) if one.removed is None else ~one.removed
@@ -150,9 +147,8 @@ def merged(segments: Sequence[Segment]) -> Segment:
 
 
 def tidied(segments: Sequence[Segment]) -> list[Segment]:
-    """Return segments each of which has at least twice the parts of the next, so that there are
-    few; a part is merged as often as their number can double. Those of which half is gone are made
-    anew.
+    """Merge segments until each has more than twice the parts of the next one, so that there are
+    few; wasteful ones are built again.
     """
     result = [merged([one]) if one.wasteful else one for one in segments]
     result = [one for one in result if len(one.ids)]

@@ -1,4 +1,4 @@
-"""Signers of parts: many signatures of one thing, each with its position in it."""
+"""Signers of parts: many signatures of one item, each with its position in it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from lookalike.errors import DocumentError
 from lookalike.signatures import Signer
 
-__all__ = ["PartSigner", "SignedParts", "VoteSettings"]
-
 
 class SignedParts(NamedTuple):
     """What `la.PartIndex.add` and `search` take."""
@@ -26,36 +24,36 @@ class SignedParts(NamedTuple):
 
 @dataclass(frozen=True)
 class VoteSettings:
-    """What suits the parts of a signer, where a search is not told otherwise."""
+    """The default settings of searches for the parts of a signer."""
 
     radius: int
-    """Bits in which parts may differ and still be taken for the same."""
+    """Bits in which parts that vote may differ."""
     tolerance: int
-    """How far differences of positions that count together may be apart."""
+    """How far apart differences of positions may be that count together."""
     least_votes: int
-    """That an item needs; of a query of fewer parts, all of them."""
+    """Votes that an item needs; all parts of a query that has fewer."""
     least_score: float = 0.0
-    """Of the parts that are asked, at one place of an item: fewer are chance."""
+    """Share of the parts of the query that an item needs: fewer are chance."""
 
     def min_votes(self, parts: int) -> int:
-        """Return how many votes a query of so many parts asks for, at least 1."""
+        """Return how many votes an item needs for a query of this many parts, at least 1."""
         return max(1, min(self.least_votes, parts))
 
 
 class PartSigner(Signer):
-    """A signer of parts. Its signatures are many for one thing, which is found by their votes."""
+    """A signer of parts: items have many signatures, and are found by their votes."""
 
     @property
     @abstractmethod
     def votes(self) -> VoteSettings:
-        """What suits its parts."""
+        """The default settings of searches."""
 
     @abstractmethod
     def sign_each(
         self, things: Sequence[str], *, threads: SupportsIndex | None = None
     ) -> Iterator[SignedParts | DocumentError]:
-        """Yield the parts of each thing, or what is wrong with it."""
+        """Yield the parts of each item, or what is wrong with it."""
 
     @abstractmethod
     def sign_query(self, thing: Any, *, threads: SupportsIndex | None = None) -> SignedParts:
-        """Return the parts of something that is looked for."""
+        """Return the parts of a query."""

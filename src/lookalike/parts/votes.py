@@ -1,10 +1,10 @@
-"""Votes: which parts of items are near the parts of a query, and which items that names."""
+"""Votes: which parts of items are near the parts of a query, and which items these belong to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.results import as_int64
-from lookalike.parts.segment import Item, Segment, distinct, spread
+from lookalike.parts.segment import Integers, Item, Segment, distinct, spread
 from lookalike.shown import brief
 
 
@@ -26,10 +26,10 @@ class PartMatch:
     votes: int
     """Parts of the query that are near a part of the item at this offset, within the tolerance."""
     score: float
-    """Votes as a share of the parts that were asked, from 0 to 1."""
-    query_parts: NDArray[np.int64]
+    """Votes as a share of the parts of the query that voted, from 0 to 1."""
+    query_parts: Integers
     """int64[votes]: which parts of the query voted, ascending, counted from 0."""
-    item_parts: NDArray[np.int64]
+    item_parts: Integers
     """int64[votes]: the part of the item that each of them is near, counted from 0."""
     distances: NDArray[np.int32]
     """int32[votes]"""
@@ -49,17 +49,15 @@ class PartMatch:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartAnswer:
-    """Items by votes, most first; of equals that with the smallest sum of distances, then that
-    which was added first.
-    """
+    """Items by votes, most first; ties by the sum of distances, then by when they were added."""
 
     matches: tuple[PartMatch, ...]
     query_parts: int
     """Parts of the query."""
     left_out: int
-    """Of these, those that were not asked, because too many parts are near them."""
+    """Parts of the query that did not vote, because too many parts are near them."""
     exact: bool
-    """Whether no near part is missing of those that were asked."""
+    """Whether all parts near those that voted were found."""
 
     def __len__(self) -> int:
         return len(self.matches)
@@ -83,7 +81,7 @@ class PartAnswer:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far is near: within a radius, or so many nearest signatures."""
+    """What is near: signatures within a radius, or a number of nearest signatures."""
 
     radius: int | None
     neighbors: int | None
@@ -91,84 +89,62 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Indexed:
-    """A segment, the index of its signatures, and where its items and parts are among all."""
+    """A segment, the index of its signatures, and the numbers of its first item and part."""
 
     segment: Segment
     index: Any
-    """None where there is no signature."""
+    """None if there are no signatures."""
     first_item: int
     first_part: int
 
 
 @dataclass(frozen=True, eq=False)
-class NearWords:
+class _NearWords:
     """Signatures of one segment that are near each of some queries, as `la.Matches` has them."""
 
-    offsets: NDArray[np.int64]
-    words: NDArray[np.int64]
+    offsets: Integers
+    words: Integers
     distances: NDArray[np.int32]
     exact: bool
 
 
-@dataclass(frozen=True, eq=False)
-class NearParts:
+class _NearParts(NamedTuple):
     """Parts of a query and of items that are near each other."""
 
-    query_parts: NDArray[np.int64]
-    items: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    parts: NDArray[np.int64]
+    query_parts: Integers
+    items: Integers
+    offsets: Integers
+    """Positions in items minus positions in the query."""
+    parts: Integers
     distances: NDArray[np.int32]
 
 
-def near_words(
+def _near_words(
     segments: Sequence[Indexed], queries: NDArray[np.uint8], reach: Reach, threads: int
-) -> list[NearWords]:
-    """Return signatures of each segment near each query that items have which are there."""
+) -> list[_NearWords]:
+    """Return signatures of each segment near each query, those of removed items left out."""
     found = [_asked(one, queries, reach, threads) for one in segments]
     if reach.neighbors is not None and len(segments) > 1:
         return _nearest(segments, found, reach.neighbors)
     return found
 
 
-def near_parts(
-    segments: Sequence[Indexed],
-    found: Sequence[NearWords],
-    query_parts: NDArray[np.int64],
-    queries: NDArray[np.int64],
-) -> NearParts:
-    """Return all parts near some parts of a query, which are these of the queries asked."""
-    each = [
-        _spread_out(one, words, query_parts, queries)
-        for one, words in zip(segments, found, strict=True)
-    ]
-    return NearParts(
-        *(
-            np.concatenate([np.empty(0, dtype), *(getattr(part, name) for part in each)])
-            for name, dtype in (
-                *((name, np.int64) for name in ("query_parts", "items", "offsets", "parts")),
-                ("distances", np.int32),
-            )
-        )
-    )
-
-
-def _asked(one: Indexed, queries: NDArray[np.uint8], reach: Reach, threads: int) -> NearWords:
+def _asked(one: Indexed, queries: NDArray[np.uint8], reach: Reach, threads: int) -> _NearWords:
     if one.index is None or len(queries) == 0:
         none = np.empty(0, np.int64)
-        return NearWords(np.zeros(len(queries) + 1, np.int64), none, none.astype(np.int32), True)
+        return _NearWords(np.zeros(len(queries) + 1, np.int64), none, none.astype(np.int32), True)
     segment = one.segment
     there = None if segment.removed is None else segment.living_counts > 0
     only = {} if there is None or there.all() else {"among": there}
     if reach.radius is not None:
         ask = _method(one.index, "within")
         matches = ask(queries, reach.radius, threads=threads, **only)
-        return NearWords(matches.offsets, matches.ids, matches.distances, matches.exact)
+        return _NearWords(matches.offsets, matches.ids, matches.distances, matches.exact)
     ask = _method(one.index, "search")
     nearest = ask(queries, min(reach.neighbors or 1, len(segment.words)), threads=threads, **only)
     kept = nearest.ids >= 0
     offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-    return NearWords(offsets, nearest.ids[kept], nearest.distances[kept], nearest.exact)
+    return _NearWords(offsets, nearest.ids[kept], nearest.distances[kept], nearest.exact)
 
 
 def _method(index: Any, name: str) -> Any:
@@ -183,22 +159,24 @@ def _method(index: Any, name: str) -> Any:
 
 
 def _nearest(
-    segments: Sequence[Indexed], found: Sequence[NearWords], neighbors: int
-) -> list[NearWords]:
-    """Leave of each query's signatures the nearest over all segments, of equals the smallest."""
+    segments: Sequence[Indexed], found: Sequence[_NearWords], neighbors: int
+) -> list[_NearWords]:
+    """Keep the nearest signatures of each query over all segments; ties by their bytes."""
     words = [
         np.ascontiguousarray(one.segment.words[near.words])
         for one, near in zip(segments, found, strict=True)
     ]
     rank = distinct(np.concatenate(words))[1]
-    query = np.concatenate([_queries(near) for near in found])
+    query = np.concatenate(
+        [np.repeat(np.arange(len(near.offsets) - 1), np.diff(near.offsets)) for near in found]
+    )
     distance = np.concatenate([near.distances for near in found])
     order = np.lexsort((rank, distance, query))
-    new_word = np.ones(len(order), bool)  # and not the same in another segment
-    new_word[1:] = (np.diff(query[order]) != 0) | (np.diff(rank[order]) != 0)
-    counted = np.cumsum(new_word)
     new_query = np.ones(len(order), bool)
     new_query[1:] = np.diff(query[order]) != 0
+    new_word = new_query.copy()  # and not the same word in another segment
+    new_word[1:] |= np.diff(rank[order]) != 0
+    counted = np.cumsum(new_word)
     before = np.repeat(counted[new_query] - 1, np.diff(np.flatnonzero([*new_query, True])))
     kept = np.empty(len(order), bool)
     kept[order] = counted - before <= neighbors
@@ -207,38 +185,33 @@ def _nearest(
         own = kept[begin : begin + len(near.words)]
         begin += len(near.words)
         offsets = np.concatenate([[0], np.cumsum(own)])[near.offsets]
-        result.append(NearWords(offsets, near.words[own], near.distances[own], near.exact))
+        result.append(_NearWords(offsets, near.words[own], near.distances[own], near.exact))
     return result
 
 
-def _queries(near: NearWords) -> NDArray[np.int64]:
-    return np.repeat(np.arange(len(near.offsets) - 1), np.diff(near.offsets))
+def _near_parts(
+    one: Indexed, near: _NearWords, voters: Integers, queries: Integers, positions: Integers
+) -> _NearParts:
+    """Return the parts of a segment near the voters of a query.
 
-
-def _spread_out(
-    one: Indexed, near: NearWords, query_parts: NDArray[np.int64], queries: NDArray[np.int64]
-) -> NearParts:
-    """Return the parts that have the signatures near each query."""
+    `queries` are the voters' numbers among the signatures that were asked, `positions` those of all
+    parts of the query.
+    """
     segment = one.segment
     counts = near.offsets[queries + 1] - near.offsets[queries]
     places = spread(near.offsets[queries], counts)
     words = near.words[places]
     many = segment.word_begins[words + 1] - segment.word_begins[words]
     parts = segment.word_parts[spread(segment.word_begins[words], many)].astype(np.int64)
-    asked = np.repeat(np.repeat(query_parts, counts), many)
+    asked = np.repeat(np.repeat(voters, counts), many)
     distances = np.repeat(near.distances[places], many)
     items = segment.part_items[parts]
     if segment.removed is not None:
         there = ~segment.removed[items]
         parts, asked, items = (array[there] for array in (parts, asked, items))
         distances = distances[there]
-    return NearParts(
-        asked,
-        items + one.first_item,
-        segment.offsets[parts],
-        parts + one.first_part,
-        distances,
-    )
+    offsets = segment.offsets[parts] - positions[asked]
+    return _NearParts(asked, items + one.first_item, offsets, parts + one.first_part, distances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,25 +219,15 @@ class Ballot:
     """The parts of a query that vote, and all parts that are near them."""
 
     segments: Sequence[Indexed]
-    near: NearParts
-    """Positions of items minus positions of the query, in place of offsets."""
+    near: _NearParts
     query_parts: int
     voters: int
     exact: bool
 
     def answer(self, tolerance: int, k: int, least: int | None) -> PartAnswer:
-        """Return the k items with the most votes, of at least so many."""
-        near = self.near
+        """Return the k items with the most votes, `least` or more."""
         items, offsets, votes, begins, query_parts, parts, distances = _native.part_votes(
-            near.query_parts,
-            near.items,
-            near.offsets,
-            near.parts,
-            near.distances,
-            self.query_parts,
-            tolerance,
-            least or min(2, max(1, self.query_parts)),
-            k,
+            *self.near, self.query_parts, tolerance, least or min(2, max(1, self.query_parts)), k
         )
         matches = []
         for place, item in enumerate(items.tolist()):
@@ -288,54 +251,39 @@ class Ballot:
 def ballots(
     segments: Sequence[Indexed],
     queries: Sequence[NDArray[np.uint8]],
-    places: Sequence[NDArray[np.int64]],
+    places: Sequence[Integers],
     reach: Reach,
     most_near: int,
     threads: int,
 ) -> list[Ballot]:
-    """Return who votes of each of some queries: signatures of their parts, and where these are.
+    """Return the voters of each of some queries, given by signatures and positions of their parts.
 
-    Those vote that have fewest parts near them, as long as these are `most_near` at most together.
+    Parts with the fewest near parts vote, as long as these are `most_near` at most together.
     """
     if not queries:
         return []
     asked, which = distinct(np.concatenate(queries))
-    found = near_words(segments, asked, reach, threads)
+    found = _near_words(segments, asked, reach, threads)
+    exact = all(words.exact for words in found)
     near = np.zeros(len(asked), np.int64)
     for one, words in zip(segments, found, strict=True):
         before = np.concatenate([[0], np.cumsum(one.segment.living_counts[words.words])])
         near += before[words.offsets[1:]] - before[words.offsets[:-1]]
+    nothing = np.empty(0, np.int64)
+    empty = _NearParts(nothing, nothing, nothing, nothing, nothing.astype(np.int32))
     result, begin = [], 0
-    for at in places:
-        own = which[begin : begin + len(at)]
-        begin += len(at)
-        result.append(_ballot(segments, found, own, at, near[own], most_near))
+    for positions in places:
+        own = which[begin : begin + len(positions)]
+        begin += len(positions)
+        rarest = np.argsort(near[own], kind="stable")
+        voters = np.sort(rarest[np.cumsum(near[own][rarest]) <= most_near])
+        each = [
+            _near_parts(one, words, voters, own[voters], positions)
+            for one, words in zip(segments, found, strict=True)
+        ]
+        pairs = _NearParts(*map(np.concatenate, zip(empty, *each, strict=True)))
+        result.append(Ballot(segments, pairs, len(own), len(voters), exact))
     return result
-
-
-def _ballot(
-    segments: Sequence[Indexed],
-    found: Sequence[NearWords],
-    queries: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    near: NDArray[np.int64],
-    most_near: int,
-) -> Ballot:
-    """Return who votes of the parts of a query: which they are of those asked, where they are, and
-    how many parts are near each.
-    """
-    rarest = np.argsort(near, kind="stable")
-    voters = np.sort(rarest[np.cumsum(near[rarest]) <= most_near])
-    pairs = near_parts(segments, found, voters, queries[voters])
-    differences = NearParts(
-        pairs.query_parts,
-        pairs.items,
-        pairs.offsets - positions[pairs.query_parts],
-        pairs.parts,
-        pairs.distances,
-    )
-    exact = all(words.exact for words in found)
-    return Ballot(segments, differences, len(queries), len(voters), exact)
 
 
 def _item_at(segments: Sequence[Indexed], item: int) -> tuple[Item, int]:

@@ -2,7 +2,6 @@
 
 from lookalike.storage.container import (
     Container,
-    ContainerWriter,
     checksums,
     container_bytes,
     container_in,
@@ -25,7 +24,6 @@ from lookalike.storage.strings import Strings
 
 __all__ = [
     "Container",
-    "ContainerWriter",
     "Strings",
     "check_replaceable",
     "checksums",

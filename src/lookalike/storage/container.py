@@ -1,4 +1,4 @@
-"""The container file: named arrays behind a checksummed header, used in place through a memory map.
+"""The container file: named arrays after a checksummed header, used in place by a memory map.
 
 Layout, all numbers of the header and table little-endian:
 
@@ -8,15 +8,15 @@ Layout, all numbers of the header and table little-endian:
     64 bytes each   table    per section: name, dtype, rows, columns, offset, checksum
     from there on   sections each begins on a multiple of 4096 bytes, zeros between them
 
-The first section is `meta`, a JSON object. A vector has 0 columns. Checksums are XXH64. The same in
-memory is the same bytes: `container_bytes` returns what `write_container` writes.
+The first section is `meta`, a JSON object. A vector has 0 columns. Checksums are XXH64. In memory,
+a container has the same bytes: `container_bytes` returns what `write_container` writes.
 
 Writing is atomic: a new name in the same folder, synced to disk, then renamed; readers of the old
-file keep it. Opening checks the header, the table, that every section lies where it should and that
-the file has its whole length, and the checksum of `meta`; its cost does not grow with the file. The
-checksum of a section is verified before `Container.array` hands it out for the first time, unless
-the container was opened with `verify=False`. The parser is Python, because bytes from a file are
-hostile until checked and Python cannot be made to read outside of them.
+file keep it. Opening checks the header, the table, the places of sections, the length of the file
+and the checksum of `meta`; its cost does not grow with the file. The checksum of a section is
+verified before `Container.array` returns it for the first time, unless the container was opened
+with `verify=False`. The parser is Python, because files are untrusted and Python cannot be made to
+read outside of their bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import mmap
 import os
 import struct
@@ -46,17 +47,17 @@ from lookalike.suggestions import did_you_mean_file
 
 FORMAT_VERSION = 1
 
-# Like that of PNG: the first byte is not ASCII, and a transfer as text would change the line ends.
+# Like that of PNG: the first byte is not ASCII, and a transfer as text changes the line ends.
 _MAGIC = b"\x89LKLK\r\n\x1a"
 _HEADER = struct.Struct("<8s H c x I Q Q 24x Q")  # the last field is the checksum of the rest
 _ENTRY = struct.Struct("<24s 8s Q Q Q Q")
 _ALIGNMENT = 4096
 _MOST_SECTIONS = 1024
-_LONGEST = 2**62  # of any side of an array, even if the other one is 0
+_LONGEST = 2**62  # of any dimension of an array, even if the other one is 0
 _DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 _NATIVE_ORDER = b"<" if np.little_endian else b">"
 _PIECE = 1 << 26
-"""Bytes that are read between two checks of whether to stop, a few milliseconds."""
+"""Bytes that are read between two checks whether to stop, a few milliseconds."""
 _WORTH_A_THREAD = 1 << 23
 
 Mapped = mmap.mmap | NDArray[np.uint8]
@@ -73,23 +74,16 @@ class _Section:
 
     @property
     def nbytes(self) -> int:
-        count = 1
-        for length in self.shape:
-            count *= length  # Python integers: a hostile shape cannot overflow
-        return count * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize  # Python integers do not overflow
 
 
 class Container:
     """An open container, a file or bytes. Arrays stay valid after the container itself is gone."""
 
     def __init__(
-        self,
-        path: Path | str,
-        mapping: Mapped,
-        sections: dict[str, _Section],
-        verify: bool,
+        self, path: Path | str, mapping: Mapped, sections: dict[str, _Section], verify: bool
     ) -> None:
-        self.path = path  # or, of bytes, what they are called in messages
+        self.path = path  # or the name of bytes in messages
         self._verifies = verify
         self._mapping = mapping
         self._sections = sections
@@ -101,16 +95,16 @@ class Container:
 
     @property
     def is_file(self) -> bool:
-        """Whether there is a file behind it."""
+        """Whether it is a file."""
         return isinstance(self.path, Path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Container:
         return self  # a file that does not change is shared
 
     def array(self, name: str, dtype: type[np.generic], ndim: int) -> NDArray[Any]:
-        """Return a section as a read-only array of that type, mapped, and verified if need be.
+        """Return a section as a read-only array of that type: mapped, and verified if needed.
 
-        Where the file has the other byte order, a converted copy.
+        If the file has the other byte order, return a converted copy.
         """
         section = self._sections.get(name)
         if section is None:
@@ -140,12 +134,12 @@ class Container:
         self._check(list(self._sections.values()))
 
     def verify_rest(self, *names: str) -> None:
-        """Verify those of the sections, or of those named, that have not been verified so far."""
+        """Verify the sections, or those with these names, that have not been verified so far."""
         wanted = self._unverified.intersection(names) if names else self._unverified
         self._check([section for section in self._sections.values() if section.name in wanted])
 
     def verify_ahead(self) -> None:
-        """Verify all that `array` would, on several threads; for those who want every section."""
+        """Verify all that `array` would, on several threads, for callers that use every section."""
         if self._verifies:
             self.verify_rest()
 
@@ -194,7 +188,7 @@ def container_bytes(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
 
 
 def _pieces(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[Any]:
-    """Return the bytes of a container in pieces, arrays where they are."""
+    """Return the bytes of a container in pieces; arrays are not copied."""
     contents: dict[str, NDArray[Any]] = {"meta": _encoded(meta)}
     for name, array in arrays.items():
         contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
@@ -209,14 +203,14 @@ def _pieces(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list
 
 
 class ContainerWriter:
-    """A container that is being written, in pieces and in any order: see `new_container`."""
+    """Writes a container in pieces and in any order: see `new_container`."""
 
     def __init__(self, file: BinaryIO, sections: Sequence[_Section]) -> None:
         self._file = file
         self._sections = {section.name: section for section in sections}
 
     def write(self, name: str, start: int, array: NDArray[Any]) -> None:
-        """Write a piece of a section, whose first item goes to place `start` of the flat array."""
+        """Write a piece of a section, from position `start` of the flat array on."""
         section = self._sections[name]
         if array.dtype != section.dtype or start * array.itemsize + array.nbytes > section.nbytes:
             raise ValueError(f"{array.dtype}[{array.size}] at {start} is no part of {section}")
@@ -224,7 +218,7 @@ class ContainerWriter:
         self._file.write(_as_raw(array).data)
 
     def finish(self) -> None:
-        """Write the header; checksums are of what has been written, so it is read once more."""
+        """Write the header; for the checksums, everything is read once more."""
         sections = list(self._sections.values())
         self._file.truncate(sections[-1].offset + sections[-1].nbytes)
         self._file.flush()
@@ -240,9 +234,9 @@ def new_container(
     meta: Mapping[str, Any],
     arrays: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
 ) -> Iterator[ContainerWriter]:
-    """Let arrays that do not fit into memory be written to `path`, whole or not at all.
+    """Write arrays that do not fit into memory to `path`, whole or not at all.
 
-    `arrays` says their types and shapes. The file appears when the block ends without an error.
+    `arrays` are their types and shapes. The file appears when the block ends without an error.
     """
     encoded = _encoded(meta)
     sections = _laid_out({"meta": (encoded.dtype, encoded.shape), **arrays})
@@ -258,7 +252,7 @@ def _encoded(meta: Mapping[str, Any]) -> NDArray[np.uint8]:
 
 
 def _laid_out(arrays: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> list[_Section]:
-    """Return where each array lies in the file; checksums are still to come."""
+    """Return the place of each array in the file; checksums are not known yet."""
     sections = []
     end = _HEADER.size + _ENTRY.size * len(arrays)
     for name, (dtype, shape) in arrays.items():
@@ -276,15 +270,13 @@ def _head(sections: Sequence[_Section], checksums: Sequence[int]) -> bytes:
         dtype = section.dtype.str[1:].encode()
         table += _ENTRY.pack(section.name.encode(), dtype, rows, columns, section.offset, checksum)
     end = sections[-1].offset + sections[-1].nbytes
-    fields = (
-        _MAGIC, FORMAT_VERSION, _NATIVE_ORDER, len(sections), end, _checksum(table), 0
-    )  # fmt: skip
+    fields = (_MAGIC, FORMAT_VERSION, _NATIVE_ORDER, len(sections), end, _checksum(table), 0)
     header = _HEADER.pack(*fields)[:-8]
     return header + struct.pack("<Q", _checksum(header)) + table
 
 
 def is_container(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins as ours do."""
+    """Return whether a file begins like a container."""
     try:
         with open(path, "rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -295,7 +287,7 @@ def is_container(path: str | os.PathLike[str]) -> bool:
 def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Container:
     """Open a container and check everything that can be checked without reading all of it.
 
-    Sections are verified when they are first asked for, unless `verify` is False.
+    Sections are verified when they are first used, unless `verify` is False.
     """
     source = Path(path)
     try:
@@ -310,13 +302,13 @@ def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Cont
 
 
 def container_in(data: bytes | bytearray | memoryview) -> Container:
-    """Return the container that `container_bytes` made, checked as a file is.
+    """Return the container that `container_bytes` made, checked like a file.
 
-    `bytes` are used where they are; of anything that may change meanwhile a copy is made first.
+    `bytes` are used in place; anything that may change is copied first.
     """
     try:
         view = memoryview(data if isinstance(data, bytes) else bytes(memoryview(data)))
-    except (TypeError, ValueError):  # no buffer, or none of bytes
+    except (TypeError, ValueError):  # not a buffer, or not of bytes
         raise ArgumentError(
             f"data is {brief(data)}; expected bytes, as to_bytes() returns them"
         ) from None
@@ -390,9 +382,9 @@ def _checksum(data: bytes) -> int:
 
 
 def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the XXH64 of each (offset, length); ranges share the threads, one has one.
+    """Return the XXH64 of each (offset, length), with one thread for each large range.
 
-    Reads 5 to 10 GB/s a thread where the file is in memory, else what the disk gives.
+    A thread reads 5 to 10 GB/s if the file is in memory.
     """
     waiting = deque(sorted(range(len(ranges)), key=lambda at: -ranges[at][1]))  # longest first
     found: list[int | None] = [None] * len(ranges)
@@ -407,7 +399,7 @@ def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
     large = sum(length >= _WORTH_A_THREAD for _, length in ranges)
     helpers = []
     try:
-        with contextlib.suppress(RuntimeError):  # no more threads: those there are do all
+        with contextlib.suppress(RuntimeError):  # no more threads: the others do all
             for _ in range(1, min(thread_count(None), large)):
                 helper = threading.Thread(target=work, daemon=True)
                 helper.start()
@@ -428,7 +420,7 @@ def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 class RunningChecksum:
-    """The XXH64 of a part of a mapped file, as far as it was read."""
+    """The XXH64 of a part of a mapped file that is read piece by piece."""
 
     def __init__(self, mapping: Mapped, offset: int) -> None:
         self._mapping = mapping
@@ -436,7 +428,7 @@ class RunningChecksum:
         self._found = _native.Xxh64()
 
     def add(self, length: int, stop: threading.Event | None = None) -> None:
-        """Read so many bytes more, unless somebody wants to stop."""
+        """Read this many bytes more, or fewer if `stop` is set."""
         end = self._at + length
         while self._at < end and not (stop is not None and stop.is_set()):
             here = min(self._at + _PIECE, end)
@@ -456,7 +448,7 @@ def _checksum_of(mapping: Mapped, offset: int, length: int, stop: threading.Even
 
 
 def _ask_for(mapping: Mapped, begin: int, end: int) -> None:
-    """Let the system read what comes next meanwhile: twice as fast where it is on disk."""
+    """Let the system read what comes next meanwhile: twice as fast from a disk."""
     first = begin // mmap.PAGESIZE * mmap.PAGESIZE
     if begin < end and isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
         with contextlib.suppress(OSError):

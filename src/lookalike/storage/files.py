@@ -1,13 +1,12 @@
 """Files and folders that appear whole or not at all, and temporary ones that are always removed.
 
-Until a file is complete it has a temporary name, noted in `_unfinished`. An error, also Ctrl-C,
-removes it on the way up. The handler of SIGTERM calls `remove_unfinished`. What a killed process
-leaves is removed by the next process that makes such a folder.
+Until a file is complete it has a temporary name, noted in `_unfinished`. An error, or Ctrl-C,
+removes it. The handler of SIGTERM calls `remove_unfinished`. The next process that makes such a
+folder removes what killed processes have left.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
@@ -15,83 +14,76 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from lookalike.errors import FileError
 
 _NEVER_SYNCED = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
-"""What systems say that let no folder be synced, or not this one by this user."""
+"""The errors of systems that cannot sync a folder, or not this one by this user."""
 LOCK = ".in-use"
 """The file of a temporary folder that its owner holds locked."""
-
 _UNLOCKED = ".new-"
-"""What the name of a folder begins with until it is locked."""
+"""The beginning of the name of a folder until it is locked."""
 _SURELY_LOCKED = 3600.0
-"""Seconds after which a folder that is to be locked has been, or never will be."""
-
+"""Seconds after which a new folder is either locked or abandoned."""
 _ATTEMPTS = 10
 
 _unfinished: set[Path] = set()
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Refuse what must not be replaced by a file: folders, devices, pipes."""
+    """Refuse to replace folders, devices and pipes by a file."""
     mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
         raise FileError(f"{path} is there already and is no plain file; give another name")
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """Return whether something has this name; a `FileError` where that cannot be found out."""
+    """Return whether something has this name; raise `FileError` if that cannot be found out."""
     return _mode(path) is not None
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether this is a folder; a `FileError` where that cannot be found out."""
+    """Return whether this is a folder; raise `FileError` if that cannot be found out."""
     mode = _mode(path)
     return mode is not None and stat.S_ISDIR(mode)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a new name in the same folder to write to; then sync it and give it its own name.
+    """Yield a new name in the same folder to write to; then sync the file and rename it.
 
-    If anything is raised meanwhile, what was there before stays, and the new file is removed. An
-    `OSError`, such as a full disk, becomes a `FileError` that names the file. A link stays one: the
-    file that it leads to is replaced, by one that the same people may read. Folders, devices and
-    pipes are not replaced, but refused. One error comes when the new file is in its place, and says
-    so: that the folder cannot be synced, so that a loss of power may bring back the old one.
+    If anything is raised, the old file stays and the new file is removed. An `OSError`, such as a
+    full disk, becomes a `FileError` that names the file. A link stays a link: the file that it
+    leads to is replaced, by one with the same permissions. Folders, devices and pipes are refused.
+    If the folder cannot be synced, the error says that the new file is in place, but a power
+    failure may bring back the old one.
     """
     check_replaceable(path)
     target = Path(os.path.realpath(path))
-    temporary = _beside(target)
-    try:
-        with unfinished(temporary):
-            yield temporary
-            descriptor = os.open(temporary, os.O_RDONLY)
-            try:
-                _resemble(descriptor, target)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            temporary.replace(target)
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error}") from error
-    _sync_name(target)
+    with _becoming(target, path) as temporary:
+        yield temporary
+        descriptor = os.open(temporary, os.O_RDONLY)
+        try:
+            _resemble(descriptor, target)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(target)
 
 
 def new_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Make a small file, whole or not at all; `FileExistsError` if the name is taken.
+    """Create a small file, whole or not at all; raise `FileExistsError` if the name is taken.
 
-    Of several that make the same file at once, one does, and the others find it complete.
+    If several processes create it at once, one does, and the others find it complete.
     """
     target = Path(path)
     if not target.name:  # the current folder, or the root
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
     temporary = _beside(target)
-    with unfinished(temporary), contextlib.ExitStack() as left:
+    with unfinished(temporary), ExitStack() as left:
         left.callback(_remove, temporary)
         with open(temporary, "xb") as file:
             file.write(content)
@@ -110,39 +102,46 @@ def new_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a new folder to fill; then give it its own name, which nothing may have had before."""
+    """Yield a new folder to fill; then rename it. Nothing may have this name before."""
     target = Path(path)
     if is_there(target):
         raise FileError(f"{target} is there already; name a folder that is not, or remove it")
+    with _becoming(target, target) as temporary:
+        temporary.mkdir()
+        yield temporary
+        temporary.rename(target)
+
+
+@contextmanager
+def _becoming(target: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary name beside the target, which the block gives up at its end."""
     temporary = _beside(target)
     try:
         with unfinished(temporary):
-            temporary.mkdir()
             yield temporary
-            temporary.rename(target)
     except OSError as error:
-        raise FileError(f"{target} cannot be written: {error}") from error
+        raise FileError(f"{shown} cannot be written: {error}") from error
     _sync_name(target)
 
 
 def same_file(path: str | os.PathLike[str], others: Iterable[Path]) -> Path | None:
-    """Return the first of these names that leads to the same file, whatever links are between."""
+    """Return the first of these paths that leads to the same file, also by links."""
     try:
         wanted = Path(path).stat()
     except OSError:
-        return None  # it is not there, so it is none of them
+        return None  # it does not exist
     for other in others:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if os.path.samestat(wanted, other.stat()):
                 return other
     return None
 
 
 def remove_if_same(path: str | os.PathLike[str], known: os.stat_result) -> bool:
-    """Remove a file if it is still the one that was looked at; return whether it was removed.
+    """Remove a file if it is still the known one; return whether it was removed.
 
-    The file is renamed before it is compared and removed, so that another file which takes its
-    name in between is not lost: that one gets its name back.
+    The file is renamed before it is compared and removed. If another file has taken its name
+    meanwhile, that one gets the name back.
     """
     target = Path(path)
     aside = target.with_name(f".{target.name}.{os.urandom(6).hex()}.aside")
@@ -169,8 +168,8 @@ def remove_if_same(path: str | os.PathLike[str], known: os.stat_result) -> bool:
 
 
 def _resemble(descriptor: int, target: Path) -> None:
-    """Give a file the mode and, if that is allowed, the owner of the one that it will replace."""
-    with contextlib.suppress(OSError):
+    """Give a file the mode and, if allowed, the owner of the file that it replaces."""
+    with suppress(OSError):
         old = target.stat()
         if os.geteuid() == 0:
             os.fchown(descriptor, old.st_uid, old.st_gid)
@@ -182,17 +181,17 @@ def _beside(target: Path) -> Path:
 
 
 def _mode(path: str | os.PathLike[str]) -> int | None:
-    """Return the mode of what has this name; None if nothing has."""
+    """Return the mode of a file or folder; None if nothing has this name."""
     try:
         return os.stat(path).st_mode  # noqa: PTH116  # takes every name
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as error:  # too long, a NUL in it, a folder above that is closed
+    except (OSError, ValueError) as error:  # too long, contains NUL, or permission denied
         raise FileError(f"{path} cannot be looked at: {error}") from error
 
 
 def _sync_name(target: Path) -> None:
-    """Make a name durable by syncing its folder, where the system lets that be done."""
+    """Make a name durable by syncing its folder, if the system can."""
     try:
         descriptor = os.open(target.parent, os.O_RDONLY)
         try:
@@ -209,28 +208,25 @@ def _sync_name(target: Path) -> None:
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[None]:
-    """Remove a file or folder if this is left by an exception, or not at all.
+    """Remove a file or folder if the block raises, or the process ends within it.
 
-    What lies beside it and has its name with a dash and more, a database's journal, is part of it.
+    Files with the same name, a dash and more, such as the journal of a database, are part of it.
     """
     _unfinished.add(path)
     try:
         yield
     except BaseException:
         _remove(path)
-        _unfinished.discard(path)  # not if that was interrupted, too
+        _unfinished.discard(path)  # not if removing was interrupted, too
         raise
     _unfinished.discard(path)
 
 
 @contextmanager
 def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder that nobody else can read, and remove it.
+    """Yield a new private folder, in `within` or among temporary files, and remove it at the end.
 
-    It is made in `within`, or where temporary files are.
-
-    Folders of the same prefix are removed, too, if processes of this user made them and were
-    killed.
+    Also removes folders of the same prefix that killed processes of this user have left.
     """
     _remove_abandoned(prefix, within)
     try:
@@ -248,14 +244,14 @@ def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
 
 
 def _locked_folder(prefix: str, within: Path | None) -> tuple[Path, int]:
-    """Return a new folder and the descriptor by which it is locked.
+    """Return a new folder and the descriptor of its lock.
 
-    It gets its name when it is locked, so that one that is not locked is surely abandoned.
+    It gets its name when it is locked, so a folder that is not locked is abandoned.
     """
     made = Path(tempfile.mkdtemp(prefix=_UNLOCKED + prefix, dir=within))
     descriptor = os.open(made / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        with contextlib.suppress(OSError):  # not every file system has locks
+        with suppress(OSError):  # not every file system has locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         return made.rename(made.with_name(made.name.removeprefix(_UNLOCKED))), descriptor
     except BaseException:
@@ -265,9 +261,9 @@ def _locked_folder(prefix: str, within: Path | None) -> tuple[Path, int]:
 
 
 def remove_unfinished() -> None:
-    """Remove all there is; to be called by a process that is about to end.
+    """Remove all unfinished files, before the process ends.
 
-    Other threads may still be working, and making files: it is tried more than once.
+    Tries more than once, because other threads may still be making files.
     """
     for _ in range(_ATTEMPTS):
         for path in list(_unfinished):
@@ -278,9 +274,9 @@ def remove_unfinished() -> None:
 
 def _remove_abandoned(prefix: str, within: Path | None) -> None:
     now = time.time()
-    with contextlib.suppress(OSError), os.scandir(within or tempfile.gettempdir()) as entries:
+    with suppress(OSError), os.scandir(within or tempfile.gettempdir()) as entries:
         for entry in entries:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 if not entry.name.startswith((prefix, _UNLOCKED + prefix)):
                     continue
                 state = entry.stat(follow_symlinks=False)
@@ -302,7 +298,7 @@ def _remove_if_unlocked(folder: Path) -> None:
 def _remove(path: Path) -> None:
     import shutil  # takes longer to import than all the rest of this file
 
-    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+    with suppress(OSError), os.scandir(path.parent) as entries:
         own = [
             one for one in entries if one.name == path.name or one.name.startswith(f"{path.name}-")
         ]
@@ -310,14 +306,14 @@ def _remove(path: Path) -> None:
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     Path(entry.path).unlink()
 
 
 def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a plain file for reading its bytes; `OSError` for whatever else has that name.
+    """Open a plain file for reading its bytes; raise `OSError` for anything else.
 
-    A pipe that nobody writes to, or a device, would keep the reader waiting for ever.
+    Reading from a pipe that nobody writes to, or from a device, would never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -330,10 +326,9 @@ def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def user_cache_folder() -> Path | None:
-    """Return our folder in `XDG_CACHE_HOME`, or in `~/.cache`; None for a user without a home.
+    """Return our folder in `XDG_CACHE_HOME` or `~/.cache`; None for a user without a home.
 
-    It need not be there yet. The standard has relative paths ignored: what is kept would depend on
-    where a program was started.
+    It may not exist yet. The standard says to ignore relative paths.
     """
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if named.is_absolute():

@@ -1,4 +1,4 @@
-"""Strings in two arrays: all their bytes, and where each one ends."""
+"""Strings in two arrays: their bytes, and where each string ends."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ if TYPE_CHECKING:
 
 
 class Strings(Sequence[str]):
-    """A sequence of strings over arrays that may be mapped: nothing is read before it is asked for.
+    """A sequence of strings over arrays that may be mapped: a string is read when it is used.
 
-    Equal to any sequence of the same strings. Arrays from a file may say anything: a string that
-    would lie outside of the bytes raises `CorruptIndexError`.
+    Equal to any sequence of the same strings. Files are untrusted: a string that would lie outside
+    of the bytes raises `CorruptIndexError`.
     """
 
     def __init__(
-        self,
-        ends: NDArray[np.int64],
-        data: NDArray[np.uint8],
-        container: Container | None = None,
+        self, ends: NDArray[np.int64], data: NDArray[np.uint8], container: Container | None = None
     ) -> None:
         self._ends = ends
         self._data = data
@@ -33,7 +30,7 @@ class Strings(Sequence[str]):
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Strings:
-        """Return these strings; a `Strings` as it is."""
+        """Return these strings; a `Strings` unchanged."""
         if isinstance(strings, Strings):
             return strings
         try:
@@ -56,7 +53,7 @@ class Strings(Sequence[str]):
 
     @classmethod
     def restored(cls, container: Container, prefix: str) -> Strings | None:
-        """Return the strings that `arrays` put into a container; None if there are none."""
+        """Return the strings in a container; None if there are none."""
         if f"{prefix}_ends" not in container:
             return None
         ends = container.array(f"{prefix}_ends", np.int64, 1)
@@ -64,23 +61,21 @@ class Strings(Sequence[str]):
         return cls(ends, data, container)
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name; verified, if it comes from a file."""
+        """Return the arrays to save, by name; verified, if they come from a file."""
         if self._container:
             self._container.verify_rest()
         return {f"{prefix}_ends": self._ends, f"{prefix}_bytes": self._data}
 
     def __reduce__(self) -> tuple[type[Strings], tuple[NDArray[Any], ...]]:
-        return type(self), tuple(self.arrays("").values())  # of a mapped file, what it holds
+        return type(self), tuple(self.arrays("").values())  # with the content of a mapped file
 
     def __len__(self) -> int:
         return len(self._ends)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
-
     @overload
     def __getitem__(self, index: slice) -> list[str]: ...
-
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
@@ -102,8 +97,6 @@ class Strings(Sequence[str]):
         if not isinstance(other, Sequence) or isinstance(other, str | bytes):
             return NotImplemented
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]  # like a list
 
     def __repr__(self) -> str:
         shown = [*map(repr, self[:3]), *(["..."] if len(self) > 3 else [])]
