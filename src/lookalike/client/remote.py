@@ -105,8 +105,7 @@ class RemoteCollection(BaseCollection):
         known = zip(ids, found["documents"], strict=True)
         return {id: document_of(value) for id, value in known if value is not None}
 
-    def count(self, where: Where | None = None) -> int:
-        """Return the number of documents, or of those that meet a condition (reads all)."""
+    def _count(self, where: Where | None) -> int:
         body = {"where": sendable_where(where)}
         return int(self._channel.read("POST", f"{self._path}/documents/count", body)["count"])
 
@@ -123,15 +122,9 @@ class RemoteCollection(BaseCollection):
             after = page["next"]
         return found
 
-    def pages(
-        self, size: SupportsIndex = 1000, *, where: Where | None = None
-    ) -> Iterator[list[Document]]:
-        """Yield all documents by id that meet a condition, `size` at a time.
-
-        Documents that are written meanwhile may or may not be among them.
-        """
-        wanted, after = how_many("size", size), ""
-        while page := self.scroll(after, wanted, where=where):
+    def _pages(self, size: int, where: Where | None) -> Iterator[list[Document]]:
+        after = ""
+        while page := self._next(after, size, where):
             yield page
             after = page[-1].id
 

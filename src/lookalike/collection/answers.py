@@ -52,11 +52,7 @@ class MaskedDistances:
 
 @dataclass(slots=True)  # not frozen: that would take twice as long to make
 class Level:
-    """Every signature up to the distance `bound`, nearest first.
-
-    Distances of a masked query are those of `MaskedDistances`. Lists and not arrays, because most
-    searches find few.
-    """
+    """Every signature up to the distance `bound`, nearest first; `MaskedDistances` if masked."""
 
     numbers: list[int]
     distances: list[int]

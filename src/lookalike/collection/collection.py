@@ -130,6 +130,10 @@ class BaseCollection(ABC):
 
     # Reading
 
+    def count(self, where: Where | None = None) -> int:
+        """Return the number of documents, or of those that meet a condition (reads all)."""
+        return self._count(where)
+
     def get(self, id: str) -> Document | None:
         """Return a document, or None if there is none of that id."""
         return self.get_many([id])[0]
@@ -148,6 +152,16 @@ class BaseCollection(ABC):
         return self._next(
             "" if isinstance(after, str) and not after else as_id(after), wanted, where
         )
+
+    def pages(
+        self, size: SupportsIndex = 1000, *, where: Where | None = None
+    ) -> Iterator[list[Document]]:
+        """Yield all documents by id, `size` at a time, or those of them that meet a condition.
+
+        Documents that are written meanwhile may or may not be among them. If nothing is written, a
+        local collection raises at the end if documents are missing.
+        """
+        return self._pages(how_many("size", size), where)
 
     # Searching
 
@@ -272,21 +286,14 @@ class BaseCollection(ABC):
     # What local and remote collections do each in their way
 
     @abstractmethod
-    def count(self, where: Where | None = None) -> int:
-        """Return the number of documents, or of those that meet a condition (reads all)."""
-
-    @abstractmethod
-    def pages(
-        self, size: SupportsIndex = 1000, *, where: Where | None = None
-    ) -> Iterator[list[Document]]:
-        """Yield all documents by id, `size` at a time, or those of them that meet a condition.
-
-        Documents that are written meanwhile may or may not be among them.
-        """
-
-    @abstractmethod
     def close(self) -> None:
         """Close the connections."""
+
+    @abstractmethod
+    def _count(self, where: Where | None) -> int: ...
+
+    @abstractmethod
+    def _pages(self, size: int, where: Where | None) -> Iterator[list[Document]]: ...
 
     @abstractmethod
     def _write(self, given: Given) -> Written: ...
@@ -413,8 +420,7 @@ class Collection(BaseCollection):
             raise self._no_document(id)
         return found[0][1]
 
-    def count(self, where: Where | None = None) -> int:
-        """Return the number of documents, or of those that meet a condition (reads all)."""
+    def _count(self, where: Where | None) -> int:
         predicate = compile_where(where)
         return self._state().documents if predicate is None else count_meeting(self, predicate)
 
@@ -422,15 +428,8 @@ class Collection(BaseCollection):
         predicate = compile_where(where)
         return self._read(lambda view: next_documents(view, after, limit, predicate))
 
-    def pages(
-        self, size: SupportsIndex = 1000, *, where: Where | None = None
-    ) -> Iterator[list[Document]]:
-        """Yield all documents by id, `size` at a time, or those of them that meet a condition.
-
-        Documents that are written meanwhile may or may not be among them. Raises at the end if
-        documents are missing, unless the collection was written to meanwhile.
-        """
-        size, predicate = how_many("size", size), compile_where(where)
+    def _pages(self, size: int, where: Where | None) -> Iterator[list[Document]]:
+        predicate = compile_where(where)
         for rows in row_pages(self, size):
             page = list(starmap(as_document, rows))
             yield page if predicate is None else [one for one in page if predicate(one.metadata)]

@@ -68,10 +68,7 @@ class Row(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The version of a document that a decision was made about.
-
-    Every write changes it, so a later deletion can check that it deletes this version.
-    """
+    """The version of a document; every write changes it."""
 
     id: str
     signature: int
@@ -136,10 +133,7 @@ def _without_text(named: bytes, signature: bytes, added: int, updated: int) -> i
 
 
 def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
-    """Return whether a row with its signature is as it was written, as far as it was read.
-
-    `text` says that the text was read; it always is if the checksum needs it.
-    """
+    """Return whether a row and its signature are as written; `text` if the text was read."""
     if not isinstance(signature, bytes) or not all(map(isinstance, row, _TYPES)):
         return False  # SQLite stores the type with each value, so damage can change it
     id, _, _, metadata, added, updated, known = row
@@ -201,10 +195,7 @@ def prepare_items(
     keep_text: bool,
     unique: bool,
 ) -> tuple[Items, list[ItemError]]:
-    """Return the valid items and what is wrong with the others.
-
-    The second item of an id is an error if ids must be `unique`, else it replaces the first.
-    """
+    """Return the valid items and what is wrong with others; if not `unique`, the last of an id."""
     items = Items([], [], [], [])
     errors: list[ItemError] = []
     seen: dict[str, int] = {}

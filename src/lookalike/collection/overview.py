@@ -215,11 +215,7 @@ def _copies(view: View, numbers: Numbers) -> Numbers:
 
 
 def _members(view: View, numbers: Numbers, far: Numbers, most: int) -> list[tuple[str, int]]:
-    """Return the first documents of a group by id, and their distances.
-
-    `numbers` are signatures by their first ids, `far` their distances from the first one: `most` of
-    them, and `most` documents of each, are enough.
-    """
+    """Return the first documents of a group by id, and their distances `far` from the first."""
     distances = dict(zip(numbers.tolist(), far.tolist(), strict=False))
     rows = [(id, int(distances[number])) for number, id in _documents_of(view, numbers, most)]
     return sorted(rows)[:most]
@@ -244,9 +240,8 @@ def _first_ids(view: View, numbers: Numbers) -> dict[int, str]:
 
 
 def _placed(apart: Numbers, far: Numbers) -> tuple[list[list[float]], list[list[float]]]:
-    """Return the positions of rows and centers, from -1 to 1.
-
-    `apart` are distances between centers, `far` those between rows and centers.
+    """Return the positions of rows and centers, from -1 to 1, by the distances between centers
+    and those between rows and centers.
     """
     squared = apart.astype(np.float64) ** 2
     mean = squared.mean(axis=0)

@@ -94,11 +94,8 @@ def row_pages(docs: Collection, size: int, text: bool = True) -> Iterator[list[S
 def documents_with(
     docs: Collection, ids: Sequence[str], text: bool, budget: Budget
 ) -> list[Document | None]:
-    """Return the documents of these ids, None for each that is not there, at one moment.
-
-    An id that comes several times counts as often in the budget.
-    """
-    times = Counter(ids)
+    """Return the documents of these ids, None for each that does not exist, at one moment."""
+    times = Counter(ids)  # each time counts in the budget
 
     def found(view: View) -> dict[str, Document]:
         result = {}
@@ -162,10 +159,7 @@ def count_meeting(docs: Collection, predicate: Predicate) -> int:
 
 
 def delete_meeting(docs: Collection, where: Where | None) -> Written:
-    """Delete the documents that meet a condition, `_DELETED` in one transaction.
-
-    The transaction that deletes a document checks that it meets the condition.
-    """
+    """Delete the documents that still meet a condition then, several in one transaction."""
     predicate = compile_where(where)
     deleted, version = 0, docs.version
     waiting: list[str] = []

@@ -49,10 +49,7 @@ Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 
 
 def wanted_mask(queries: AskedMany, mask: Mask, whole: bool) -> tuple[Mask, list[str] | None]:
-    """Return whether to mask queries, and the queries if all are texts.
-
-    With `whole`, texts are masked only if `mask` is True.
-    """
+    """Return whether to mask queries, with `whole` only if `mask` is True, and their texts."""
     wanted: Mask = as_mask(mask)
     if whole and wanted == "auto":
         wanted = False
@@ -184,9 +181,7 @@ class Signing:
         return signer
 
     def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
-        """Return the signatures of those texts, or paths of files, that can be signed, and what is
-        wrong with the others, by position.
-        """
+        """Return the signatures of texts or paths of files, and what is wrong with some of them."""
         if self.medium is None:
             return Signed(self._sign(texts)), {}
         found = list(self.medium.sign_each(self.signer, texts, threads=thread_count(None)))
@@ -226,10 +221,7 @@ class Signing:
     def masked_queries(
         self, queries: AskedMany, mask: Mask, whole: bool
     ) -> tuple[Signatures, Masks]:
-        """Return the signatures of many queries, and a mask of those that get one.
-
-        With "auto", each text decides for itself, unless texts are compared as a `whole`.
-        """
+        """Return the signatures of many queries, and a mask of those that get one."""
         wanted, texts = wanted_mask(queries, mask, whole)
         if wanted == "auto" and self.medium is not None:
             wanted = False
@@ -334,10 +326,7 @@ def _described(description: str, bits: int) -> Signer:
 
 
 def _is_given(query: Any) -> bool:
-    """Return whether a query is parts: signatures, alone or with positions.
-
-    Samples come with a rate in place of positions, which is one number.
-    """
+    """Return whether a query is parts, and not samples, whose second value is one number."""
     if isinstance(query, np.ndarray | list):
         return True
     if not isinstance(query, tuple) or len(query) != 2:

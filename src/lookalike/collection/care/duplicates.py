@@ -141,9 +141,8 @@ class _Found:
         """The number of documents of each signature."""
 
     def combined(self, one: Numbers, two: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """Return all pairs of documents of pairs of signatures.
-
-        These are the position of the pair of signatures, and two positions of documents.
+        """Return all pairs of documents of pairs of signatures, each with the position of its pair
+        of signatures first.
         """
         counts = self.sizes[one] * self.sizes[two]
         pair = np.repeat(np.arange(len(counts)), counts)
@@ -172,10 +171,6 @@ def pages_with_versions(docs: Collection) -> Iterator[list[tuple[Document, Seen]
 
 
 def delete_unchanged(docs: Collection, duplicates: Sequence[tuple[Seen, Seen]]) -> int:
-    """Delete duplicates, each given with the document that is kept for it, in one transaction.
-
-    A duplicate is kept if it has changed since, or if its kept document has changed or is gone.
-    Returns the number of documents that were deleted.
-    """
+    """Do `delete_duplicates` in one transaction; return the number of deleted documents."""
     with docs._writing() as writer:
         return delete_duplicates(writer, duplicates).deleted

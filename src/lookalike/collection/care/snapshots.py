@@ -117,10 +117,7 @@ def _restore(view: View, target: Store, name: str, replace_old: bool) -> State |
 
 
 def _put_in_place(target: Store, hidden: str, name: str, replaced: str | None) -> State | None:
-    """Rename the copy and remove the collection with the uid `replaced`, in one step.
-
-    A collection that another process has created under this name meanwhile is not removed.
-    """
+    """Rename the copy and remove the collection with the uid `replaced`, in one step."""
     with target.writing() as writer:
         old, new = writer.lock(name), writer.lock(hidden)
         if old is not None and old.uid != replaced:
@@ -205,11 +202,7 @@ def _choose(view: View, source: str | None, shown: str) -> State:
 
 
 def _keep_only(path: Path, name: str) -> bool:
-    """Remove other collections from a copy of a file.
-
-    Returns False, and changes nothing, if the file has content that is not of collections, which
-    must not be passed on.
-    """
+    """Remove other collections from a copy of a file; False if it has other content as well."""
     with closing(open_store(parse_address(path), create=False)) as copy:
         with copy.reading() as view:
             if view.other_content():

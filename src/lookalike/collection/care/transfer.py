@@ -190,10 +190,7 @@ class _Batch:
 
 
 def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -> Iterator[_Batch]:
-    """Yield rows, read twice side by side: ids and texts as they are written, the rest with types.
-
-    So ids and texts that look like numbers stay as they are in the file.
-    """
+    """Yield rows, read twice side by side: ids and texts as written, the rest with types."""
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
     # A text with marks of links is the text of a page: the text without them is not metadata.
     same = {corpus.page_text} if columns.text == corpus.marked_text else set()

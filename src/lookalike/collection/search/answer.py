@@ -140,11 +140,7 @@ def answers(
     take: Callable[[int, Answer], Taken],
     budget: Budget,
 ) -> list[Taken]:
-    """Return what `take` makes of each answer, at the version of the view.
-
-    It gets the position of the query and its answer, in order. Nothing else of an answer stays in
-    memory.
-    """
+    """Return what `take` makes of the position of each query and its answer, in order."""
     # Texts are read once it is known which ones are wanted.
     without = replace(query, text=False) if query.text else query
     fetcher = DocumentFetcher(view, without, budget)
@@ -210,9 +206,8 @@ def _groups(levels: list[Level] | list[Iterator[Level]], k: int) -> Iterator[lis
 def _near(
     query: Query, search: NativeLevels | SqlLevels, bits: int, budget: Budget
 ) -> Iterator[Near]:
-    """Yield what is within the radius of the signatures, of as many as can be held at once.
-
-    Without a radius, and where too much is within it, more and more of what is nearest.
+    """Yield what is within the radius of some signatures at a time, or without a radius, or if that
+    is too much, more and more of what is nearest.
     """
     signatures, radius = query.signatures, query.radius
     counting = [mask for mask in query.masks if mask is not None]
@@ -300,10 +295,7 @@ def _explain(
     matches: list[Match],
     found: Level,
 ) -> None:
-    """Add to each match the differing bits, those of each slice, and the slices that led to it.
-
-    Bits that do not count do not differ, and slices of such bits alone lead to nothing.
-    """
+    """Add to each match the differing bits, those of each slice, and the slices that led to it."""
     slicing, budget = fetcher.view.state.slicing, fetcher.budget
     budget.spend(len(matches) * 8 * len(query))
     apart_in_all = sum(match.distance for match in matches)
@@ -329,11 +321,7 @@ def _explain(
 
 @dataclass
 class DocumentFetcher:
-    """Fetches the documents of signatures, in one view: once, or again if keeping them would take
-    much memory.
-
-    Compares documents with their checksums, also those that do not meet a condition.
-    """
+    """Fetches the documents of signatures, and keeps them if they do not take much memory."""
 
     view: View
     query: Query
@@ -347,10 +335,7 @@ class DocumentFetcher:
     """The documents in `_rows`, and the bytes of each."""
 
     def nearest(self, levels: Iterable[Level], masked: bool) -> tuple[list[Match], Level]:
-        """Return the k nearest documents by (distance, id), and the last level that was needed.
-
-        If `masked`, by (masked distance, unmasked distance, id).
-        """
+        """Return the k nearest documents, and the last level that was needed."""
         rows, found = self.first(levels)
         if not masked:
             return [match_of(row, distance) for distance, row in rows], found
@@ -475,10 +460,7 @@ class DocumentFetcher:
         return predicate is None or bool(predicate(decoded_metadata(row)))
 
     def _chunk_end(self, distances: list[int], begin: int, missing: int) -> int:
-        """Return the end of the signatures to fetch: as many as documents are missing.
-
-        All signatures of a distance or none, so that ids decide between equal distances.
-        """
+        """Return the end of the signatures to fetch, which is the end of a distance."""
         if self.query.predicate:
             missing = max(missing, _FILTERED_CHUNK)
         if begin + missing >= len(distances):

@@ -43,10 +43,7 @@ _HOT = 64
 
 
 class HotValues:
-    """Values that many signatures have, as far as searches have counted them.
-
-    Old counts make a search slower, never wrong, so they are not kept exact.
-    """
+    """Values that many signatures have; old counts make a search slower, never wrong."""
 
     def __init__(self) -> None:
         self._counts: list[dict[int, int]] = []
