@@ -11,7 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -175,21 +175,16 @@ class _Columns:
     signature: str | None
 
 
-@dataclass
-class _Batch:
-    """Rows of a corpus, column by column."""
-
-    ids: list[Any]
-    texts: list[Any]
-    signatures: list[Any]
-    metadata: list[Any]
-
-    def only(self, kept: Sequence[int]) -> _Batch:
-        columns = (self.ids, self.texts, self.signatures, self.metadata)
-        return _Batch(*([column[place] for place in kept] for column in columns))
+class _Item(NamedTuple):
+    id: Any
+    text: Any
+    signature: Any
+    metadata: Any
 
 
-def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -> Iterator[_Batch]:
+def _batches(
+    corpus: Corpus, columns: _Columns, problems: Problems, size: int
+) -> Iterator[list[_Item]]:
     """Yield rows, read twice side by side: ids and texts as written, the rest with types."""
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
     # A text with marks of links is the text of a page: the text without them is not metadata.
@@ -204,21 +199,21 @@ def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -
     typed = _rows(corpus.rows(Problems(problems.skip_bad))) if others and not once else None
     described = typed if typed else None if once else repeat({})
     lines = columns.text if corpus.format == "text" else None
-    batch, held = _Batch([], [], [], []), 0
-    for place, row in enumerate(plain):
+    batch, held = [], 0
+    for position, row in enumerate(plain):
         about = row if described is None else next(described, {})
         if lines is not None and not row[lines]:
             problems.left_out[_EMPTY] = problems.left_out.get(_EMPTY, 0) + 1
             continue
-        batch.ids.append(f"row-{place}" if columns.id is None else _text(row[columns.id]))
-        batch.texts.append(_text(row[columns.text]) if columns.text else None)
-        batch.signatures.append(row[columns.signature] if columns.signature else None)
-        batch.metadata.append(_metadata(about, wanted))
+        id = f"row-{position}" if columns.id is None else _text(row[columns.id])
+        text = _text(row[columns.text]) if columns.text else None
+        signature = row[columns.signature] if columns.signature else None
+        batch.append(_Item(id, text, signature, _metadata(about, wanted)))
         held += _size(row) + _size(about)
-        if len(batch.ids) == size or held > _BATCH_BYTES:
+        if len(batch) == size or held > _BATCH_BYTES:
             yield batch
-            batch, held = _Batch([], [], [], []), 0
-    if batch.ids:
+            batch, held = [], 0
+    if batch:
         yield batch
 
 
@@ -237,20 +232,29 @@ def _size(row: Mapping[str, Any]) -> int:
 
 
 def _write(
-    docs: Collection, batch: _Batch, columns: _Columns, replace: bool, skip_bad: bool,
+    docs: Collection, batch: list[_Item], columns: _Columns, replace: bool, skip_bad: bool,
     done: Imported,
 ) -> None:  # fmt: skip
-    signatures, wrong = _signatures(docs, batch) if columns.signature else (None, [])
-    if wrong and not skip_bad:
-        raise BatchError(wrong, len(batch.ids))
-    if wrong:
-        bad = {error.position for error in wrong}
-        batch = batch.only([place for place in range(len(batch.ids)) if place not in bad])
+    signatures, wrong = None, []
+    if columns.signature:
+        found = [_signature(docs, item.signature) for item in batch]
+        wrong = [
+            ItemError(position, item.id, _expected(docs, item.signature))
+            for position, item in enumerate(batch)
+            if found[position] is None
+        ]
+        if wrong and not skip_bad:
+            raise BatchError(wrong, len(batch))
+        batch = [item for item, one in zip(batch, found, strict=True) if one is not None]
+        signatures = [one for one in found if one is not None]
+        if not docs.parts:
+            rows = np.frombuffer(b"".join(signatures), np.uint8)
+            signatures = rows.reshape(len(batch), docs.bits // 8)
     written = (docs.upsert if replace else docs.add)(
-        batch.ids,
-        batch.texts if columns.text else None,
+        [item.id for item in batch],
+        [item.text for item in batch] if columns.text else None,
         signatures=signatures,
-        metadata=batch.metadata,
+        metadata=[item.metadata for item in batch],
         on_error="skip" if skip_bad else "raise",
     )
     errors = [*wrong, *written.errors]
@@ -260,30 +264,23 @@ def _write(
     done.examples = (done.examples + [str(error) for error in errors[:_EXAMPLES]])[:_EXAMPLES]
 
 
-def _signatures(docs: Collection, batch: _Batch) -> tuple[Any, list[ItemError]]:
-    """Return the signatures of rows with valid ones, and what is wrong with the others."""
-    width = docs.bits // 8
-    good: list[Any] = []
-    wrong = []
-    for place, value in enumerate(batch.signatures):
-        try:
-            data = bytes.fromhex(value) if isinstance(value, str) else value
-        except ValueError:
-            data = None
-        if not isinstance(data, bytes) or (not docs.parts and len(data) != width):
-            data = None
-        found = unpacked(data, docs.bits) if docs.parts and data is not None else data
-        if found is not None:
-            good.append(found)
-            continue
-        expected = (
-            "parts, as export writes them" if docs.parts else f"{2 * width} hexadecimal digits"
-        )
-        message = f"the signature is {str(value)[:40]!r}; expected {expected}"
-        wrong.append(ItemError(place, batch.ids[place], message))
+def _signature(docs: Collection, value: Any) -> Any:
+    """Return a signature, or parts, of a column; None if it is not valid."""
+    try:
+        data = bytes.fromhex(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    if not isinstance(data, bytes):
+        return None
     if docs.parts:
-        return good, wrong
-    return np.frombuffer(b"".join(good), np.uint8).reshape(len(good), width), wrong
+        return unpacked(data, docs.bits)
+    return data if 8 * len(data) == docs.bits else None
+
+
+def _expected(docs: Collection, value: Any) -> str:
+    digits = f"{docs.bits // 4} hexadecimal digits"
+    expected = "parts, as export writes them" if docs.parts else digits
+    return f"the signature is {str(value)[:40]!r}; expected {expected}"
 
 
 def _metadata(row: Mapping[str, Any], others: Sequence[str]) -> Any:

@@ -54,7 +54,7 @@ from lookalike.collection.stores.schema import (
     numbered,
     signer_hash,
 )
-from lookalike.errors import ArgumentError, CollectionError, NotFoundError, Said
+from lookalike.errors import ArgumentError, CollectionError, FormatError, NotFoundError, Said
 from lookalike.parts.signer import SignedParts
 
 if TYPE_CHECKING:
@@ -514,6 +514,8 @@ class Store(ABC):
     begin_writing: str
     begin_schema: tuple[str, ...]
     """The statements that begin a transaction which creates tables, one process at a time."""
+    has_schema: str
+    """The query that counts tables with the name of that of the schema version."""
 
     @classmethod
     @abstractmethod
@@ -589,9 +591,23 @@ class Store(ABC):
         """Return the statements to run before the first table is created."""
         return ()
 
-    @abstractmethod
     def _schema_version(self, connection: Any) -> int:
         """Return the version of the tables, 0 if there are none; refuse a newer one than ours."""
+        if not connection.execute(self.has_schema).fetchone()[0]:
+            return 0
+        prefix = self.transaction.dialect.prefix
+        row = connection.execute(f"SELECT version FROM {prefix}schema").fetchone()
+        version = row[0] if row else 0
+        if not isinstance(version, int) or version < 0:
+            raise damaged(
+                f"{self.shown} has collections of the schema version {str(version)[:80]!r}"
+            )
+        if version > len(MIGRATIONS):
+            raise FormatError(
+                f"{self.shown} has collections of schema version {version}; this lookalike knows "
+                f"versions up to {len(MIGRATIONS)}: use the one that wrote it, or a newer one"
+            )
+        return version
 
     def known(self, state: State | None, name: str) -> State:
         """Return the row of the collection of this name; raise if there is none."""

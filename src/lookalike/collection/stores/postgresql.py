@@ -25,7 +25,6 @@ from lookalike.collection.stores.schema import (
     State,
     document_columns,
     numbered,
-    refuse_newer,
 )
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError, Said
 
@@ -185,6 +184,11 @@ class PostgresStore(Store):
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     begin_writing = "BEGIN ISOLATION LEVEL READ COMMITTED"
     begin_schema = ("BEGIN", _SCHEMA_LOCK)
+    # Not to_regclass(), which may answer from before a lock was waited for.
+    has_schema = (
+        "SELECT count(*) FROM pg_catalog.pg_tables "
+        "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
+    )
 
     def __init__(self, address: Address, *, timeout: float, durable: bool, create: bool) -> None:
         self._url = address.url
@@ -280,19 +284,6 @@ class PostgresStore(Store):
 
     def _new_schema(self, connection: psycopg.Connection[Any]) -> tuple[str, ...]:
         return ("CREATE SCHEMA IF NOT EXISTS lookalike",)
-
-    def _schema_version(self, connection: psycopg.Connection[Any]) -> int:
-        # The catalogue and not to_regclass(), which may answer from before a lock was waited for.
-        row = connection.execute(
-            "SELECT count(*) FROM pg_catalog.pg_tables "
-            "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
-        ).fetchone()
-        if not row or not row[0]:
-            return 0
-        row = connection.execute("SELECT version FROM lookalike.schema").fetchone()
-        version = int(row[0]) if row else 0
-        refuse_newer(version, self.shown)
-        return version
 
     def _interrupt(self, connection: psycopg.Connection[Any]) -> None:
         connection.cancel()

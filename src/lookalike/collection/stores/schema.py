@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import whole_number
 from lookalike.collection.documents import DIGEST_BYTES, Row, damaged, digest_of, unpacked
-from lookalike.errors import FormatError
 from lookalike.parts.signer import SignedParts
 
 Signatures: TypeAlias = NDArray[np.uint8]
@@ -408,12 +407,3 @@ def _third(execute: Execute, dialect: Dialect) -> None:
 
 MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third]
 """Step i brings version i to i + 1; all missing steps run in one transaction."""
-
-
-def refuse_newer(version: int, shown: str) -> None:
-    """Raise if a newer lookalike created the tables."""
-    if version > len(MIGRATIONS):
-        raise FormatError(
-            f"{shown} has collections of schema version {version}; this lookalike knows versions "
-            f"up to {len(MIGRATIONS)}: use the one that wrote it, or a newer one"
-        )

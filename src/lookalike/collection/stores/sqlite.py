@@ -14,7 +14,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ from lookalike.collection.stores.schema import (
     blobs,
     document_columns,
     kinds_of_tables,
-    refuse_newer,
 )
 from lookalike.errors import (
     ArgumentError,
@@ -218,6 +217,7 @@ class SqliteStore(Store):
     begin_reading = "BEGIN"
     begin_writing = "BEGIN IMMEDIATE"
     begin_schema = (begin_writing,)
+    has_schema = f"SELECT count(*) FROM sqlite_master WHERE name = '{SQLITE.prefix}schema'"
 
     def __init__(self, address: Address, *, timeout: float, durable: bool, create: bool) -> None:
         self._path = path = Path(address.path or "").absolute()
@@ -258,11 +258,8 @@ class SqliteStore(Store):
             raise ArgumentError(f"{name!r} is no file: {error}; {EXPECTED}") from None
         return Address("sqlite", path, f"sqlite:///{path}", str(path))
 
-    @contextmanager
-    def restoring(self) -> Iterator[None]:
-        """Share the lock of processes that restore: a file beside the database."""
-        with shared_file(self._restoring, self._timeout):
-            yield
+    def restoring(self) -> AbstractContextManager[None]:
+        return shared_file(self._restoring, self._timeout)
 
     def _drop_abandoned(self) -> int:
         with exclusive_file(self._restoring) as alone:
@@ -373,19 +370,6 @@ class SqliteStore(Store):
             if connection.execute(question).fetchone()[0]:
                 return ()
         return (f"PRAGMA application_id = {_APPLICATION_ID}",)
-
-    def _schema_version(self, connection: sqlite3.Connection) -> int:
-        known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
-        if not connection.execute(known, (f"{SQLITE.prefix}schema",)).fetchone()[0]:
-            return 0
-        row = connection.execute(f"SELECT version FROM {SQLITE.prefix}schema").fetchone()
-        version = row[0] if row else 0
-        if not isinstance(version, int) or version < 0:
-            raise damaged(
-                f"{self.shown} has collections of the schema version {str(version)[:80]!r}"
-            )
-        refuse_newer(version, self.shown)
-        return version
 
     def _begin(self, connection: sqlite3.Connection, statement: str) -> None:
         reading = statement == self.begin_reading
