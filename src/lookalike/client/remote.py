@@ -13,19 +13,17 @@ from urllib.parse import quote
 from lookalike import errors
 from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.client.channel import Channel
-from lookalike.client.values import (
-    RemoteSigning,
-    Sent,
-    answer_of,
-    document_of,
-    question_value,
-    sendable_where,
-)
+from lookalike.client.values import Sent, answer_of, document_of, question_value, sendable_where
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.collection import BaseCollection
 from lookalike.collection.documents import Document
 from lookalike.collection.query import Question, Where, how_many, refuse_votes
-from lookalike.collection.signing import text_or_row, texts_or_rows, wanted_mask
+from lookalike.collection.signing import (
+    no_signer_of_texts,
+    text_or_row,
+    texts_or_rows,
+    wanted_mask,
+)
 from lookalike.collection.stores.base import checked_name
 from lookalike.collection.writing import Given, Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
@@ -77,8 +75,7 @@ class RemoteCollection(BaseCollection):
     # Writing
 
     def _write(self, given: Given) -> Written:
-        signing = RemoteSigning(self.name, self.bits, self._described)
-        sent = Sent.of(given, signing, self._keeps_text)
+        sent = Sent.of(given, self.bits, self._check_signs, self._keeps_text)
         if not sent.documents:
             return Written(errors=sent.errors, version=self.version)
         body = {
@@ -91,6 +88,10 @@ class RemoteCollection(BaseCollection):
         except errors.BatchError as error:
             raise sent.refused(error) from None
         return sent.written(done)
+
+    def _check_signs(self) -> None:
+        if self._described is None or "features" not in self._described:
+            raise no_signer_of_texts(self.name, str((self._described or {}).get("signer", "")))
 
     def _delete(self, ids: list[str]) -> Written:
         done = self._channel.write("POST", f"{self._path}/documents/delete", {"ids": ids})
@@ -131,7 +132,7 @@ class RemoteCollection(BaseCollection):
     # Searching
 
     def _one(self, query: Any) -> Any:
-        return text_or_row(query, self.bits, self)
+        return text_or_row(query, self.bits, lambda: self.signer)
 
     def _ask(self, queries: Any, question: Question) -> list[Answer]:
         refuse_votes(
@@ -140,7 +141,7 @@ class RemoteCollection(BaseCollection):
         )  # fmt: skip
         if question.k is not None:  # in the order in which a local collection checks
             wanted_mask(queries, question.mask, whole=question.radius is not None)
-        asked = texts_or_rows(queries, self.bits, self)
+        asked = texts_or_rows(queries, self.bits, lambda: self.signer)
         body = question_value(question, self.bits)
         if isinstance(asked, list):
             body["texts"] = asked

@@ -5,7 +5,7 @@ What is sent is checked here first, with the error messages of a local collectio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from lookalike.collection.answers import Answer, Match, Work
 from lookalike.collection.documents import Document
 from lookalike.collection.query import Query, Question, Where, compile_where
-from lookalike.collection.signing import Signed, no_signer_of_texts
+from lookalike.collection.signing import Signed
 from lookalike.collection.writing import Given, Written
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 from lookalike.signatures import as_queries
@@ -97,25 +97,6 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class RemoteSigning:
-    """The signer of a collection that a service holds, by its description."""
-
-    name: str
-    """The name of the collection."""
-    bits: int
-    described: Mapping[str, Any] | None
-
-    def given(self, signatures: Any) -> Signed:
-        """Return signatures of documents that the caller gives."""
-        return Signed(as_queries(signatures, self.bits, "signatures"))
-
-    def check_signs(self) -> None:
-        """Raise unless texts can be signed."""
-        if self.described is None or "features" not in self.described:
-            raise no_signer_of_texts(self.name, str((self.described or {}).get("signer", "")))
-
-
-@dataclass(frozen=True)
 class Sent:
     """Documents that can be sent, and what is wrong with others."""
 
@@ -126,9 +107,11 @@ class Sent:
     errors: list[ItemError]
 
     @classmethod
-    def of(cls, given: Given, signing: RemoteSigning, keep_text: bool) -> Sent:
+    def of(cls, given: Given, bits: int, check_signs: Callable[[], None], keep_text: bool) -> Sent:
         """Check all items as a local collection does."""
-        items, rows, errors = given.checked(signing, keep_text)
+        items, rows, errors = given.checked(
+            lambda rows: Signed(as_queries(rows, bits, "signatures")), check_signs, keep_text
+        )
         documents = []
         for at in items.positions:
             one: dict[str, Any] = {"id": given.ids[at]}

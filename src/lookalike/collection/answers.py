@@ -31,28 +31,25 @@ class Work:
     """Values known to belong to many signatures, looked up only if others cost more."""
 
 
-class MaskedDistances:
-    """Distances over some bits and over all bits, as one number that is ordered by both."""
+def joined(
+    distances: NDArray[np.int32], unmasked: NDArray[np.int32] | None, bits: int
+) -> NDArray[np.int64]:
+    """Return distances; of masked queries with those over all bits, as one number ordered by both.
 
-    def __init__(self, bits: int) -> None:
-        self._all = bits + 1
+    `divmod(number, bits + 1)` returns both.
+    """
+    numbers = distances.astype(np.int64)
+    return numbers if unmasked is None else numbers * (bits + 1) + unmasked
 
-    def joined(self, masked: NDArray[np.int32], unmasked: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return a number for each pair of distances."""
-        return masked.astype(np.int64) * self._all + unmasked
 
-    def within(self, radius: int) -> int:
-        """Return the largest number of a pair whose masked distance is at most the radius."""
-        return radius * self._all + self._all - 1
-
-    def apart(self, joined: int) -> tuple[int, int]:
-        """Return the masked distance and that over all bits."""
-        return divmod(joined, self._all)
+def joined_bound(radius: int, masked: bool, bits: int) -> int:
+    """Return the largest number of `joined` for distances up to the radius."""
+    return radius * (bits + 1) + bits if masked else radius
 
 
 @dataclass(slots=True)  # not frozen: that would take twice as long to make
 class Level:
-    """Every signature up to the distance `bound`, nearest first; `MaskedDistances` if masked."""
+    """Every signature up to the distance `bound`, nearest first; distances are `joined`."""
 
     numbers: list[int]
     distances: list[int]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,28 +67,24 @@ def wanted_mask(queries: AskedMany, mask: Mask, whole: bool) -> tuple[Mask, list
     return wanted, texts
 
 
-class HasSigner(Protocol):
-    """A collection, or something that stands for it; the signer may have to be read first."""
-
-    @property
-    def signer(self) -> Signer | None:
-        """How documents are signed."""
+ReadSigner: TypeAlias = Callable[[], Signer | None]
+"""Returns the signer of a collection, which may have to be read first."""
 
 
-def texts_or_rows(queries: Any, bits: int, collection: HasSigner) -> list[str] | Signatures:
+def texts_or_rows(queries: Any, bits: int, signer: ReadSigner) -> list[str] | Signatures:
     """Return many queries: texts as they are, everything else as signatures."""
     if isinstance(queries, str):
         raise ArgumentError("queries are one str; expected a list of them, or use search()")
     if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
         return [str(query) for query in queries]
-    return _query_rows(queries, bits, collection)
+    return _query_rows(queries, bits, signer)
 
 
-def text_or_row(query: Any, bits: int, collection: HasSigner) -> list[str] | Signatures:
+def text_or_row(query: Any, bits: int, signer: ReadSigner) -> list[str] | Signatures:
     """Return one query as `texts_or_rows` returns many."""
     if isinstance(query, str):
         return [query]
-    rows = _query_rows(query, bits, collection)
+    rows = _query_rows(query, bits, signer)
     if len(rows) != 1:
         raise ArgumentError(
             f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
@@ -96,12 +92,12 @@ def text_or_row(query: Any, bits: int, collection: HasSigner) -> list[str] | Sig
     return rows
 
 
-def _query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> Signatures:
+def _query_rows(queries: ArrayLike, bits: int, signer: ReadSigner) -> Signatures:
     """Return signatures, or sign vectors: numbers with a fraction cannot be signatures."""
     array = as_array("queries", queries)
-    signer = collection.signer if array.dtype.kind == "f" else None
-    if signer is not None and signer.medium == "vector":
-        return signer.sign(np.atleast_2d(array))
+    known = signer() if array.dtype.kind == "f" else None
+    if known is not None and known.medium == "vector":
+        return known.sign(np.atleast_2d(array))
     return as_queries(queries, bits)
 
 
@@ -215,7 +211,7 @@ class Signing:
         """Return the signatures of many queries."""
         if not isinstance(queries, str) and (rows := self._sign_files(queries)) is not None:
             return rows
-        asked = texts_or_rows(queries, self._opened.bits, self)
+        asked = texts_or_rows(queries, self._opened.bits, lambda: self.signer)
         return self._sign(asked) if isinstance(asked, list) else asked
 
     def masked_queries(
@@ -235,7 +231,8 @@ class Signing:
     def one(self, query: Any) -> Any:
         """Return one query as one of many; a text stays a text, since it may get a mask."""
         rows = self._sign_files(query)
-        return text_or_row(query if rows is None else rows, self._opened.bits, self)
+        asked = query if rows is None else rows
+        return text_or_row(asked, self._opened.bits, lambda: self.signer)
 
 
 class PartSigning(Signing):

@@ -7,9 +7,9 @@ and the row gets the next version with its counts and digest.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence, Sized
+from collections.abc import Callable, Container, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -36,16 +36,6 @@ class Written:
     """Items that were left out, with `on_error="skip"`."""
     version: int = 0
     """The version of the collection after the batch."""
-
-
-class ReadsSignatures(Protocol):
-    """The part of `Signing` that checks a batch."""
-
-    def given(self, signatures: Any) -> Signed:
-        """Return signatures of documents that the caller gives."""
-
-    def check_signs(self) -> None:
-        """Raise unless texts can be signed."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +67,13 @@ class Given:
         )
 
     def checked(
-        self, signing: ReadsSignatures, keep_text: bool
+        self, read: Callable[[Any], Signed], check_signs: Callable[[], None], keep_text: bool
     ) -> tuple[Items, Signed | None, list[ItemError]]:
-        """Return the valid items, the given signatures of all, and what is wrong with others."""
-        rows = None if self.signatures is None else signing.given(self.signatures)
+        """Return the valid items, the given signatures of all, and what is wrong with others.
+
+        `read` returns signatures; `check_signs` raises unless texts can be signed.
+        """
+        rows = None if self.signatures is None else read(self.signatures)
         counted: dict[str, Sized | None] = {"texts": self.texts, "signatures": rows}
         for name, values in {**counted, "metadata": self.metadata}.items():
             if values is not None and len(values) != len(self.ids):
@@ -90,7 +83,7 @@ class Given:
         if self.texts is None and rows is None:
             raise ArgumentError("there are neither texts nor signatures; give one of them")
         if rows is None:
-            signing.check_signs()
+            check_signs()
         items, errors = prepare_items(
             self.ids, self.texts, self.metadata, need_text=rows is None, keep_text=keep_text,
             unique=not self.replace,
@@ -112,7 +105,7 @@ class Batch:
     @classmethod
     def of(cls, given: Given, signing: Signing, keep_text: bool) -> Batch:
         """Check all items, and sign the texts unless there are signatures."""
-        items, rows, errors = given.checked(signing, keep_text)
+        items, rows, errors = given.checked(signing.given, signing.check_signs, keep_text)
         if rows is not None:
             return cls(given, items, rows.only(items.positions), errors)
         texts = [given.texts[at] for at in items.positions] if given.texts else []

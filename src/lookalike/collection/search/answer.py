@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 
 from lookalike.cancellation import stop_if_cancelled
-from lookalike.collection.answers import Answer, Level, MaskedDistances, Match, Work, match_of
+from lookalike.collection.answers import Answer, Level, Match, Work, joined_bound, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata, decoded_text
 from lookalike.collection.query import Query
 from lookalike.collection.search.native import KeptIndex, NativeLevels
@@ -233,7 +233,7 @@ def _near(
         else:
             yield range(begin, end), found
             return
-        farthest = near if masks is None else MaskedDistances(bits).within(near)
+        farthest = joined_bound(near, masks is not None, bits)
         yield [begin], [_cut(levels(begin), farthest)]
 
     def count_first(near: int) -> None:
@@ -339,8 +339,8 @@ class DocumentFetcher:
         rows, found = self.first(levels)
         if not masked:
             return [match_of(row, distance) for distance, row in rows], found
-        both = MaskedDistances(self.view.state.bits)
-        return [match_of(row, *both.apart(distance)) for distance, row in rows], found
+        base = self.view.state.bits + 1
+        return [match_of(row, *divmod(distance, base)) for distance, row in rows], found
 
     def first(self, levels: Iterable[Level]) -> tuple[list[tuple[int, Row]], Level]:
         """Return the first k documents by (distance, id), and the last level that was needed.

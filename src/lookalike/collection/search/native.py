@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from lookalike.cancellation import Cancelled, acquired, shielded
-from lookalike.collection.answers import Level, MaskedDistances, Work
+from lookalike.collection.answers import Level, Work, joined, joined_bound
 from lookalike.collection.stores.address import Address
 from lookalike.collection.stores.base import StaleView, Store, View
 from lookalike.collection.stores.schema import Numbered, Numbers, Signatures, State, digest
@@ -298,19 +298,16 @@ class NativeLevels:
         matches = self.index.within(
             queries, radius, limit=limit, masks=masks, explain=self.explain, threads=self.threads
         )
-        offsets = matches.offsets.tolist()
-        numbers, distances = matches.ids.tolist(), matches.distances.tolist()
-        if matches.unmasked is not None:
-            both = MaskedDistances(self.index.bits)
-            distances = both.joined(matches.distances, matches.unmasked).tolist()
-            radius = both.within(radius)
+        bits, offsets, numbers = self.index.bits, matches.offsets.tolist(), matches.ids.tolist()
+        distances = joined(matches.distances, matches.unmasked, bits).tolist()
+        bound = joined_bound(radius, masks is not None, bits)
         done: list[Work | None] = [None] * len(queries)
         if matches.explanation:
             lists, verified = matches.explanation.lists, matches.explanation.candidates
             pairs = zip(lists.tolist(), verified.tolist(), strict=True)
             done = [Work("native", read, compared) for read, compared in pairs]
         return [
-            Level(numbers[begin:end], distances[begin:end], radius, work)
+            Level(numbers[begin:end], distances[begin:end], bound, work)
             for begin, end, work in zip(offsets, offsets[1:], done, strict=False)
         ]
 
@@ -318,23 +315,20 @@ class NativeLevels:
         """Yield more and more signatures, each time everything up to a larger distance."""
         index = self.index
         all_and_more = len(index) + 1  # an answer with fewer shows that there is nothing else
-        wanted = k + _SPARE
-        both = MaskedDistances(index.bits)
+        wanted, bound = k + _SPARE, joined_bound(index.bits, mask is not None, index.bits)
         while True:
             wanted = min(wanted, all_and_more)
             neighbors = index.search(
                 query, wanted, masks=mask, exact=True, explain=True, threads=self.threads
             )
             ids, distances = neighbors[0]
-            reached, far = index.bits, distances.tolist()
-            if neighbors.unmasked is not None:
-                far = both.joined(distances, neighbors.unmasked[0][: len(ids)]).tolist()
-                reached = both.within(index.bits)
+            unmasked = None if neighbors.unmasked is None else neighbors.unmasked[0][: len(ids)]
+            far = joined(distances, unmasked, index.bits).tolist()
             work = None
             if neighbors.explanation:
                 lists, compared = neighbors.explanation.lists, neighbors.explanation.reranked
                 work = Work("native", int(lists[0]), int(compared[0]))
-            found = Level(ids.tolist(), far, reached, work)
+            found = Level(ids.tolist(), far, bound, work)
             if len(ids) < wanted:
                 yield found
                 return

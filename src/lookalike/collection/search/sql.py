@@ -23,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from lookalike.cancellation import stop_if_cancelled
-from lookalike.collection.answers import Level, MaskedDistances, Work
+from lookalike.collection.answers import Level, Work, joined, joined_bound
 from lookalike.collection.documents import damaged
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbers, Signatures, Slicing, flips
@@ -253,22 +253,20 @@ class SqlLevels:
         self, queries: Signatures, radius: int, masks: Signatures | None, limit: int
     ) -> list[Level]:
         """Read every signature once for all queries."""
-        both = MaskedDistances(self.view.state.bits)
+        state = self.view.state
         numbers = [[np.empty(0, np.int64)] for _ in queries]
         distances = [[np.empty(0, np.int64)] for _ in queries]
         for batch in self.view.all_signatures():
             index = ScanIndex(batch.signatures, batch.numbers)
             matches = index.within(queries, radius, limit=limit, masks=masks)
             limit -= len(matches.ids)
-            far = matches.distances.astype(np.int64)
-            if matches.unmasked is not None:
-                far = both.joined(matches.distances, matches.unmasked)
+            far = joined(matches.distances, matches.unmasked, state.bits)
             for query in range(len(matches)):
                 part = slice(matches.offsets[query], matches.offsets[query + 1])
                 numbers[query].append(matches.ids[part])
                 distances[query].append(far[part])
-        work = Work("scan", 0, self.view.state.signatures)
-        bound = radius if masks is None else both.within(radius)
+        work = Work("scan", 0, state.signatures)
+        bound = joined_bound(radius, masks is not None, state.bits)
         return [
             Level.of(np.concatenate(ids), np.concatenate(far), bound, work)
             for ids, far in zip(numbers, distances, strict=True)
@@ -279,18 +277,16 @@ class SqlLevels:
     ) -> tuple[Level, bool]:
         """Read every signature and keep the k nearest; return whether these are all."""
         state = self.view.state
-        both = MaskedDistances(state.bits)
         numbers, distances = np.empty(0, np.int64), np.empty(0, np.int64)
         for batch in self.view.all_signatures():
             index = ScanIndex(batch.signatures, batch.numbers)
             neighbors = index.search(query, min(k, len(batch)), masks=mask)
-            far = neighbors.distances[0].astype(np.int64)
-            if neighbors.unmasked is not None:
-                far = both.joined(neighbors.distances[0], neighbors.unmasked[0])
+            unmasked = None if neighbors.unmasked is None else neighbors.unmasked[0]
+            far = joined(neighbors.distances[0], unmasked, state.bits)
             numbers = np.concatenate([numbers, neighbors.ids[0]])
             distances = np.concatenate([distances, far])
             order = np.argsort(distances, kind="stable")[:k]
             numbers, distances = numbers[order], distances[order]
-        bound = state.bits if mask is None else both.within(state.bits)
+        bound = joined_bound(state.bits, mask is not None, state.bits)
         found = Level.of(numbers, distances, bound, Work("scan", 0, state.signatures))
         return (found, True) if len(found.numbers) < k else (found.without_last(), False)
