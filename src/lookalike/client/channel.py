@@ -166,7 +166,6 @@ class Channel:
         )
 
     def _value(self, status: int, raw: bytes) -> Any:
-        """Return the value of an answer, or raise its error."""
         try:
             value = json.loads(raw)
         except ValueError:

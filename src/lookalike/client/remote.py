@@ -181,7 +181,6 @@ class RemoteCollection(BaseCollection):
                 self._channel.write("DELETE", place)
 
     def _await(self, place: str) -> None:
-        """Wait for a job, and raise its error."""
         pause, longest = _WAIT
         while (job := self._channel.read("GET", place))["state"] not in _ENDED:
             time.sleep(pause)

@@ -308,8 +308,7 @@ class BaseCollection(ABC):
     def _next(self, after: str, limit: int, where: Where | None) -> list[Document]: ...
 
     @abstractmethod
-    def _one(self, query: Asked) -> Any:
-        """Return one query as one of many."""
+    def _one(self, query: Asked) -> Any: ...
 
     @abstractmethod
     def _ask(self, queries: Any, question: Question) -> list[Answer]: ...
@@ -567,7 +566,6 @@ class Collection(BaseCollection):
         )
 
     def _state(self) -> State:
-        """Return the row of the collection."""
         return self._read(lambda view: view.state)
 
     @contextmanager

@@ -205,7 +205,6 @@ def _documents_of(view: View, numbers: Numbers, each: int | None) -> Iterator[tu
 
 
 def _copies(view: View, numbers: Numbers) -> Numbers:
-    """Return how many documents have each signature."""
     if view.state.documents == view.state.signatures:
         return np.ones(len(numbers), np.int64)
     counts = dict.fromkeys(numbers.tolist(), 0)
@@ -230,7 +229,6 @@ def _sample(view: View, most: int) -> Numbered:
 
 
 def _apart(rows: Signatures, centers: Signatures) -> Numbers:
-    """Return the distance between each row and each center."""
     columns = [np.bitwise_count(rows ^ center).sum(axis=1, dtype=np.int64) for center in centers]
     return np.stack(columns, axis=1)
 

@@ -185,7 +185,6 @@ def delete_meeting(docs: Collection, where: Where | None) -> Written:
 
 
 def _meeting(rows: Sequence[Stored], predicate: Predicate | None) -> list[str]:
-    """Return the ids of the documents that meet a condition."""
     ids = []
     for row, signature in rows:
         check_row(row, signature, text=False)
@@ -217,5 +216,4 @@ def _document(row: Row, signature: bytes, text: bool) -> tuple[Document, int]:
 
 
 def _different(ids: Sequence[str]) -> list[str]:
-    """Return each valid id once."""
     return [id for id in dict.fromkeys(ids) if is_id(id)]

@@ -40,7 +40,6 @@ Maker = Callable[[NDArray[np.uint8]], Any]
 
 
 def _listed(name: str, values: Iterable[Any]) -> list[Any]:
-    """Return the values for each item or query."""
     try:
         if not isinstance(values, str | bytes):
             return list(values)
@@ -190,7 +189,6 @@ def _segment(container: Container) -> Segment:
 
 
 def _cut(begins: Integers, pieces: int, count: int) -> bool:
-    """Return whether `begins` cuts `count` elements into pieces."""
     if len(begins) != pieces + 1 or begins[0] != 0 or begins[-1] != count:
         return False
     return bool((np.diff(begins) >= 0).all())
@@ -234,7 +232,6 @@ class PartIndex(StoredIndex):
         self._begin(signature_bits(bits), index)
 
     def _begin(self, bits: int, index: Any) -> None:
-        """Start without items."""
         self.bits = bits
         self.signature_kind, self._make = _maker_of(index)
         self._writing = threading.Lock()
@@ -502,7 +499,6 @@ class PartIndex(StoredIndex):
             return self._segments
 
     def _settle(self) -> None:
-        """Take in what was added and removed since."""
         if not self._waiting and not self._gone:
             return
         gone = np.array(self._gone, np.int64)
@@ -525,7 +521,6 @@ class PartIndex(StoredIndex):
         )
 
     def _arranged(self, segments: Sequence[Segment]) -> tuple[Indexed, ...]:
-        """Return segments, each with the index of its signatures."""
         made = {id(one.segment.words): one.index for one in self._segments}
         result, item, part = [], 0, 0
         for one in segments:

@@ -263,7 +263,6 @@ def _laid_out(arrays: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> li
 
 
 def _head(sections: Sequence[_Section], checksums: Sequence[int]) -> bytes:
-    """Return the header and the table."""
     table = b""
     for section, checksum in zip(sections, checksums, strict=True):
         rows, columns = section.shape if len(section.shape) == 2 else (section.shape[0], 0)

@@ -218,7 +218,6 @@ def _keep_only(path: Path, name: str) -> bool:
 
 
 def _remove_old_snapshots(folder: Path) -> None:
-    """Remove unfinished snapshots that are old."""
     try:
         paths = list(folder.iterdir())
     except OSError:

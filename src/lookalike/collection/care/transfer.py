@@ -227,7 +227,6 @@ def _rows(batches: Iterator[Rows]) -> Iterator[dict[str, Any]]:
 
 
 def _size(row: Mapping[str, Any]) -> int:
-    """Return the approximate size of the texts of a row in bytes."""
     return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
 
 

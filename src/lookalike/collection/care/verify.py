@@ -39,8 +39,6 @@ class Report:
 
 @dataclass
 class _Findings:
-    """What has been found so far."""
-
     documents: int = 0
     signatures: int = 0
     keys: int = 0
@@ -121,7 +119,6 @@ def _check_tables(view: View, found: _Findings) -> None:
 
 
 def _check_documents(view: View, found: _Findings) -> None:
-    """Read every document."""
     try:
         for page in view.pages(_PAGE):
             found.documents += len(page)
@@ -166,7 +163,6 @@ def _check_signatures(view: View, found: _Findings) -> None:
 
 
 def _check_parts(view: View, found: _Findings) -> None:
-    """Compare the parts of every document with their digest."""
     if view.state.parts:
         for batch in view.signatures_after(-1):
             for _ in view.parts(batch):

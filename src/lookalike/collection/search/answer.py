@@ -162,12 +162,8 @@ def answers(
             found = []
             for place, near in zip(group, known, strict=True):
                 stop_if_cancelled()
-                mask = query.masks[positions[place]]
-                matches, level = fetcher.nearest(
-                    [near] if isinstance(near, Level) else near, masked=mask is not None
-                )
-                signature = query.signatures[positions[place]]
-                found.append(_answer(fetcher, signature, mask, matches, level))
+                signature, mask = query.signatures[positions[place]], query.masks[positions[place]]
+                found.append(_answer(fetcher, signature, mask, near))
                 count += len(found[-1])
                 budget.check_matches(count)
             if query.text:
@@ -257,7 +253,6 @@ def _near(
 
 
 def _cut(levels: Iterator[Level], radius: int) -> Iterator[Level]:
-    """Yield levels up to a radius."""
     for level in levels:
         if level.bound >= radius:
             end = bisect_right(level.distances, radius)
@@ -270,11 +265,14 @@ def _answer(
     fetcher: DocumentFetcher,
     signature: Signatures,
     mask: Signatures | None,
-    matches: list[Match],
-    found: Level,
+    near: Level | Iterator[Level],
 ) -> Answer:
-    """Return the answer for one signature."""
-    query, budget, version = fetcher.query, fetcher.budget, fetcher.view.state.version
+    query, budget, state = fetcher.query, fetcher.budget, fetcher.view.state
+    rows, found = fetcher.first([near] if isinstance(near, Level) else near)
+    if mask is None:
+        matches = [match_of(row, distance) for distance, row in rows]
+    else:
+        matches = [match_of(row, *divmod(distance, state.bits + 1)) for distance, row in rows]
     budget.hold(_MATCH * len(matches))
     if budget.work is not None and found.work is not None:
         budget.work.append(found.work)
@@ -285,7 +283,7 @@ def _answer(
     if query.explain:
         _explain(fetcher, signature, mask, matches, found)
         work = found.work
-    return Answer(matches, version=version, exact=not cut, work=work, masked=mask is not None)
+    return Answer(matches, version=state.version, exact=not cut, work=work, masked=mask is not None)
 
 
 def _explain(
@@ -333,14 +331,6 @@ class DocumentFetcher:
     _rows: dict[int, list[Row]] = field(default_factory=dict)
     _here: dict[str, int] = field(default_factory=dict)
     """The documents in `_rows`, and the bytes of each."""
-
-    def nearest(self, levels: Iterable[Level], masked: bool) -> tuple[list[Match], Level]:
-        """Return the k nearest documents, and the last level that was needed."""
-        rows, found = self.first(levels)
-        if not masked:
-            return [match_of(row, distance) for distance, row in rows], found
-        base = self.view.state.bits + 1
-        return [match_of(row, *divmod(distance, base)) for distance, row in rows], found
 
     def first(self, levels: Iterable[Level]) -> tuple[list[tuple[int, Row]], Level]:
         """Return the first k documents by (distance, id), and the last level that was needed.
@@ -469,7 +459,6 @@ class DocumentFetcher:
 
 
 def _first(rows: list[tuple[int, Row]], k: int) -> list[tuple[int, Row]]:
-    """Return the first k by (distance, id)."""
     if len(rows) > 1:
         rows.sort(key=lambda one: (one[0], one[1].id))
     return rows[:k]
@@ -483,7 +472,6 @@ def rows_with_texts(view: View, ids: Sequence[str]) -> Iterator[tuple[Row, bytes
 
 
 def _add_texts(view: View, answers: Iterable[Answer], budget: Budget) -> None:
-    """Give each match the text of its document."""
     wanted: dict[str, list[dict[str, object]]] = {}
     for answer in answers:
         for match in answer:

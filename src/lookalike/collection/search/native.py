@@ -154,7 +154,6 @@ class KeptIndex(ABC, Generic[Asked]):
         return None if self._folder is None else cache_file(self._folder, uid)
 
     def _loaded(self, path: Path) -> Any:
-        """Return a saved index, every checksum compared."""
         return KINDS[self.kind].cls.load(path)
 
     def _load(self, state: State) -> bool:

@@ -252,7 +252,6 @@ class SqlLevels:
     def _scan_within(
         self, queries: Signatures, radius: int, masks: Signatures | None, limit: int
     ) -> list[Level]:
-        """Read every signature once for all queries."""
         state = self.view.state
         numbers = [[np.empty(0, np.int64)] for _ in queries]
         distances = [[np.empty(0, np.int64)] for _ in queries]

@@ -111,8 +111,6 @@ def maybe_written(shown: str, error: Exception) -> CollectionError:
 
 
 class _Cursor(Protocol):
-    """What `_execute` returns."""
-
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
     def __iter__(self) -> Iterator[Any]: ...
@@ -139,8 +137,7 @@ class View(ABC):
         self._connection = connection
 
     @abstractmethod
-    def _execute(self, query: str, values: Sequence[Any] = ()) -> _Cursor:
-        """Run a statement."""
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> _Cursor: ...
 
     @abstractmethod
     def _stream(self, query: str, values: Sequence[Any]) -> Iterator[list[Any]]:
@@ -620,11 +617,9 @@ class Store(ABC):
         self._pool.close()
 
     @abstractmethod
-    def _connect(self) -> Any:
-        """Return a new connection."""
+    def _connect(self) -> Any: ...
 
     def _usable(self, connection: Any) -> bool:
-        """Return whether an idle connection can still be used."""
         return True
 
     @abstractmethod
@@ -632,8 +627,7 @@ class Store(ABC):
         """Raise the errors of the driver as errors of ours."""
 
     @abstractmethod
-    def _interrupt(self, connection: Any) -> None:
-        """End the statement that another thread waits for."""
+    def _interrupt(self, connection: Any) -> None: ...
 
     @abstractmethod
     def _commit(self, connection: Any) -> None:

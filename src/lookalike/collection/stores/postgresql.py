@@ -158,7 +158,6 @@ class PostgresTransaction(Writer):
         return self._connection.cursor().copy(command)
 
     def _copy_rows(self, kind: str, types: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Send rows of any columns, one by one."""
         with self._copying(kind) as copy:
             copy.set_types(types)
             for row in rows:
