@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Literal, SupportsIndex
 
 from lookalike.checks import file_path, flag, one_of, whole_number
@@ -12,7 +13,13 @@ from lookalike.collection.collection import Collection
 from lookalike.collection.query import WAYS, Way
 from lookalike.collection.search.native import forget_cache, remove_old_caches
 from lookalike.collection.stores.address import open_store, parse_address
-from lookalike.collection.stores.base import TO_MAKE_ONE, NoCollectionsError, Store, checked_name
+from lookalike.collection.stores.base import (
+    TO_MAKE_ONE,
+    NoCollectionsError,
+    Store,
+    View,
+    checked_name,
+)
 from lookalike.collection.stores.schema import (
     MOST_BITS,
     MOST_SLICE_BITS,
@@ -100,11 +107,17 @@ def list_collections(url: str | os.PathLike[str]) -> list[str]:
 def collections_by_parts(url: str | os.PathLike[str], *, timeout: float = 30.0) -> dict[str, bool]:
     """Return the names of the collections in a database, and whether documents have many parts."""
     try:
-        store = open_store(parse_address(url), timeout=timeout, create=False)
+        with _reading(url, timeout) as view:
+            return {state.name: state.parts for state in view.states()}
     except NoCollectionsError:
         return {}
+
+
+@contextmanager
+def _reading(url: str | os.PathLike[str], timeout: float = 30.0) -> Iterator[View]:
+    store = open_store(parse_address(url), timeout=timeout, create=False)
     with closing(store), store.reading() as view:
-        return {state.name: state.parts for state in view.states()}
+        yield view
 
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
@@ -135,21 +148,22 @@ def holds_other_content(path: str | os.PathLike[str]) -> bool:
     no collections at all.
     """
     try:
-        store = open_store(parse_address(path), create=False)
+        with _reading(path) as view:
+            return view.other_content()
     except NoCollectionsError:
         return True
-    with closing(store), store.reading() as view:
-        return view.other_content()
 
 
 def unused_file(path: str | os.PathLike[str]) -> bool:
     """Return whether an SQLite file holds the tables of lookalike, and neither a collection nor
     other content.
     """
-    if holds_other_content(path):
+    try:
+        with _reading(path) as view:
+            used = view.states() or view.states(hidden=True)
+            return not used and not view.other_content()
+    except NoCollectionsError:
         return False
-    with closing(open_store(parse_address(path), create=False)) as store, store.reading() as view:
-        return not view.states() and not view.states(hidden=True)
 
 
 def describe_signer(signer: Signer | None) -> str:

@@ -217,16 +217,6 @@ class ContainerWriter:
         self._file.seek(section.offset + start * array.itemsize)
         self._file.write(_as_raw(array).data)
 
-    def finish(self) -> None:
-        """Write the header; for the checksums, everything is read once more."""
-        sections = list(self._sections.values())
-        self._file.truncate(sections[-1].offset + sections[-1].nbytes)
-        self._file.flush()
-        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
-            found = checksums(mapping, [(each.offset, each.nbytes) for each in sections])
-        self._file.seek(0)
-        self._file.write(_head(sections, found))
-
 
 @contextlib.contextmanager
 def new_container(
@@ -244,7 +234,12 @@ def new_container(
         writer = ContainerWriter(file, sections)
         writer.write("meta", 0, encoded)
         yield writer
-        writer.finish()
+        file.truncate(sections[-1].offset + sections[-1].nbytes)
+        file.flush()
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
+            found = checksums(mapping, [(each.offset, each.nbytes) for each in sections])
+        file.seek(0)
+        file.write(_head(sections, found))
 
 
 def _encoded(meta: Mapping[str, Any]) -> NDArray[np.uint8]:
@@ -389,11 +384,16 @@ def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
     found: list[int | None] = [None] * len(ranges)
     stop = threading.Event()
 
+    def checksum(offset: int, length: int) -> int:
+        running = RunningChecksum(mapping, offset)
+        running.add(length, stop)
+        return running.value()
+
     def work() -> None:
         with contextlib.suppress(IndexError):
             while not stop.is_set():
                 at = waiting.popleft()
-                found[at] = _checksum_of(mapping, *ranges[at], stop)
+                found[at] = checksum(*ranges[at])
 
     large = sum(length >= _WORTH_A_THREAD for _, length in ranges)
     helpers = []
@@ -412,10 +412,7 @@ def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
             helper.join()
         raise
     # A helper may have run out of memory.
-    return [
-        _checksum_of(mapping, *ranges[at], stop) if value is None else value
-        for at, value in enumerate(found)
-    ]
+    return [checksum(*ranges[at]) if value is None else value for at, value in enumerate(found)]
 
 
 class RunningChecksum:
@@ -438,12 +435,6 @@ class RunningChecksum:
     def value(self) -> int:
         """Return the checksum so far."""
         return self._found.value()
-
-
-def _checksum_of(mapping: Mapped, offset: int, length: int, stop: threading.Event) -> int:
-    found = RunningChecksum(mapping, offset)
-    found.add(length, stop)
-    return found.value()
 
 
 def _ask_for(mapping: Mapped, begin: int, end: int) -> None:

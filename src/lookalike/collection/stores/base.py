@@ -27,7 +27,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,12 +110,6 @@ def maybe_written(shown: str, error: Exception) -> CollectionError:
     )
 
 
-class _Cursor(Protocol):
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
-    def __iter__(self) -> Iterator[Any]: ...
-
-
 def _stored(rows: Iterable[Any]) -> Iterator[Stored]:
     """Return documents and their signatures, one by one, from rows with the columns of both."""
     return ((Row._make(row[:-1]), row[-1]) for row in rows)
@@ -137,7 +131,7 @@ class View(ABC):
         self._connection = connection
 
     @abstractmethod
-    def _execute(self, query: str, values: Sequence[Any] = ()) -> _Cursor: ...
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> Any: ...
 
     @abstractmethod
     def _stream(self, query: str, values: Sequence[Any]) -> Iterator[list[Any]]:
