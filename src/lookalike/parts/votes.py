@@ -119,17 +119,8 @@ class _NearParts(NamedTuple):
     distances: NDArray[np.int32]
 
 
-def _near_words(
-    segments: Sequence[Indexed], queries: NDArray[np.uint8], reach: Reach, threads: int
-) -> list[_NearWords]:
-    """Return signatures of each segment near each query, those of removed items left out."""
-    found = [_asked(one, queries, reach, threads) for one in segments]
-    if reach.neighbors is not None and len(segments) > 1:
-        return _nearest(segments, found, reach.neighbors)
-    return found
-
-
-def _asked(one: Indexed, queries: NDArray[np.uint8], reach: Reach, threads: int) -> _NearWords:
+def _near_words(one: Indexed, queries: NDArray[np.uint8], reach: Reach, threads: int) -> _NearWords:
+    """Return signatures of a segment near each query, those of removed items left out."""
     if one.index is None or len(queries) == 0:
         none = np.empty(0, np.int64)
         return _NearWords(np.zeros(len(queries) + 1, np.int64), none, none.astype(np.int32), True)
@@ -263,7 +254,9 @@ def ballots(
     if not queries:
         return []
     asked, which = distinct(np.concatenate(queries))
-    found = _near_words(segments, asked, reach, threads)
+    found = [_near_words(one, asked, reach, threads) for one in segments]
+    if reach.neighbors is not None and len(segments) > 1:
+        found = _nearest(segments, found, reach.neighbors)
     exact = all(words.exact for words in found)
     near = np.zeros(len(asked), np.int64)
     for one, words in zip(segments, found, strict=True):

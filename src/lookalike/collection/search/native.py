@@ -72,9 +72,13 @@ class KeptIndex(ABC, Generic[Asked]):
             known = self._index is not None and self._uid == state.uid
             if known and self._version > state.version:
                 raise StaleView  # another thread has moved the index on
-            if not known or (self._version, self._digest) != (state.version, state.digest):
-                with shielded():
-                    self._bring_to(view, known or self._load(state))
+            with shielded():
+                known = known or self._load(state)
+                if known and self._version < state.version:
+                    self._catch_up(view)
+                elif not known or self._digest != state.digest:
+                    # There is none; or the collection went back to an earlier version and on.
+                    self._build(view)
             return self._asked(self._whole)
 
     @property
@@ -141,14 +145,6 @@ class KeptIndex(ABC, Generic[Asked]):
         if self._index is None:
             raise CollectionError("the native index is gone; open the collection again")
         return self._index
-
-    def _bring_to(self, view: View, known: bool) -> None:
-        """Bring the index to a version; `known` tells that it has an earlier one or this one."""
-        if known and self._version < view.state.version:
-            self._catch_up(view)
-        elif not known or self._digest != view.state.digest:
-            # There is none; or the collection went back to an earlier version and was written to.
-            self._build(view)
 
     def _path(self, uid: str) -> Path | None:
         return None if self._folder is None else cache_file(self._folder, uid)

@@ -139,11 +139,6 @@ class SqliteTransaction(Writer):
 
     # Writing
 
-    def drop_shared_tables(self) -> None:
-        """Drop the tables that all collections share."""
-        for table in SHARED_TABLES:
-            self._execute(f"DROP TABLE {self.dialect.prefix}{table}")
-
     def lock(self, name: str) -> State | None:
         return self.find(name)  # BEGIN IMMEDIATE has locked the whole file
 
@@ -308,7 +303,8 @@ class SqliteStore(Store):
             if created_by != _APPLICATION_ID or used or transaction.other_content():
                 return False
             # SQLite refuses this if the file has been moved since the connection was opened.
-            transaction.drop_shared_tables()
+            for table in SHARED_TABLES:
+                connection.execute(f"DROP TABLE {SQLITE.prefix}{table}")
             found = self._path.lstat()
             connection.execute("COMMIT")
             connection.execute("BEGIN EXCLUSIVE")
