@@ -72,13 +72,14 @@ class KeptIndex(ABC, Generic[Asked]):
             known = self._index is not None and self._uid == state.uid
             if known and self._version > state.version:
                 raise StaleView  # another thread has moved the index on
-            with shielded():
-                known = known or self._load(state)
-                if known and self._version < state.version:
-                    self._catch_up(view)
-                elif not known or self._digest != state.digest:
-                    # There is none; or the collection went back to an earlier version and on.
-                    self._build(view)
+            if not known or (self._version, self._digest) != (state.version, state.digest):
+                with shielded():
+                    known = known or self._load(state)
+                    if known and self._version < state.version:
+                        self._catch_up(view)
+                    elif not known or self._digest != state.digest:
+                        # There is none; or the collection went back to an earlier version and on.
+                        self._build(view)
             return self._asked(self._whole)
 
     @property
