@@ -148,10 +148,8 @@ class BaseCollection(ABC):
         self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
     ) -> list[Document]:
         """Return the next documents by id, those after the id `after`; an empty list at the end."""
-        wanted = how_many("limit", limit)
-        return self._next(
-            "" if isinstance(after, str) and not after else as_id(after), wanted, where
-        )
+        wanted, begin = how_many("limit", limit), "" if after == "" else as_id(after)
+        return self._next(begin, wanted, where)
 
     def pages(
         self, size: SupportsIndex = 1000, *, where: Where | None = None
@@ -207,14 +205,12 @@ class BaseCollection(ABC):
             min_score: For parts: votes that a document needs, as a share of the parts of the query
                 (default: the signer's).
         """
-        return self._ask(
-            self._one(query),
-            Question(
-                k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
-                text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
-                min_votes=min_votes, min_score=min_score,
-            ),
-        )[0]  # fmt: skip
+        question = Question(
+            k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
+            text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
+            min_votes=min_votes, min_score=min_score,
+        )  # fmt: skip
+        return self._ask(self._one(query), question)[0]
 
     def search_many(
         self, queries: AskedMany, k: SupportsIndex = 10, *, radius: SupportsIndex | None = None,
@@ -224,14 +220,12 @@ class BaseCollection(ABC):
         min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
     ) -> list[Answer]:  # fmt: skip
         """Return what `search` returns for each of many queries, at one version."""
-        return self._ask(
-            queries,
-            Question(
-                k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
-                text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
-                min_votes=min_votes, min_score=min_score,
-            ),
+        question = Question(
+            k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
+            text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
+            min_votes=min_votes, min_score=min_score,
         )  # fmt: skip
+        return self._ask(queries, question)
 
     def within(
         self,
@@ -251,13 +245,11 @@ class BaseCollection(ABC):
         At most `limit` of them, the nearest. If there are more, `exact` of the answer is False;
         indexes raise an error instead. For the other arguments see `search`.
         """
-        return self._ask(
-            self._one(query),
-            Question(
-                radius=radius, limit=limit, where=where, exclude=exclude, explain=explain,
-                text=text, way=way, threads=threads,
-            ),
-        )[0]  # fmt: skip
+        question = Question(
+            radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
+            way=way, threads=threads,
+        )  # fmt: skip
+        return self._ask(self._one(query), question)[0]
 
     def within_many(
         self, queries: AskedMany, radius: SupportsIndex, *, limit: SupportsIndex = MOST_MATCHES,
