@@ -23,8 +23,6 @@ from lookalike.storage import user_cache_folder
 if TYPE_CHECKING:
     from lookalike.collection.stores.base import Store
 
-__all__ = ["EXPECTED", "STORES", "Address", "hide_passwords", "open_store", "parse_address"]
-
 STORES: Registry[type[Store]] = Registry(
     "kind of database",
     "lookalike.stores",
@@ -35,7 +33,6 @@ STORES: Registry[type[Store]] = Registry(
     },
 )
 """The stores, each by the scheme of its addresses."""
-
 EXPECTED = "expected a file name such as docs.db, sqlite:///docs.db, or postgresql://host/database"
 
 
@@ -51,10 +48,7 @@ class Address:
     """The address without its password, for messages."""
 
     def cache_folder(self) -> Path | None:
-        """Return the folder for caches of native indexes.
-
-        It is beside the file, `docs.db.cache/`, or in the user's cache folder for a server, if any.
-        """
+        """Return the folder of saved indexes: beside the file, or in the user's cache folder."""
         if self.path is not None:
             return self.path.with_name(self.path.name + ".cache")
         import hashlib  # takes milliseconds to import, which most callers do not need
@@ -64,10 +58,7 @@ class Address:
 
 
 def parse_address(url: str | os.PathLike[str]) -> Address:
-    """Return the address that `url` means, or say what was expected.
-
-    What cannot be read is not repeated in the error where it may be a password.
-    """
+    """Return an address; raise without repeating what may be a password."""
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else None
     if not isinstance(text, str):
         raise ArgumentError(
@@ -105,6 +96,6 @@ def open_store(
 
 
 def hide_passwords(text: str) -> str:
-    """Return text, such as a message that quotes what was typed, with stars for passwords."""
+    """Return text with stars for passwords."""
     text = re.sub(r"(\w://[^\s:@/]*:)\S*@", r"\1***@", text)
     return re.sub(r"(?i)((?:password|secret)\w*=)[^\s&'\"]+", r"\1***", text)

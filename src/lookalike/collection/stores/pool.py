@@ -1,11 +1,10 @@
 """Connections that threads share, and forks, which wait for transactions to end.
 
-SQLite keeps its mutexes and the locks of files in the memory of the process. A child that is forked
-in the middle of a transaction inherits them as they were. It then waits for a mutex for ever, or
-takes the locks of its parent for its own, and reads and writes without any. So a fork waits until
-no thread is in a transaction, and transactions that have not begun wait until the fork is over. If
-that takes too long, or if the forking thread is in a transaction itself, the fork goes on, and the
-child cannot use collections.
+SQLite keeps its mutexes and file locks in the memory of the process. A child that is forked in the
+middle of a transaction inherits them: it waits for a mutex for ever, or takes the locks of its
+parent for its own and reads and writes without any. So a fork waits until no thread is in a
+transaction, and new transactions wait until the fork is over. If that takes too long, or if the
+forking thread is in a transaction itself, the fork goes on, and the child cannot use collections.
 """
 
 from __future__ import annotations
@@ -22,20 +21,19 @@ from lookalike.errors import CollectionError
 _IDLE = 8
 _PATIENCE = 5.0
 """Seconds for which a fork waits."""
-
 _inherited: list[object] = []
 """Connections in the middle of a parent's transaction: closing them here would roll that back."""
 
 
 class _Gate:
-    """Who is in a transaction now, in the whole process."""
+    """Knows which threads of the process are in a transaction."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._inside: dict[int, int] = {}
-        """How many transactions each thread is in."""
+        """The number of transactions of each thread."""
         self._forks = 0
-        """How many threads are about to fork."""
+        """The number of threads that are about to fork."""
         self._forking: int | None = None
         """The thread that holds the condition while it forks."""
         self._unfit = False
@@ -151,9 +149,9 @@ class Pool(Generic[Connection]):
             )
 
     def close(self) -> None:
-        """Close what is idle; what is lent is closed when it comes back."""
+        """Close idle connections; lent ones are closed when they come back."""
         if os.getpid() != self._process:
-            return  # the lock may be held by a thread that is not here
+            return  # the lock may be held by a thread of the parent
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
