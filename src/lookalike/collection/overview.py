@@ -108,7 +108,7 @@ def groups(
         copies = _copies(view, table.numbers)
         # Only these can be in a group of two or more documents.
         rows = np.unique(np.concatenate([pairs.left, pairs.right, np.flatnonzero(copies > 1)]))
-        ids = _first_ids(view, table.numbers[rows])
+        ids = dict(_documents_of(view, table.numbers[rows], 1))
         rows = rows[sorted(range(len(rows)), key=lambda at: ids[int(table.numbers[rows[at]])])]
         others = np.setdiff1d(np.arange(count), rows, assume_unique=True)
         centers = np.empty(count, np.int64)
@@ -138,7 +138,7 @@ def map_of(docs: Collection, *, most: int = 2_000, regions: int = 40) -> Map:
     """
 
     def found(view: View) -> Map:
-        sample = _sample(view, most)
+        sample = _sample(view.whole_table(), most)
         signatures = sample.signatures
         if not len(sample):
             return Map([], [], 0, view.state.version)
@@ -147,7 +147,7 @@ def map_of(docs: Collection, *, most: int = 2_000, regions: int = 40) -> Map:
         apart = _apart(clusters.centres, clusters.centres)
         far = _apart(signatures, clusters.centres)
         where, centers = _placed(apart, far)
-        ids = _first_ids(view, sample.numbers)
+        ids = dict(_documents_of(view, sample.numbers, 1))
         named = [ids[number] for number in sample.numbers.tolist()]
         result = []
         for number in range(len(clusters)):
@@ -169,32 +169,27 @@ def distances(docs: Collection, *, threads: int | None = None) -> Distances:
     """Return the distances of random signatures, and of the nearest other ones."""
 
     def found(view: View) -> Distances:
-        state, signatures = view.state, _sample(view, _SAMPLE).signatures
+        state, table = view.state, view.whole_table()
+        copies, signatures = _copies(view, table.numbers), _sample(table, _SAMPLE).signatures
+        sharing = int(copies[copies > 1].sum())
         count, rng = len(signatures), np.random.default_rng(0)
         nothing = [0] * (state.bits + 1)
         if count < 2:
-            return Distances(nothing, nothing, _sharing(view), state.version)
+            return Distances(nothing, nothing, sharing, state.version)
         left = rng.integers(0, count, _RANDOM_PAIRS)
         right = (left + rng.integers(1, count, _RANDOM_PAIRS)) % count
         both = signatures[left] ^ signatures[right]
         apart = np.bitwise_count(both).sum(axis=1, dtype=np.int64)
-        table = view.whole_table()
         asked = signatures[rng.permutation(count)[:_ASKED]]
         nearest = ScanIndex(table.signatures).search(asked, 2, threads=threads).distances[:, 1]
         return Distances(
             np.bincount(apart, minlength=state.bits + 1).tolist(),
             np.bincount(nearest, minlength=state.bits + 1).tolist(),
-            _sharing(view),
+            sharing,
             state.version,
         )
 
     return docs._read(found)
-
-
-def _sharing(view: View) -> int:
-    """Return the number of documents whose signature another document has, too."""
-    copies = _copies(view, view.whole_table().numbers)
-    return int(copies[copies > 1].sum())
 
 
 def _documents_of(view: View, numbers: Numbers, each: int | None) -> Iterator[tuple[int, str]]:
@@ -220,8 +215,7 @@ def _members(view: View, numbers: Numbers, far: Numbers, most: int) -> list[tupl
     return sorted(rows)[:most]
 
 
-def _sample(view: View, most: int) -> Numbered:
-    table = view.whole_table()
+def _sample(table: Numbered, most: int) -> Numbered:
     if len(table) <= most:
         return table
     rows = np.sort(np.random.default_rng(0).permutation(len(table))[:most])
@@ -231,10 +225,6 @@ def _sample(view: View, most: int) -> Numbered:
 def _apart(rows: Signatures, centers: Signatures) -> Numbers:
     columns = [np.bitwise_count(rows ^ center).sum(axis=1, dtype=np.int64) for center in centers]
     return np.stack(columns, axis=1)
-
-
-def _first_ids(view: View, numbers: Numbers) -> dict[int, str]:
-    return dict(_documents_of(view, numbers, 1))
 
 
 def _placed(apart: Numbers, far: Numbers) -> tuple[list[list[float]], list[list[float]]]:
