@@ -148,7 +148,8 @@ class BaseCollection(ABC):
         self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
     ) -> list[Document]:
         """Return the next documents by id, those after the id `after`; an empty list at the end."""
-        wanted, begin = how_many("limit", limit), "" if after == "" else as_id(after)
+        wanted = how_many("limit", limit)
+        begin = "" if isinstance(after, str) and not after else as_id(after)
         return self._next(begin, wanted, where)
 
     def pages(

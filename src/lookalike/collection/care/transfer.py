@@ -234,7 +234,8 @@ def _write(
     docs: Collection, batch: list[_Item], columns: _Columns, replace: bool, skip_bad: bool,
     done: Imported,
 ) -> None:  # fmt: skip
-    signatures, wrong = None, []
+    signatures: Any = None
+    wrong: list[ItemError] = []
     if columns.signature:
         found = [_signature(docs, item.signature) for item in batch]
         wrong = [

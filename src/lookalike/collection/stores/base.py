@@ -375,9 +375,8 @@ class Writer(View):
 
     def drop(self, state: State) -> None:
         """Remove a collection with all its tables."""
-        table = self.at(state)._table
-        for kind in kinds_of_tables(state):
-            self._execute(f"DROP TABLE {table(kind)}")
+        for name in map(self.at(state)._table, kinds_of_tables(state)):
+            self._execute(f"DROP TABLE {name}")
         for table in ("collections", "signers"):
             self._execute(
                 f"DELETE FROM {self.dialect.prefix}{table} WHERE number = ?", (state.number,)
