@@ -10,7 +10,8 @@ import pytest
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.deciding import Decider
 from lookalike.spark.positions import PositionSet, packed_positions
-from lookalike.spark.propose import Proposed, SignedTable
+from lookalike.spark.propose import Proposed
+from lookalike.spark.signing import SignedTable
 
 NOTHING: Any = None
 
@@ -30,9 +31,9 @@ def test_crowds_are_small_enough_to_be_held(
     documents: int, pairs: int, text_bytes: int, crowd: bool
 ) -> None:
     signed = SignedTable(
-        NOTHING, NOTHING, NOTHING, NOTHING, np.empty(0, np.int64), "first", 2 * documents,
+        NOTHING, NOTHING, np.empty(0, np.int64), "first", 2 * documents,
         text_bytes=2 * documents * text_bytes,
     )  # fmt: skip
     needed = PositionSet.of([packed_positions(np.arange(documents))], 2 * documents)
-    decider = Decider(NOTHING, DedupSettings(), NOTHING, NOTHING, [], signed, NOTHING)
+    decider = Decider(NOTHING, DedupSettings(), NOTHING, NOTHING, [], signed)
     assert decider._is_crowd(Proposed(NOTHING, pairs, needed, [])) is crowd

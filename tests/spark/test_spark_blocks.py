@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ def proposed(
         sent += list(bands._entries([positions[part]], [keys[:, part]], buckets))
     met = [
         batch for bucket in range(buckets)
-        for batch in bands.meet_bands(buckets, old)(iter(in_bucket(sent, bucket)))
+        for batch in bands.meet_bands(buckets, old, iter(in_bucket(sent, bucket)))
     ]  # fmt: skip
     told = gathered(iter(met), {bands.PAIRS: bands.PAIR, bands.LARGE: bands.LARGE_KEY})
     large = bands.LargeGroups(told[bands.LARGE])
@@ -180,16 +181,16 @@ def proposed(
             seen[int(one)] = seen.get(int(one), 0) + int(many)
     assert [seen[one] for one in range(len(large))] == large.sizes.tolist()
     olds = np.bincount(group[row < old], minlength=len(large))
-    place = bands.send_blocks(Sent((before, large.sizes, olds)), buckets)
+    place = partial(bands.send_blocks, Sent((before, large.sizes, olds)), buckets)
     placed = [batch for table in numbered for batch in place(iter(table.to_batches()))]
-    pairing = bands.pair_blocks(LAYOUT.bands, Sent(large), buckets, old)
+    pairing = partial(bands.pair_blocks, LAYOUT.bands, Sent(large), buckets, old)
     more = [
         batch for bucket in range(buckets) for batch in pairing(iter(in_bucket(placed, bucket)))
     ]
     pairs: set[tuple[int, int]] = set()
     for bucket in range(buckets):
         some = [batch for batch in [*met, *more] if batch["kind"][0].as_py() == bands.PAIRS]
-        for batch in bands.distinct_pairs(buckets)(iter(in_bucket(some, bucket))):
+        for batch in bands.distinct_pairs(buckets, iter(in_bucket(some, bucket))):
             records = gathered(iter([batch]), {bands.PAIRS: bands.PAIR, bands.NEEDED: np.uint8})
             found = [tuple(pair) for pair in records.get(bands.PAIRS, np.empty(0)).tolist()]
             assert not pairs & set(found) and len(set(found)) == len(found)

@@ -48,7 +48,7 @@ def test_first_features_bring_every_pair_together(
     count, old, buckets = len(texts), 30, 3
     column = pa.array(texts)
     counts = np.zeros(prefixes.SLOTS, np.uint32)
-    (told,) = prefixes.common_slots(settings)(iter([pa.record_batch({"text": column})]))
+    (told,) = prefixes.common_slots(settings, iter([pa.record_batch({"text": column})]))
     counts[told["slot"].to_numpy()[:-1]] = told["count"].to_numpy()[:-1]
     assert (counts == count).sum() == 1
     assert told["slot"][-1].as_py() == prefixes.LARGEST
@@ -61,7 +61,7 @@ def test_first_features_bring_every_pair_together(
     found: set[tuple[int, int]] = set()
     for one in range(buckets):
         batches = packed(entries[bucket == one], bucket[bucket == one], PAIRS)
-        for batch in prefixes.meet_prefixes(settings, 2)(iter(list(batches))):
+        for batch in prefixes.meet_prefixes(settings, 2, iter(list(batches))):
             found |= set(map(tuple, gathered(iter([batch]), PAIR)[PAIRS].tolist()))
     left, right = np.triu_indices(count, 1)
     is_new = (np.arange(count) >= old) | np.isin(np.arange(count), again)

@@ -38,10 +38,10 @@ def as_batch(rows: NDArray[np.uint8], rank: NDArray[np.int64]) -> Any:
 def by_slices(batch: Any, radius: int, count: int) -> Iterator[Any]:
     bounds, buckets = nearby.slice_bounds(64, radius, count), 3
     assert bounds is not None
-    dealt = pa.Table.from_batches(list(nearby.deal_slices(bounds, buckets)(iter([batch]))))
+    dealt = pa.Table.from_batches(list(nearby.deal_slices(bounds, buckets, iter([batch]))))
     for task in range(buckets * (radius + 1)):
         mine = dealt.filter(pa.compute.equal(dealt["task"], task)).to_batches()
-        yield from nearby.compare_slices(radius, bounds, buckets, LARGEST_GROUP)(iter(mine))
+        yield from nearby.compare_slices(radius, bounds, buckets, LARGEST_GROUP, iter(mine))
 
 
 def by_blocks(batch: Any, radius: int, count: int) -> Iterator[Any]:
@@ -54,7 +54,7 @@ def by_blocks(batch: Any, radius: int, count: int) -> Iterator[Any]:
             for name, column in (("task", task), ("block", blocks), ("alone", alone)):
                 rows = rows.append_column(name, column)
             mine = rows.filter(pa.compute.is_in(rows["block"], pa.array([one, two], pa.int32())))
-            yield from nearby.compare_blocks(radius, LARGEST_GROUP)(iter(mine.to_batches()))
+            yield from nearby.compare_blocks(radius, LARGEST_GROUP, iter(mine.to_batches()))
 
 
 @pytest.mark.parametrize("find", [by_slices, by_blocks])

@@ -1,16 +1,16 @@
 """Step 4, propose, by bands of MinHash signatures: `lookalike.indexes.bands`, spread over workers.
 
-The rule is that of the local job (`native/pairs/bands.hpp`): of those that share a band all are
-pairs, unless they are more than `LARGEST_GROUP`; then each is one with the 16 of best rank and
-the 16 that follow it, if it is the first band that the two share. What goes to where a band meets
-is its key and the position, 16 bytes. Where a partition alone has more than `LARGEST_GROUP` of a
-key it sends how many: so no key is too much for one task. Large groups, which are known then, are
+The rule is that of the local job (`native/pairs/bands.hpp`): all documents that share a band are
+pairs, unless they are more than `LARGEST_GROUP`; then each is paired with the 16 of best rank and
+the 16 that follow it, if it is the first band that the two share. The key of a band and a position,
+16 bytes, go to where equal keys meet. A partition that has more than `LARGEST_GROUP` of a key sends
+their number alone, so that no key is too much for one task. Documents of large groups are then
 sorted by rank over all workers, cut into blocks, and paired block by block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,23 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
+from lookalike.dedup.pairs import differing
 from lookalike.dedup.propose import LARGEST_GROUP
 from lookalike.indexes.bands import LEADERS, BandLayout
 from lookalike.signatures.minhash import VALUE_BYTES
-from lookalike.spark.packed import Batches, gathered, packed, packed_by_bucket, packed_row, table_of
+from lookalike.spark.packed import (
+    Batches,
+    gathered,
+    packed,
+    packed_by_bucket,
+    packed_row,
+    rows_of,
+    runs,
+    steps,
+    table_of,
+)
 from lookalike.spark.positions import packed_positions
-from lookalike.spark.signing import chunks
+from lookalike.spark.signing import Chunks
 
 BAND_ENTRY = np.dtype([("key", "<u4"), ("band", "<u4"), ("position", "<i8")])
 """A negative position is a number of rows, of a key that is large."""
@@ -46,25 +57,18 @@ def band_keys(signatures: NDArray[np.uint8], layout: BandLayout) -> NDArray[np.u
     return keys
 
 
-def send_bands(
-    layout: BandLayout, numbering: Any, copies: Any, rule: str, buckets: int
-) -> Callable[[Batches], Iterator[Any]]:
-    """Return what sends the keys of bands to where equal ones meet."""
-
-    def send(batches: Batches) -> Iterator[Any]:
-        positions: list[NDArray[np.int64]] = []
-        keys: list[NDArray[np.uint32]] = []
-        for chunk in chunks(batches, numbering.value, rule):
-            compared = chunk.compared(copies.value)
-            positions.append(chunk.positions[compared])
-            keys.append(band_keys(chunk.array("signatures", np.uint8)[compared], layout))
-            if sum(map(len, positions)) >= _DOCUMENTS_AT_A_TIME:
-                yield from _entries(positions, keys, buckets)
-                positions, keys = [], []
-        if positions:
+def send_bands(layout: BandLayout, chunks: Chunks, buckets: int, batches: Batches) -> Iterator[Any]:
+    """Send the keys of bands to where equal ones meet."""
+    positions: list[NDArray[np.int64]] = []
+    keys: list[NDArray[np.uint32]] = []
+    for chunk, compared in chunks.compared(batches):
+        positions.append(chunk.positions[compared])
+        keys.append(band_keys(chunk.array("signatures", np.uint8)[compared], layout))
+        if sum(map(len, positions)) >= _DOCUMENTS_AT_A_TIME:
             yield from _entries(positions, keys, buckets)
-
-    return send
+            positions, keys = [], []
+    if positions:
+        yield from _entries(positions, keys, buckets)
 
 
 def _entries(
@@ -113,8 +117,8 @@ def _bucket(
 
 
 def _large_rows(keys: NDArray[np.uint32]) -> _LargeRows | None:
-    """Return the rows of keys that more than `LARGEST_GROUP` have here, these keys, and how many
-    each has; None if there are none.
+    """Return the rows of keys that more than `LARGEST_GROUP` rows have, these keys and how many
+    rows each has; None if there are none.
     """
     rows, offsets = _native.band_groups(keys[None, :], 0)
     sizes = np.diff(offsets)
@@ -125,24 +129,20 @@ def _large_rows(keys: NDArray[np.uint32]) -> _LargeRows | None:
     return rows[members].astype(np.int64), keys[rows[offsets[large]]], sizes[large]
 
 
-def meet_bands(buckets: int, old: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what pairs the rows of groups that are not too large, and tells of those that are; no
-    two of the first `old` are a pair.
+def meet_bands(buckets: int, old: int, batches: Batches) -> Iterator[Any]:
+    """Pair the rows of groups that are not too large, and tell of those that are.
+
+    No two of the first `old` documents are a pair.
     """
-
-    def meet(batches: Batches) -> Iterator[Any]:
-        entries = gathered(batches, BAND_ENTRY).get(PAIRS)
-        if entries is None:
-            return
-        bands = entries["band"].astype(np.uint16)
-        order = np.argsort(bands, kind="stable")
-        whole = entries.view(np.complex128)  # 16 bytes are copied as one number
-        bounds = np.flatnonzero(np.diff(bands[order].astype(np.int64), prepend=-1, append=-1))
-        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            some = whole[order[begin:end]].view(BAND_ENTRY)
-            yield from _meet_band(int(some["band"][0]), some, buckets, old)
-
-    return meet
+    entries = gathered(batches, BAND_ENTRY).get(PAIRS)
+    if entries is None:
+        return
+    bands = entries["band"].astype(np.uint16)
+    order = np.argsort(bands, kind="stable")
+    whole = entries.view(np.complex128)  # 16 bytes are copied as one number
+    for begin, end in runs(bands[order].astype(np.int64)):
+        some = whole[order[begin:end]].view(BAND_ENTRY)
+        yield from _meet_band(int(some["band"][0]), some, buckets, old)
 
 
 def _meet_band(band: int, entries: NDArray[Any], buckets: int, old: int) -> Iterator[Any]:
@@ -187,21 +187,20 @@ def send_pairs(one: NDArray[np.int64], two: NDArray[np.int64], buckets: int) -> 
     yield from packed(pairs, (mixed % np.uint64(buckets)).astype(np.int32), PAIRS)
 
 
-def distinct_pairs(buckets: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what yields the pairs of a bucket, each once, and what there is to know of them; large
-    keys as they come.
-    """
+def distinct_pairs(buckets: int, batches: Batches) -> Iterator[Any]:
+    """Yield the pairs of a bucket, each once, and what they tell; large keys as they come."""
+    found = gathered(batches, {PAIRS: PAIR, LARGE: LARGE_KEY, NEEDED: np.uint8})
+    large = found.get(LARGE, np.empty(0, LARGE_KEY))
+    yield from packed(large, np.zeros(len(large), np.int64), LARGE)
+    pairs = found.get(PAIRS, np.empty(0, PAIR))
+    yield from told_pairs(pairs[first_pairs(pairs["left"], pairs["right"])], buckets)
 
-    def meet(batches: Batches) -> Iterator[Any]:
-        found = gathered(batches, {PAIRS: PAIR, LARGE: LARGE_KEY, NEEDED: np.uint8})
-        large = found.get(LARGE, np.empty(0, LARGE_KEY))
-        yield from packed(large, np.zeros(len(large), np.int64), LARGE)
-        pairs = found.get(PAIRS, np.empty(0, PAIR))
-        pairs = pairs[np.lexsort((pairs["right"], pairs["left"]))]
-        new = (np.diff(pairs["left"], prepend=-1) != 0) | (np.diff(pairs["right"], prepend=-1) != 0)
-        yield from told_pairs(pairs[new], buckets)
 
-    return meet
+def first_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each different pair is first, in the order of pairs."""
+    order = np.lexsort((right, left))
+    left, right = left[order], right[order]
+    return order[differing(left, right)]
 
 
 def told_pairs(pairs: NDArray[Any], buckets: int) -> Iterator[Any]:
@@ -225,6 +224,8 @@ BLOCK = 4096
 """Rows of a large group that are paired in one go."""
 
 LARGE_ROWS = "group int, value long, best long, position long, keys binary"
+NUMBERED = "partition int, group int, nth long, position long, keys binary"
+PLACED = "bucket int, group int, block int, place long, position long, keys binary"
 
 
 class LargeGroups:
@@ -252,149 +253,100 @@ class LargeGroups:
         return np.concatenate(groups), np.concatenate(rows)
 
 
-def large_rows(
-    layout: BandLayout, numbering: Any, copies: Any, rule: str, large: Any
-) -> Callable[[Batches], Iterator[Any]]:
-    """Return what yields the documents of large groups, with the keys of all earlier bands."""
-
-    def send(batches: Batches) -> Iterator[Any]:
-        groups: LargeGroups = large.value
-        for chunk in chunks(batches, numbering.value, rule):
-            compared = chunk.compared(copies.value)
-            keys = band_keys(chunk.array("signatures", np.uint8)[compared], layout)
-            group, row = groups.members(keys)
-            if not len(group):
-                continue
+def large_rows(layout: BandLayout, chunks: Chunks, large: Any, batches: Batches) -> Iterator[Any]:
+    """Yield the documents of large groups, with the keys of all earlier bands."""
+    groups: LargeGroups = large.value
+    for chunk, compared in chunks.compared(batches):
+        keys = band_keys(chunk.array("signatures", np.uint8)[compared], layout)
+        group, row = groups.members(keys)
+        if len(group):
+            value, position = (part[compared[row]] for part in (chunk.values, chunk.positions))
             before = [
                 keys[: groups.bands[one], at].tobytes()
                 for one, at in zip(group.tolist(), row.tolist(), strict=True)
             ]
-            positions = chunk.positions[compared][row]
-            yield pa.record_batch(
-                {
-                    "group": pa.array(group.astype(np.int32)),
-                    "value": pa.array(chunk.values[compared][row]),
-                    "best": pa.array(positions),
-                    "position": pa.array(positions),
-                    "keys": pa.array(before, pa.binary()),
-                }
+            yield rows_of(
+                LARGE_ROWS, group=group, value=value, best=position, position=position, keys=before
             )
-
-    return send
 
 
 def number_rows(batches: Batches) -> Iterator[Any]:
-    """Yield the rows of a partition, which are sorted, with their place among those of their group
-    that are in the partition.
-    """
+    """Yield the sorted rows of a partition with their place among those of their group here."""
     last, count = -1, 0
     for batch in batches:
         group = batch.column("group").to_numpy()
         begins = np.flatnonzero(np.diff(group, prepend=-1))
-        places = np.arange(len(group)) - np.repeat(begins, np.diff(begins, append=len(group)))
+        places = steps(np.diff(begins, append=len(group)))
         if group[0] == last:
             places[group == last] += count
         last, count = int(group[-1]), int(places[-1]) + 1
-        yield pa.record_batch(
-            {
-                "partition": batch.column("partition"),
-                "group": batch.column("group"),
-                "nth": pa.array(places),
-                "position": batch.column("position"),
-                "keys": batch.column("keys"),
-            }
-        )
+        same = {name: batch.column(name) for name in ("partition", "group", "position", "keys")}
+        yield rows_of(NUMBERED, nth=places, **same)
 
 
-def send_blocks(places: Any, buckets: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what sends rows to the blocks that they are paired in: the own one; the one before,
-    for the first of a block; all that follow, for those that lead: the first of all, and the first
-    of the new ones.
+def send_blocks(places: Any, buckets: int, batches: Batches) -> Iterator[Any]:
+    """Send rows to the blocks that they are paired in.
 
-    `places` has, for each partition and group, how many of the group come before; the sizes; and
-    how many of each are old, which come first.
+    These are its own; the one before, for the first rows of a block; and all that follow, for the
+    rows that lead: the first of all, and the first of the new ones. `places` has, for each
+    partition and group, how many of the group come before; the sizes; and how many of each are old.
+    Old rows come first.
     """
-
-    def send(batches: Batches) -> Iterator[Any]:
-        before, sizes, olds = places.value
-        for batch in batches:
-            group = batch.column("group").to_numpy()
-            parts = batch.column("partition").to_numpy()
-            place = np.array(batch.column("nth").to_numpy())
-            changes = np.diff(group, prepend=-1, append=-1) | np.diff(parts, prepend=-1, append=-1)
-            bounds = np.flatnonzero(changes)
-            for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-                place[begin:end] += before[int(parts[begin]), int(group[begin])]
-            block, last = place // BLOCK, (sizes[group] - 1) // BLOCK
-            follows = np.flatnonzero((block > 0) & (place % BLOCK < LEADERS))
-            among_new = place - olds[group]
-            leading = (place < LEADERS) | ((among_new >= 0) & (among_new < LEADERS))
-            leads = np.flatnonzero(leading & (last > block))
-            later = (last - block)[leads]
-            again = np.repeat(leads, later)
-            behind = np.arange(len(again)) - np.repeat(np.cumsum(later) - later, later)
-            rows = np.concatenate([np.arange(len(group)), follows, again])
-            blocks = np.concatenate([block, block[follows] - 1, block[again] + behind + 1])
-            bucket = (group[rows].astype(np.int64) * 31 + blocks) % buckets
-            taken = batch.take(pa.array(rows))
-            yield pa.record_batch(
-                {
-                    "bucket": pa.array(bucket.astype(np.int32)),
-                    "group": taken.column("group"),
-                    "block": pa.array(blocks.astype(np.int32)),
-                    "place": pa.array(place[rows]),
-                    "position": taken.column("position"),
-                    "keys": taken.column("keys"),
-                }
-            )
-
-    return send
+    before, sizes, olds = places.value
+    for batch in batches:
+        group = batch.column("group").to_numpy()
+        parts = batch.column("partition").to_numpy()
+        place = np.array(batch.column("nth").to_numpy())
+        for begin, end in runs(parts.astype(np.int64) << 32 | group):
+            place[begin:end] += before[int(parts[begin]), int(group[begin])]
+        block, last = place // BLOCK, (sizes[group] - 1) // BLOCK
+        follows = np.flatnonzero((block > 0) & (place % BLOCK < LEADERS))
+        among_new = place - olds[group]
+        leading = (place < LEADERS) | ((among_new >= 0) & (among_new < LEADERS))
+        leads = np.flatnonzero(leading & (last > block))
+        later = (last - block)[leads]
+        again = np.repeat(leads, later)
+        rows = np.concatenate([np.arange(len(group)), follows, again])
+        blocks = np.concatenate([block, block[follows] - 1, block[again] + steps(later) + 1])
+        bucket = (group[rows].astype(np.int64) * 31 + blocks) % buckets
+        taken = batch.select(["group", "position", "keys"]).take(pa.array(rows))
+        same = {name: taken.column(name) for name in taken.schema.names}
+        yield rows_of(PLACED, bucket=bucket, block=blocks, place=place[rows], **same)
 
 
-def pair_blocks(
-    bands: int, large: Any, buckets: int, old: int
-) -> Callable[[Batches], Iterator[Any]]:
-    """Return what pairs the rows of blocks by the rule of the core; no two of the first `old` are
-    a pair.
-    """
-
-    def meet(batches: Batches) -> Iterator[Any]:
-        table = table_of(batches)
-        if table is None:
-            return
-        first_new = 0
-        if old:  # the core tells old rows from new ones by their numbers
-            is_new = table["position"].to_numpy() >= old
-            first_new = int((~is_new).sum())
-            table = table.take(pa.array(np.argsort(is_new, kind="stable")))
-        group, block, place, position = (
-            table[name].to_numpy().astype(np.int64)
-            for name in ("group", "block", "place", "position")
+def pair_blocks(bands: int, large: Any, buckets: int, old: int, batches: Batches) -> Iterator[Any]:
+    """Pair the rows of blocks by the rule of the core; no two of the first `old` are a pair."""
+    table = table_of(batches)
+    if table is None:
+        return
+    first_new = 0
+    if old:  # the core tells old rows from new ones by their numbers
+        is_new = table["position"].to_numpy() >= old
+        first_new = int((~is_new).sum())
+        table = table.take(pa.array(np.argsort(is_new, kind="stable")))
+    group, block, place, position = (
+        table[name].to_numpy().astype(np.int64) for name in ("group", "block", "place", "position")
+    )
+    band_of = large.value.bands[group]
+    keys = np.zeros((bands, len(group)), np.uint32)
+    for row, value in enumerate(table["keys"]):
+        known = np.frombuffer(value.as_buffer(), np.uint32)
+        keys[: len(known), row] = known
+    order = np.lexsort((place, block, group, band_of))
+    ends = np.diff(group[order], append=-1) | np.diff(block[order], append=-1)
+    bounds = np.concatenate([[0], np.flatnonzero(ends) + 1])
+    band_of_block = band_of[order[bounds[:-1]]]
+    for begin, end in runs(band_of_block):
+        band, offsets = int(band_of_block[begin]), bounds[begin : end + 1]
+        one, two = _native.group_pairs(
+            keys,
+            np.empty(0, np.uint32),
+            np.zeros(band + 1, np.int64),
+            band,
+            order[offsets[0] : offsets[-1]].astype(np.uint32),
+            offsets - offsets[0],
+            0,  # a block is part of a large group, however few rows it has
+            first_new,
+            1,
         )
-        groups: LargeGroups = large.value
-        band_of = groups.bands[group]
-        keys = np.zeros((bands, len(group)), np.uint32)
-        for row, value in enumerate(table["keys"]):
-            known = np.frombuffer(value.as_buffer(), np.uint32)
-            keys[: len(known), row] = known
-        order = np.lexsort((place, block, group, band_of))
-        ends = np.diff(group[order], append=-1) | np.diff(block[order], append=-1)
-        bounds = np.concatenate([[0], np.flatnonzero(ends) + 1])
-        band_of_block = band_of[order[bounds[:-1]]]
-        for band in np.unique(band_of_block).tolist():
-            mine = np.flatnonzero(band_of_block == band)
-            offsets = bounds[mine[0] : mine[-1] + 2]
-            one, two = _native.group_pairs(
-                keys,
-                np.empty(0, np.uint32),
-                np.zeros(band + 1, np.int64),
-                band,
-                order[offsets[0] : offsets[-1]].astype(np.uint32),
-                offsets - offsets[0],
-                0,  # a block is part of a large group, however few there are in it
-                first_new,
-                1,
-            )
-            yield from send_pairs(position[one], position[two], buckets)
-
-    return meet
+        yield from send_pairs(position[one], position[two], buckets)

@@ -1,13 +1,12 @@
 """Step 2, collapse, on Spark: which texts have come before, and what are they copies of?
 
-Fingerprints meet by a shuffle. A partition sends one of several equal ones, so that a text that
-half of the corpus has is no more work than another. Its other documents are sent elsewhere, with
-the first of the partition.
+Fingerprints meet by a shuffle. A partition sends one of several equal ones, so that a frequent text
+is no more work than another. Its other documents are sent apart, with the first of the partition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import pa
 from lookalike.spark.packed import (
     PACKED,
     Batches,
@@ -25,27 +23,18 @@ from lookalike.spark.packed import (
     map_arrow,
     packed,
     packed_row,
+    rows_of,
     shuffled,
     sql,
 )
 from lookalike.spark.positions import PositionSet, packed_positions, told_rows
-from lookalike.spark.signing import FINGERPRINT, Chunk, chunks
+from lookalike.spark.signing import FINGERPRINT, Chunk, Chunks, SignedTable
 from lookalike.spark.work import SparkWork
 
-EQUALS = np.dtype(
-    [
-        ("high", "<u8"),
-        ("low", "<u8"),
-        ("first", "<i8"),
-        ("second", "<i8"),
-        ("value", "<i8"),
-        ("best", "<i8"),
-        ("best_value", "<i8"),
-        ("count", "<i8"),
-    ]
-)
-"""Of equal texts: the first two positions (-1: no second), the one that stays before others, and
-how many there are.
+_NUMBERS = ("first", "second", "value", "best", "best_value", "count")
+EQUALS = np.dtype([("high", "<u8"), ("low", "<u8"), *((name, "<i8") for name in _NUMBERS)])
+"""Of equal texts: the first two positions (-1: no second), the one that is kept before the others,
+and how many there are.
 """
 
 COPIES = np.dtype([("position", "<i8"), ("first", "<i8")])
@@ -63,6 +52,7 @@ their positions.
 _EQUALS = ", ".join(f"{name} long" for name in EQUALS.names or ())
 _DOCUMENTS_A_TASK = 2_000_000
 _COPIES = "position long, first long"
+_ENTRIES = "position long, data binary"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +75,7 @@ class Collapsed:
     def of(
         cls, work: SparkWork, met: Any, told: dict[int, list[bytes]], documents: int
     ) -> Collapsed:
-        """Return packed rows, of which some have told this."""
+        """Return packed rows, some of which have `told` the numbers and positions."""
         facts = np.frombuffer(b"".join(told.get(FACT, [])), FACTS)
         sums = {name: int(facts[name].sum()) for name in ("texts", "copies", "moved")}
         copies, firsts = (
@@ -97,20 +87,17 @@ class Collapsed:
     @cached_property
     def originals(self) -> Any:
         """The texts, as rows; see `EQUALS`."""
-        return map_arrow(self.met.where(f"kind = {ENTRY}"), as_columns(EQUALS, ENTRY), _EQUALS)
+        return self._records(ENTRY, EQUALS, _EQUALS)
 
     @cached_property
     def copy_rows(self) -> Any:
         """The copies, as rows: `position` and `first`, the first with the same text."""
-        here, there = (
-            map_arrow(self.met.where(f"kind = {kind}"), as_columns(COPIES, kind), _COPIES)
-            for kind in (COPY_HERE, COPY)
-        )
+        here, there = (self._records(kind, COPIES, _COPIES) for kind in (COPY_HERE, COPY))
         if not self.moved:
             return here
         if self.moved == self.count:
             return there
-        again = there.select(sql.col("position").alias("known"), sql.col("first").alias("least"))
+        again = there.toDF("known", "least")
         resolved = here.join(again, here["first"] == again["known"], "left").select(
             "position", sql.coalesce("least", "first").alias("first")
         )
@@ -119,15 +106,15 @@ class Collapsed:
     @property
     def members(self) -> Any:
         """All documents of texts that have copies: `first`, and `position`."""
-        firsts = self.originals.select("first", sql.col("first").alias("position"))
+        firsts = self.originals.selectExpr("first", "first as position")
         return firsts.union(self.copy_rows.select("first", "position"))
 
     def entries(self, needed: Any) -> Any:
-        """Return `position, data`: what there is to know of those of the needed documents that
-        have copies.
-        """
-        rows = self.met.where(f"kind = {ENTRY}")
-        return map_arrow(rows, equal_rows(needed), "position long, data binary")
+        """Return `position, data`: the entries of needed documents that have copies."""
+        return map_arrow(self.met.where(f"kind = {ENTRY}"), equal_rows, _ENTRIES, needed)
+
+    def _records(self, kind: int, dtype: Any, schema: str) -> Any:
+        return map_arrow(self.met.where(f"kind = {kind}"), as_columns, schema, dtype, kind)
 
 
 def every_pair(pairs: Any, members: Any) -> Any:
@@ -136,26 +123,27 @@ def every_pair(pairs: Any, members: Any) -> Any:
     """
     spread = pairs
     for side in ("left", "right"):
-        copies = members.select(sql.col("first").alias(side), sql.col("position").alias("copy"))
+        copies = members.select("first", "position").toDF(side, "copy")
         spread = spread.join(copies, side, "left")
         spread = spread.withColumn(side, sql.coalesce("copy", side)).drop("copy")
-    spread = spread.select(
-        sql.least("left", "right").alias("left"),
-        sql.greatest("left", "right").alias("right"),
-        "similarity",
-        "distance",
+    spread = spread.select(*ordered("left", "right"), "similarity", "distance")
+    one, two = (members.select("first", "position").toDF("first", at) for at in ("left", "right"))
+    return spread.union(equal_pairs(one.join(two, "first").where("left < right"), "left", "right"))
+
+
+def equal_pairs(rows: Any, left: str, right: str) -> Any:
+    """Return two columns of positions of equal texts as pairs."""
+    return rows.select(
+        sql.col(left).alias("left"),
+        sql.col(right).alias("right"),
+        sql.lit(1.0).alias("similarity"),
+        sql.lit(0).alias("distance"),
     )
-    one = members.select("first", sql.col("position").alias("left"))
-    two = members.select("first", sql.col("position").alias("right"))
-    same = one.join(two, "first").where("left < right")
-    return spread.union(
-        same.select(
-            "left",
-            "right",
-            sql.lit(1.0).alias("similarity"),
-            sql.lit(0).alias("distance"),
-        )
-    )
+
+
+def ordered(one: str, two: str) -> tuple[Any, Any]:
+    """Return two columns of positions as `left` and `right`, the lower one first."""
+    return sql.least(one, two).alias("left"), sql.greatest(one, two).alias("right")
 
 
 def count_every_pair(pairs: Any, members: Any, old: int) -> int:
@@ -171,43 +159,35 @@ def count_every_pair(pairs: Any, members: Any, old: int) -> int:
     met = pairs.select("left", "right")
     for side in ("left", "right"):
         named = sizes.toDF(side, f"{side}_all", f"{side}_olds")
+        is_old = sql.when(sql.col(side) < old, 1).otherwise(0)
         met = met.join(named, side, "left").withColumns(
             {
                 f"{side}_all": sql.coalesce(f"{side}_all", sql.lit(1)),
-                f"{side}_olds": sql.coalesce(
-                    f"{side}_olds", sql.when(sql.col(side) < old, 1).otherwise(0)
-                ),
+                f"{side}_olds": sql.coalesce(f"{side}_olds", is_old),
             }
         )
     between = met.selectExpr("sum(left_all * right_all - left_olds * right_olds) as pairs")
     return sum(int(row["pairs"] or 0) for row in inside.union(between).collect())
 
 
-def collapse(work: SparkWork, table: Any, numbering: Any, rule: str, documents: int) -> Collapsed:
-    """Return equal texts of a table of signatures; those too short to be compared are not told."""
-    buckets = max(work.cores, -(-documents // _DOCUMENTS_A_TASK))
-    names = ("file", "start", "partition", "row", "count", "fingerprints", "values", "enough")
-    sent = map_arrow(table.select(*names), send_fingerprints(numbering, rule, buckets), PACKED)
+def collapse(work: SparkWork, signed: SignedTable) -> Collapsed:
+    """Return the equal texts of a table of signatures that are long enough to be compared."""
+    buckets = max(work.cores, -(-signed.documents // _DOCUMENTS_A_TASK))
+    table = signed.columns("fingerprints", "values", "enough")
+    sent = map_arrow(table, send_fingerprints, PACKED, signed.chunks, buckets)
     met = work.keep(map_arrow(shuffled(sent, buckets), meet_equals, PACKED))
-    told = told_rows(met.where(f"kind in ({FACT}, {COPY_SET}, {FIRST_SET})"), documents)
-    return Collapsed.of(work, met, told, documents)
+    told = told_rows(met.where(f"kind in ({FACT}, {COPY_SET}, {FIRST_SET})"), signed.documents)
+    return Collapsed.of(work, met, told, signed.documents)
 
 
-def send_fingerprints(
-    numbering: Any, rule: str, buckets: int
-) -> Callable[[Batches], Iterator[Any]]:
-    """Return what sends fingerprints to where equal ones meet; those of documents that are too
-    short to be compared stay where they are.
+def send_fingerprints(chunks: Chunks, buckets: int, batches: Batches) -> Iterator[Any]:
+    """Send fingerprints to where equal ones meet.
 
-    Copies within the partition are told of at once, with the first of the partition.
+    Copies within the partition are told at once, with the first of the partition.
     """
-
-    def send(batches: Batches) -> Iterator[Any]:
-        entries, copies = merged_entries(chunks(batches, numbering.value, rule))
-        yield from packed(copies, copies["first"] % buckets, COPY_HERE)
-        yield from packed(entries, (entries["high"] % buckets).astype(np.int64), ENTRY)
-
-    return send
+    entries, copies = merged_entries(chunks.of(batches))
+    yield from packed(copies, copies["first"] % buckets, COPY_HERE)
+    yield from packed(entries, (entries["high"] % buckets).astype(np.int64), ENTRY)
 
 
 def merged_entries(documents: Iterable[Chunk]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -220,14 +200,12 @@ def merged_entries(documents: Iterable[Chunk]) -> tuple[NDArray[Any], NDArray[An
         entries["first"] = entries["best"] = chunk.positions
         entries["second"], entries["count"] = -1, 1
         entries["value"] = entries["best_value"] = chunk.values
-        parts.append(entries[chunk.compared(None)])
+        parts.append(entries[chunk.enough])
     return distinct_entries(np.concatenate(parts))
 
 
 def meet_equals(batches: Batches) -> Iterator[Any]:
-    """Yield copies, for each text that there are copies of what there is to know of them, and how
-    many there are.
-    """
+    """Yield copies, the entries of texts that have copies, and how many there are."""
     kinds = {ENTRY: EQUALS, COPY_HERE: COPIES}
     found = {kind: np.empty(0, dtype) for kind, dtype in kinds.items()} | gathered(batches, kinds)
     entries, copies = distinct_entries(found[ENTRY])
@@ -235,15 +213,10 @@ def meet_equals(batches: Batches) -> Iterator[Any]:
 
 
 def told_equals(entries: NDArray[Any], copies: NDArray[Any], here: NDArray[Any]) -> Iterator[Any]:
-    """Yield rows of all kinds, of merged entries, and copies that were told of before."""
+    """Yield rows of all kinds; `here` are the copies that partitions have told."""
     several = entries[entries["second"] >= 0]
-    facts = np.zeros(1, FACTS)
-    facts["texts"], facts["copies"], facts["moved"] = (
-        len(several),
-        len(copies) + len(here),
-        len(copies),
-    )
-    facts["largest"] = several["count"].max(initial=0)
+    largest = several["count"].max(initial=0)
+    facts = np.array([(len(several), len(copies) + len(here), largest, len(copies))], FACTS)
     of_copies = np.concatenate([copies["position"], here["position"]])
     for kind, records in ((COPY, copies), (COPY_HERE, here), (ENTRY, several), (FACT, facts)):
         yield from packed(records, np.zeros(len(records), np.int64), kind)
@@ -253,7 +226,7 @@ def told_equals(entries: NDArray[Any], copies: NDArray[Any], here: NDArray[Any])
 
 
 def distinct_entries(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return an entry for each fingerprint, and the copies: whoever was first and no longer is."""
+    """Return an entry for each fingerprint, and the copies: positions that are no longer first."""
     order = np.argsort(entries["high"])
     high = entries["high"][order]
     same = np.append(high[1:] == high[:-1], False)[: len(high)]
@@ -268,12 +241,12 @@ def _merged_few(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     same = (np.diff(entries["high"]) == 0) & (np.diff(entries["low"]) == 0)
     if not same.any():
         return entries, np.empty(0, COPIES)
-    begins = np.flatnonzero(np.concatenate([[True], ~same]))
-    group = np.cumsum(np.concatenate([[True], ~same])) - 1
+    copied = np.concatenate([[False], same])
+    begins, group = np.flatnonzero(~copied), np.cumsum(~copied) - 1
     merged = entries[begins]
     # The second of all is the second of the first entry, or the first of another.
     huge = np.iinfo(np.int64).max
-    others = np.where(np.concatenate([[False], same]), entries["first"], huge)
+    others = np.where(copied, entries["first"], huge)
     seconds = np.where(entries["second"] < 0, huge, entries["second"])
     second = np.minimum.reduceat(np.minimum(others, seconds), begins)
     merged["second"] = np.where(second == huge, -1, second)
@@ -282,27 +255,14 @@ def _merged_few(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     best = entries[by_value[begins]]
     merged["best"], merged["best_value"] = best["best"], best["best_value"]
     copies = np.empty(int(same.sum()), COPIES)
-    later = np.flatnonzero(np.concatenate([[False], same]))
-    copies["position"] = entries["first"][later]
-    copies["first"] = merged["first"][group[later]]
+    copies["position"] = entries["first"][copied]
+    copies["first"] = merged["first"][group[copied]]
     return merged, copies
 
 
-def equal_rows(needed: Any) -> Callable[[Batches], Iterator[Any]]:
-    """Return what yields `position, data`: entries of those of the needed documents that there are
-    copies of.
-    """
-
-    def select(batches: Batches) -> Iterator[Any]:
-        wanted: PositionSet = needed.value
-        for batch in batches:
-            entries = gathered(iter([batch]), EQUALS)[ENTRY]
-            entries = entries[wanted.has(entries["first"])]
-            yield pa.record_batch(
-                {
-                    "position": pa.array(entries["first"]),
-                    "data": fixed_binary(entries),
-                }
-            )
-
-    return select
+def equal_rows(needed: Any, batches: Batches) -> Iterator[Any]:
+    """Yield `position, data`: the entries of needed documents that have copies."""
+    for batch in batches:
+        entries = gathered(iter([batch]), EQUALS)[ENTRY]
+        entries = entries[needed.value.has(entries["first"])]
+        yield rows_of(_ENTRIES, position=entries["first"], data=fixed_binary(entries))

@@ -1,30 +1,36 @@
 """Steps 5 to 7, on Spark: from proposed pairs to the documents that are kept.
 
-Few documents are compared and decided about by one task. Of more, signatures are compared by all
-workers; then whatever pairs connect is dealt out to tasks, each with all that it needs, and each
-text is sent once. Of what is large, all workers compare the texts, too, and a task is given their
-similarities. Only what is too large even for that takes rounds of its own.
+One task compares few documents and decides. Of more, all workers compare the signatures; then what
+pairs connect is dealt out to tasks, each with all that it needs, and each text is sent once. Of
+large components, all workers compare the texts, too, and a task is given their similarities. Only
+what is too large even for that takes rounds of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from lookalike import _native
-from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
 from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
-from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
+from lookalike.spark.packed import (
+    Batches,
+    by_kind,
+    map_arrow,
+    rows_of,
+    signatures_of,
+    sql,
+    table_of,
+)
 from lookalike.spark.positions import PositionSet, collect_positions, packed_positions
-from lookalike.spark.propose import Proposed, SignedTable, signature_rows
+from lookalike.spark.propose import Proposed, signature_rows
 from lookalike.spark.resolve import (
     COPIED,
     EQUAL,
@@ -40,24 +46,23 @@ from lookalike.spark.resolve import (
     resolve,
 )
 from lookalike.spark.rounds import Decided, Rounds, connected
-from lookalike.spark.verify import SIMILARITIES, Verifier, joined_rows, needed_texts, select_rows
+from lookalike.spark.signing import SignedTable
+from lookalike.spark.verify import SIMILARITIES, Verifier, joined_rows, select_rows
 from lookalike.spark.work import SparkWork
 
 DOCUMENTS_A_TASK = 20_000
 """That one task compares: their texts, and features, which are four times as large."""
 
 SIGNATURES_A_TASK, PAIRS_A_TASK = 200_000, 4_000_000
-"""That one task compares by signatures alone; or settles, where all workers have compared the
-texts: of what pairs connect, few would stay and have to be compared then.
+"""That one task compares by signatures alone, or decides where all workers have compared the texts:
+few kept documents have to be compared then.
 """
 
 CROWD_PAIRS, CROWD_PARTNERS = 1_000_000, 8
-"""More pairs, and more for each document, are those of a crowd: few documents, each in pairs with
-many.
-"""
+"""More pairs, and more per document, are a crowd: few documents, each in pairs with many."""
 
 CROWD_BYTES = 256 << 20
-"""Of their texts, by the average of all: each task holds them."""
+"""Of the texts of a crowd, estimated by the average of all: each task holds them."""
 
 _Near = tuple[Any, Any, list[int], PositionSet]
 """Pairs with their distances, `position, label`, labels of large components, and documents."""
@@ -67,24 +72,25 @@ _GROUPS = "first long, cluster long, survivor long, centre long, similarity doub
 
 @dataclass(frozen=True, eq=False)
 class Decider:
-    """Decides who stays."""
+    """Decides which documents are kept."""
 
     work: SparkWork
     settings: DedupSettings
     frame: Any
     columns: Columns
     names: list[str]
-    """Columns that a function of the user's is given."""
+    """Columns that `keep` is given, if it is a function."""
     signed: SignedTable
-    collapsed: Collapsed
 
     def decide(self, proposed: Proposed, gathered: Any | None) -> Decided:
-        """Return who stays of the documents of these pairs. `gathered` is all that is needed of
-        them but for the texts, if that is known.
+        """Return which documents of these pairs are kept.
+
+        `gathered` is all that is needed of them but the texts, if that is known.
         """
         if self._is_crowd(proposed):
             return self._of_crowd(proposed)
-        named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
+        collapsed = self.signed.collapsed
+        named = proposed.needed | collapsed.copies | collapsed.firsts
         if gathered is not None and len(named) <= DOCUMENTS_A_TASK:
             return self._named(gathered, named)
         if self._asks:
@@ -98,41 +104,39 @@ class Decider:
         return self._by_components(proposed)
 
     def _is_crowd(self, proposed: Proposed) -> bool:
-        """Whether each document is in so many pairs that all go to where the pairs are."""
+        """Return whether each document is in so many pairs that all go to where the pairs are."""
         few = len(proposed.needed)
         dense = proposed.count > max(CROWD_PAIRS, CROWD_PARTNERS * few)
         held = few * self.signed.text_bytes // max(1, self.signed.documents)
         return dense and few <= SIGNATURES_A_TASK and held <= CROWD_BYTES and not self._asks
 
     def _of_crowd(self, proposed: Proposed) -> Decided:
-        verifier = self._verifier()
-        compared = verifier.of_crowd(proposed.packed, proposed.count, proposed.needed)
+        compared = self._verifier.of_crowd(proposed.packed, proposed.count, proposed.needed)
         if compared.alike > PAIRS_A_TASK:
-            return self._rounds(verifier).decide(compared)
+            return self._rounds.decide(compared)
         pairs = compared.accepted.select("left", "right", "similarity", sql.lit(0).alias("place"))
-        decided = self._resolve(pairs, proposed.needed, None, 1)
-        facts = decided.facts + ResolvedFacts(compared=compared.count)
-        return Decided(decided.groups, decided.verified, facts)
+        return _also_compared(self._resolve(pairs, proposed.needed, None, 1), compared.count)
 
+    @property
     def _verifier(self) -> Verifier:
         return Verifier(self.work, self.settings, self.frame, self.columns.text, self.signed)
 
-    def _rounds(self, verifier: Verifier) -> Rounds:
-        return Rounds(self.work, self.settings, self.signed, self.collapsed, verifier)
+    @property
+    def _rounds(self) -> Rounds:
+        return Rounds(self.work, self.settings, self.signed, self._verifier)
 
     def _by_components(self, proposed: Proposed) -> Decided:
         work = self.work
-        verifier = self._verifier()
         few = len(proposed.needed) <= SIGNATURES_A_TASK and proposed.count <= PAIRS_A_TASK
         compare = self._by_one_task if few and not self._asks else self._by_all
-        near, labels, large, needed = compare(proposed, verifier)
+        near, labels, large, needed = compare(proposed)
         of_large = known = None
         if large:
             named = work.spark.createDataFrame([(one,) for one in large], "label long")
             chosen = sql.broadcast(named)
             in_large = work.keep(labels.join(chosen, "label", "left_semi"))
             is_large = near["left"] == in_large["position"]
-            rounds = self._rounds(verifier)
+            rounds = self._rounds
             compared = rounds.compare(work.keep(near.join(in_large, is_large, "left_semi")))
             near = near.join(in_large, is_large, "left_anti")
             members = collect_positions(in_large, ["position"], self.signed.documents)
@@ -154,8 +158,7 @@ class Decider:
             )
         others = self._resolve(pairs, needed, wanted, places)
         if known is not None:
-            facts = others.facts + ResolvedFacts(compared=known.count)
-            others = Decided(others.groups, others.verified, facts)
+            others = _also_compared(others, known.count)
         if of_large is None:
             return others
         return Decided(
@@ -164,31 +167,28 @@ class Decider:
             others.facts + of_large.facts,
         )
 
-    def _by_one_task(self, proposed: Proposed, verifier: Verifier) -> _Near:
+    def _by_one_task(self, proposed: Proposed) -> _Near:
         signatures = signature_rows(self.signed, self.work.send(proposed.needed))
-        pairs = proposed.rows.toDF("position", "value")
-        rows = pairs.select(
-            sql.lit(PAIRS).alias("kind"),
-            "position",
-            "value",
-            sql.lit(None).cast("binary").alias("data"),
-        ).union(signatures.select(sql.lit(SIGNATURE).alias("kind"), "position", "value", "data"))
-        compare = neighbours(self.settings, DOCUMENTS_A_TASK)
-        found = self.work.keep(map_arrow(rows.repartition(1), compare, NEIGHBOURS))
+        columns = "position", "value", "data"
+        pairs = proposed.rows.selectExpr("left", "right", "cast(null as binary)").toDF(*columns)
+        rows = pairs.select(sql.lit(PAIRS).alias("kind"), *columns).union(
+            signatures.select(sql.lit(SIGNATURE).alias("kind"), *columns)
+        )
+        how = self.settings, DOCUMENTS_A_TASK
+        found = self.work.keep(map_arrow(rows.repartition(1), neighbors, NEIGHBORS, *how))
         told = found.where(f"kind in ({LARGE}, {NEEDED})").collect()
         large = [row.left for row in told if row.kind == LARGE]
         needed = [bytes(row.data) for row in told if row.kind == NEEDED]
         near = found.where(f"kind = {NEAR}").select("left", "right", "distance")
-        labels = found.where(f"kind = {LABEL}").select("left", "right")
-        labels = labels.toDF("position", "label")
+        labels = found.where(f"kind = {LABEL}").selectExpr("left as position", "right as label")
         return near, labels, large, PositionSet.of(needed, self.signed.documents)
 
-    def _by_all(self, proposed: Proposed, verifier: Verifier) -> _Near:
+    def _by_all(self, proposed: Proposed) -> _Near:
         work = self.work
-        near = work.keep(verifier.distances(proposed.rows, proposed.needed))
+        near = work.keep(self._verifier.distances(proposed.rows, proposed.needed))
         edges = near.select("left", "right")
         if self._asks:  # the function is given whole groups, with every copy
-            edges = edges.union(self.collapsed.copy_rows.select("first", "position"))
+            edges = edges.union(self.signed.collapsed.copy_rows.select("first", "position"))
         labels = work.keep(connected(edges, work.keep))
         large = []
         if not self._asks:
@@ -197,9 +197,7 @@ class Decider:
         return near, labels, large, collect_positions(labels, ["position"], self.signed.documents)
 
     def _resolve(self, pairs: Any, needed: PositionSet, wanted: Any, places: int) -> Decided:
-        """Return who stays, each place by itself. `wanted` says where documents go; None if there
-        is one place.
-        """
+        """Decide each place by itself; `wanted` says where documents go, None: to the only one."""
         sent = self.work.send(needed)
         none = self._nothing()
 
@@ -223,45 +221,37 @@ class Decider:
             rows(SIGNATURE, signature_rows(self.signed, sent), value="value", data="data"),
         ]
         if self._asks:
-            copies = self.collapsed.copy_rows.toDF("value", "position")
+            copies = self.signed.collapsed.copy_rows.toDF("value", "position")
             parts.append(rows(COPIED, copies, value="value"))
-            column = sql.col(f"`{self.columns.text}`")
-            whole = [self._row, column.alias("text")]
+            whole = [self._row, sql.col(f"`{self.columns.text}`").alias("text")]
             held = select_rows(self.frame, whole, self.signed.numbering, sent)
             parts.append(rows(TEXT, held, text="text", row="row"))
-        elif self.collapsed.texts:
-            parts.append(rows(EQUAL, self.collapsed.entries(sent), data="data"))
+        elif self.signed.collapsed.texts:
+            parts.append(rows(EQUAL, self.signed.collapsed.entries(sent), data="data"))
         if self.settings.verify and not self._asks:
-            texts = needed_texts(self.frame, self.columns.text, self.signed.numbering, sent)
-            parts.append(rows(TEXT, texts, text="payload"))
-        gathered = parts[0]
-        for part in parts[1:]:
-            gathered = gathered.union(part)
+            parts.append(rows(TEXT, self._verifier.texts(sent), text="payload"))
+        gathered = reduce(lambda one, two: one.union(two), parts)
         return self._resolved(gathered.repartitionById(places, "place"))
 
     @property
     def _asks(self) -> bool:
-        """Whether a function of the user's chooses who stays."""
+        """Whether `keep` is a function."""
         return callable(self.settings.keep)
 
     @property
     def _row(self) -> Any:
         return sql.struct(*(f"`{name}`" for name in self.names)).alias("row")
 
-    @property
-    def _row_type(self) -> str:
-        return str(self.frame.select(*(f"`{name}`" for name in self.names)).schema.simpleString())
-
     def _nothing(self) -> dict[str, Any]:
-        """Return the columns of rows that are gathered, all of them null."""
+        """Return the columns of gathered rows, all of them null."""
         kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
         kinds["similarity"] = "double"
         if self._asks:
-            kinds["row"] = self._row_type
+            kinds["row"] = self.frame.select(self._row).schema["row"].dataType.simpleString()
         return {name: sql.lit(None).cast(kind).alias(name) for name, kind in kinds.items()}
 
     def _named(self, gathered: Any, named: PositionSet) -> Decided:
-        """Return who stays, and pairs by the names of documents, by one task."""
+        """Decide by one task, which also returns pairs by the names of documents."""
         column, nothing = self.columns, "cast(null as string)"
         names = nothing if column.id is None else f"cast(`{column.id}` as string)"
         texts = f"`{column.text}`" if self.settings.verify else nothing
@@ -281,66 +271,56 @@ class Decider:
         return self._resolved(gathered.union(rows).repartition(1), named=True)
 
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
-        decide = resolve(self.settings, self.signed.old)
-        found = self.work.keep(map_arrow(gathered, decide, RESOLVED))
+        how = self.settings, self.signed.old
+        found = self.work.keep(map_arrow(gathered, resolve, RESOLVED, *how))
         told = found.where(f"kind = {TOLD}").select("told").collect()
         groups = found.where(f"kind = {GROUP}").select(
             "first", "cluster", "survivor", "centre", "similarity"
         )
-        verified = found.where(f"kind = {FOUND}").select(
-            sql.col("first").alias("left"),
-            sql.col("cluster").alias("right"),
-            "similarity",
-            "distance",
-        )
-        by_name = found.where(f"kind in ({FOUND}, {SAME})").select(
-            sql.col("left_name").alias("left"),
-            sql.col("right_name").alias("right"),
-            "similarity",
-            "distance",
-        )
+        known = "similarity", "distance"
+        verified = found.where(f"kind = {FOUND}")
+        verified = verified.selectExpr("first as left", "cluster as right", *known)
+        by_name = found.where(f"kind in ({FOUND}, {SAME})")
+        by_name = by_name.selectExpr("left_name as left", "right_name as right", *known)
         facts = ResolvedFacts.of([bytes(row.told) for row in told])
         return Decided(groups, verified, facts, by_name if named else None)
 
 
-NEIGHBOURS = "kind int, left long, right long, distance int, data binary"
-"""Pairs; documents (`left`) with the least that they are connected with (`right`); labels of
-components that are large; and which documents are in the others.
-"""
+def _also_compared(decided: Decided, count: int) -> Decided:
+    return replace(decided, facts=decided.facts + ResolvedFacts(compared=count))
+
+
+NEIGHBORS = "kind int, left long, right long, distance int, data binary"
 
 NEAR, LABEL, LARGE, NEEDED = range(4)
+"""Pairs; documents (`left`) with the least that they are connected with (`right`); labels of large
+components; and which documents are in the others.
+"""
 
 
-def neighbours(settings: DedupSettings, most: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what compares signatures; components of more than `most` documents are large."""
-
-    def compare(batches: Batches) -> Iterator[Any]:
-        table = table_of(batches)
-        if table is None:
-            return
-        found = partial(rows_of, NEIGHBOURS)
-        kinds = table["kind"].to_numpy()
-        pairs, signed = (table.filter(pa.array(kinds == kind)) for kind in (PAIRS, SIGNATURE))
-        signed = signed.sort_by("position")
-        position = signed["position"].to_numpy()
-        data = b"".join(value.as_py() for value in signed["data"])
-        rows = np.frombuffer(data, np.uint8).reshape(len(position), settings.signer().bits // 8)
-        left, right = (
-            np.searchsorted(position, pairs[side].to_numpy()) for side in ("position", "value")
-        )
-        distances = row_distances(settings, rows, left, right, 1)
-        near = promising(distances, settings)
-        left, right = left[near], right[near]
-        distance = distances[near]
-        yield found(kind=NEAR, left=position[left], right=position[right], distance=distance)
-        labels = np.empty(len(position), np.int64)
-        _native.components(left, right, labels)
-        members = distinct(np.concatenate([left, right]))
-        yield found(kind=LABEL, left=position[members], right=position[labels[members]])
-        sizes = np.bincount(labels[members], minlength=len(position))
-        large = np.flatnonzero(sizes > most)
-        yield found(kind=LARGE, left=position[large])
-        others = position[members[sizes[labels[members]] <= most]]
-        yield found(kind=NEEDED, data=[packed_positions(others)])
-
-    return compare
+def neighbors(settings: DedupSettings, most: int, batches: Batches) -> Iterator[Any]:
+    """Compare signatures; components of more than `most` documents are large."""
+    table = table_of(batches)
+    if table is None:
+        return
+    found = partial(rows_of, NEIGHBORS)
+    pairs, signed = by_kind(table, PAIRS, SIGNATURE)
+    signed = signed.sort_by("position")
+    position = signed["position"].to_numpy()
+    rows = signatures_of(signed["data"], settings.signer().bits // 8)
+    left, right = (
+        np.searchsorted(position, pairs[side].to_numpy()) for side in ("position", "value")
+    )
+    distances = row_distances(settings, rows, left, right, 1)
+    near = promising(distances, settings)
+    left, right = left[near], right[near]
+    distance = distances[near]
+    yield found(kind=NEAR, left=position[left], right=position[right], distance=distance)
+    labels = np.empty(len(position), np.int64)
+    _native.components(left, right, labels)
+    members = distinct(np.concatenate([left, right]))
+    yield found(kind=LABEL, left=position[members], right=position[labels[members]])
+    sizes = np.bincount(labels[members], minlength=len(position))
+    yield found(kind=LARGE, left=position[np.flatnonzero(sizes > most)])
+    others = position[members[sizes[labels[members]] <= most]]
+    yield found(kind=NEEDED, data=[packed_positions(others)])

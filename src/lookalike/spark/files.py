@@ -1,33 +1,44 @@
 """Corpora that Spark reads and writes: files, folders and patterns, here or at an address.
 
-What is written is a folder, with a part from each partition. Lines of JSON Lines and text stay as
+Output is a folder, with a part from each partition. Lines of JSON Lines and text are written as
 they are, byte for byte, as in the local job.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
-from lookalike.corpora.formats import format_of
+from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns
+from lookalike.corpora.columns import find_columns, id_column
+from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.shown import escape_terminal
 from lookalike.spark.packed import sql
 
-FORMATS = ("jsonl", "csv", "tsv", "parquet", "text")
+_CSV = {"header": True, "multiLine": True, "escape": '"'}
+_READERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "jsonl": ("json", {}),
+    "csv": ("csv", {**_CSV, "sep": ","}),
+    "tsv": ("csv", {**_CSV, "sep": "\t"}),
+    "parquet": ("parquet", {}),
+    "text": ("text", {}),
+}
+"""Which of `FORMATS` Spark can read and write: what it calls them, and with which options."""
 
 LINE = "lookalike_line"
 _BAD = "lookalike_bad"
 _LINES_LOOKED_AT = 100
 _RENAMED_FOR_NOTHING = ("file", "hdfs")
-"""File systems where another name costs nothing: elsewhere it is a copy."""
+"""File systems that rename files without copying them."""
 
 
 def session_of(master: str | None) -> Any:
-    """Return a session on a master; without one, that of the surroundings, such as spark-submit."""
+    """Return a session on a master, or without one that of the environment, as of spark-submit."""
     import os
     import sys
 
@@ -39,16 +50,54 @@ def session_of(master: str | None) -> Any:
     try:
         return (builder if master is None else builder.master(master)).getOrCreate()
     except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
         raise FileError(
-            f"Spark did not start: {escape_terminal(reason)}; expected Java 17 (in Debian "
+            f"Spark did not start: {_reason(error)}; expected Java 17 (in Debian "
             "openjdk-17-jre-headless), and a master such as spark://HOST:7077 or local[4]"
         ) from error
 
 
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [repr(error)]
+    return escape_terminal(lines[0])
+
+
+@contextmanager
+def _spark_errors(path: str, what: str) -> Iterator[None]:
+    """Raise errors of Spark and Java as `FileError`."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        raise FileError(f"{escape_terminal(path)} {what}: {_reason(error)}") from error
+
+
+class StreamedRows(Corpus):
+    """The rows of a partition, read once, as they come."""
+
+    format = "table"
+
+    def __init__(
+        self, names: Sequence[str], batches: Iterable[Any] = (), name: str = "the DataFrame"
+    ) -> None:
+        self._names, self._batches, self.name = list(names), batches, name
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return self._names
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of these columns."""
+        for batch in self._batches:
+            yield chosen_columns(batch, columns)
+
+    def identity(self) -> None:
+        """Nothing tells whether it is the same another time."""
+
+
 @dataclass(frozen=True)
 class SparkCorpus:
-    """A corpus as a frame: with all its columns, or lines beside what is needed of them."""
+    """A corpus as a frame: with all its columns, or lines beside the needed columns."""
 
     frame: Any
     format: str
@@ -71,29 +120,40 @@ class SparkCorpus:
         html: str | None = None,
         old: bool = False,
     ) -> SparkCorpus:
-        """Open a corpus. `whole`: lines are not enough, all columns are needed, as they are where
-        one of them is `html`. `old`: columns of these names need not be there.
+        """Open a corpus.
+
+        With `whole`, or if one of them is `html`, all columns are read, and no lines. Columns of an
+        `old` corpus need not have these names.
         """
         format = format or format_of(PurePosixPath(path))  # type: ignore[arg-type]
-        if format not in FORMATS:
+        if format not in _READERS:
             told = "tells no format" if format is None else f"is {format}"
+            known = ", ".join(name for name in FORMATS.names() if name in _READERS)
             raise ArgumentError(
-                f"{escape_terminal(path)} {told}; Spark reads {', '.join(FORMATS)}: say which with "
-                "--format"
+                f"{escape_terminal(path)} {told}; Spark reads {known}: say which with --format"
             )
-        try:
-            if format == "jsonl":
-                lines = spark.read.text(path)
-                return _of_lines(lines, path, text, id, order, whole, skip_bad, html, old)
-            frame = _frame(spark, path, format)
-        except Exception as error:
-            if type(error).__module__.startswith("pyspark"):
-                reason = str(error).strip().splitlines()[0]
-                raise FileError(
-                    f"{escape_terminal(path)} cannot be read: {escape_terminal(reason)}"
-                ) from error
-            raise
-        return cls(frame, format, text, id, 0)
+        reader, options = _READERS[format]
+        with _spark_errors(path, "cannot be read"):
+            if format != "jsonl":
+                frame = spark.read.format(reader).options(**options).load(path)
+                frame = frame.withColumnRenamed("value", "text") if format == "text" else frame
+                return cls(frame, format, text, id, 0)
+            lines = spark.read.text(path).where("trim(value) <> ''")
+            names = _columns(lines)
+            if old:
+                text, id = (name if name in names else None for name in (text, id))
+            corpus = StreamedRows(names, name=escape_terminal(path))
+            if html is not None and html in names:
+                whole, id = True, id_column(corpus, id)
+            else:
+                columns = find_columns(corpus, text, id, order)
+                text, id = columns.text, columns.id
+            wanted = dict.fromkeys([*(names if whole else ()), text, id, order])
+            fields = [name for name in wanted if name is not None]
+            parsed, bad = _parsed(lines, fields, path, skip_bad)
+            read = [sql.col(f"row.`{name}`").alias(name) for name in fields]
+            frame = parsed.select(*([] if whole else [LINE]), *read)
+            return cls(frame, format, text, id, bad)
 
     def write(self, frame: Any, path: str) -> None:
         """Write rows to a new folder, in the format of the corpus.
@@ -101,46 +161,25 @@ class SparkCorpus:
         Parts of JSON Lines are called .jsonl where renaming costs nothing. Elsewhere they keep the
         names that Spark gives them, .txt or .json; `lookalike dedup` reads both.
         """
-        self._write(frame, path)
-        as_text = self.format == "text" and len(frame.columns) == 1
-        if LINE in frame.columns or (self.format in ("jsonl", "text") and not as_text):
+        writer, options = _READERS[self.format]
+        if LINE in frame.columns:
+            frame, writer = frame.select(LINE), "text"
+        elif writer == "text" and len(frame.columns) > 1:
+            writer = "json"
+        with _spark_errors(path, "cannot be written"):
+            frame.write.format(writer).options(**options).save(path)
+        if self.format == "jsonl" or writer == "json":
             _rename_parts(frame.sparkSession, path)
-
-    def _write(self, frame: Any, path: str) -> None:
-        try:
-            if LINE in frame.columns:
-                frame.select(LINE).write.text(path)
-            elif self.format == "text" and len(frame.columns) == 1:
-                frame.write.text(path)
-            elif self.format in ("jsonl", "text"):
-                frame.write.json(path)
-            elif self.format == "parquet":
-                frame.write.parquet(path)
-            else:
-                separator = "," if self.format == "csv" else "\t"
-                frame.write.csv(path, header=True, sep=separator)
-        except Exception as error:
-            if type(error).__module__.startswith("pyspark"):
-                reason = str(error).strip().splitlines()[0]
-                raise FileError(
-                    f"{escape_terminal(path)} cannot be written: {escape_terminal(reason)}"
-                ) from error
-            raise
 
 
 def check_new(spark: Any, path: str) -> None:
-    """Refuse an output that is there already, before the job: Spark says so when all is done."""
+    """Refuse an output that is there already before the job; Spark would do so after it."""
     place = _place(spark, path)
     if place is None:
         return
     files, folder, _ = place
-    try:
+    with _spark_errors(path, "cannot be looked at"):
         there = files.exists(folder)
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        raise FileError(
-            f"{escape_terminal(path)} cannot be looked at: {escape_terminal(reason)}"
-        ) from error
     if there:
         raise FileError(
             f"{escape_terminal(path)} is there already; name a folder that is not, or remove it"
@@ -148,21 +187,16 @@ def check_new(spark: Any, path: str) -> None:
 
 
 def _place(spark: Any, path: str) -> tuple[Any, Any, Any] | None:
-    """Return the file system of a path, the path as it knows it, and what makes paths; None where
-    the session has no access to any, as with Spark Connect.
+    """Return the file system of a path, the path as Java has it, and its class; None where the
+    session has no access to them, as with Spark Connect.
     """
     jvm, context = getattr(spark, "_jvm", None), getattr(spark, "_jsc", None)
     if jvm is None or context is None:
         return None
     make = jvm.org.apache.hadoop.fs.Path
-    try:
+    with _spark_errors(path, "cannot be used"):
         folder = make(path)
         return folder.getFileSystem(context.hadoopConfiguration()), folder, make
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        raise FileError(
-            f"{escape_terminal(path)} cannot be used: {escape_terminal(reason)}"
-        ) from error
 
 
 def _rename_parts(spark: Any, path: str) -> None:
@@ -179,61 +213,24 @@ def _rename_parts(spark: Any, path: str) -> None:
                 break
 
 
-def _frame(spark: Any, path: str, format: str) -> Any:
-    if format == "text":
-        return spark.read.text(path).withColumnRenamed("value", "text")
-    if format == "parquet":
-        return spark.read.parquet(path)
-    separator = "," if format == "csv" else "\t"
-    return spark.read.csv(path, header=True, sep=separator, multiLine=True, escape='"')
-
-
-def _of_lines(
-    lines: Any,
-    path: str,
-    text: str | None,
-    id: str | None,
-    order: str | None,
-    whole: bool,
-    skip_bad: bool,
-    html: str | None,
-    old: bool,
-) -> SparkCorpus:
-    """Return a corpus of JSON Lines: each line with the fields that are needed of it."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    lines = lines.where("trim(value) <> ''")
+def _columns(lines: Any) -> list[str]:
+    """Return the keys of the first lines, in order of appearance."""
     names: dict[str, None] = {}
     for row in lines.limit(_LINES_LOOKED_AT).collect():
-        try:
+        with suppress(ValueError, RecursionError):
             found = json.loads(row.value)
-        except ValueError:
-            continue
-        names |= dict.fromkeys(found) if isinstance(found, dict) else {}
-    if old:
-        text, id = (name if name in names else None for name in (text, id))
-    has_pages = html is not None and html in names
-    whole = whole or has_pages
-    if not has_pages:
-        text = text or next((one for one in TEXT_GUESSES if one in names), None)
-    if text is None and len(names) == 1 and not has_pages:
-        text = next(iter(names))
-    id = id or next((one for one in ID_GUESSES if one in names), None)
-    if text is None and not has_pages:
-        raise ArgumentError(
-            f"{escape_terminal(path)} has the columns {', '.join(map(escape_terminal, names))}; "
-            "say which one has the text with --text COLUMN"
-        )
-    wanted = list(names) if whole else [text, id, order]
-    fields = [
-        StructField(name, StringType())
-        for name in dict.fromkeys(name for name in (*wanted, text, id, order) if name is not None)
-    ]
-    schema = StructType([*fields, StructField(_BAD, StringType())])
+            names |= dict.fromkeys(found) if isinstance(found, dict) else {}
+    return list(names)
+
+
+def _parsed(lines: Any, fields: list[str], path: str, skip_bad: bool) -> tuple[Any, int]:
+    """Return lines that are objects, with these fields as `row`, and how many others there are."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    schema = StructType([StructField(name, StringType()) for name in [*fields, _BAD]])
     how = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
-    parsed = lines.select(
-        sql.col("value").alias(LINE), sql.from_json("value", schema, how).alias("row")
-    )
+    row = sql.from_json("value", schema, how).alias("row")
+    parsed = lines.select(sql.col("value").alias(LINE), row)
     is_bad = sql.col(f"row.{_BAD}").isNotNull() | sql.col("row").isNull()
     bad = parsed.where(is_bad).count()
     if bad and not skip_bad:
@@ -242,7 +239,4 @@ def _of_lines(
             "leave them out with ",
             Said("--skip-bad"),
         )
-    kept = parsed.where(~is_bad)
-    columns = [sql.col(f"row.`{field.name}`").alias(field.name) for field in fields]
-    frame = kept.select(*([] if whole else [LINE]), *columns)
-    return SparkCorpus(frame, "jsonl", text, id, bad)
+    return parsed.where(~is_bad), bad

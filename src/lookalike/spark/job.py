@@ -1,15 +1,12 @@
-"""The whole job on Spark: a DataFrame in; who stays, who goes and why out.
-
-The steps are those of the local job (`lookalike.dedup.job`), and so are the settings.
-"""
+"""The dedup job on Spark, with the steps and settings of `lookalike.dedup.job`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
@@ -20,17 +17,17 @@ from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
 from lookalike.pages import PageLimits
 from lookalike.spark import propose
-from lookalike.spark.collapse import collapse
+from lookalike.spark.collapse import Collapsed, collapse
 from lookalike.spark.deciding import Decider
 from lookalike.spark.packed import map_arrow, sql
 from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
 from lookalike.spark.prefixes import propose_by_prefixes
-from lookalike.spark.propose import Proposed, SignedTable
+from lookalike.spark.propose import Proposed
 from lookalike.spark.result import ResultRows, SparkDedup
-from lookalike.spark.signing import SIGNED, sign_rows
+from lookalike.spark.signing import SIGNED, SignedTable, sign_rows
 from lookalike.spark.sources import (
+    Preparation,
     Sources,
-    Wishes,
     deciding_column,
     frame_of,
     old_frame,
@@ -38,6 +35,9 @@ from lookalike.spark.sources import (
 )
 from lookalike.spark.survey import survey
 from lookalike.spark.work import SparkWork
+
+_TOTALS = {"documents": "count", "bytes": "bytes", "without_features": "short"}
+"""Counts of the corpus, and the columns of the table of signatures that have them."""
 
 
 def dedup(
@@ -56,59 +56,52 @@ def dedup(
     work: str | None = None,
     **settings: Any,
 ) -> SparkDedup:
-    """Find the near-duplicates of a DataFrame and choose who of them stays, as `la.dedup` does.
+    """Find the near-duplicates of a DataFrame and choose which rows to keep, as `la.dedup` does.
 
-    `text` and `id` name columns; obvious ones are found. `settings` are those of `DedupSettings`,
-    with the same defaults. Survivors, pairs and clusters are those of the local job on the same
-    rows in the same order, whatever the partitions; but of SimHash and TopSig signatures so many
-    that the local job proposes by chance, all are compared, as a warning says. Rows are in the
-    order of the files they come from and of the lines there, or of the partitions; `order` names a
-    column that tells rows apart, and sorts by it, which shuffles the corpus once: for a frame that
-    has no order of its own.
+    Survivors, pairs and clusters are those of the local job on the same rows in the same order,
+    whatever the partitions. Only where the local job proposes by chance, of very many SimHash or
+    TopSig signatures, Spark compares all, and a warning says so. For containment every pair is
+    found, also those that samples of features may miss.
 
-    `against` is an old corpus, a DataFrame or files of it: what is already there goes, and none of
-    it is among the survivors.
+    Texts are read twice, and sent only where pairs are compared. The result's frames are valid
+    until `SparkDedup.close`.
 
-    `html` names a column of web pages, of which the main text is compared, and `page_limits`,
-    `min_words`, `language`, `min_links` and `strip_urls` say which documents are wanted, as in
-    `la.dedup`. Then a copy of the corpus, with texts in place of pages, lies in `work`, and
-    what was left out is counted.
-
-    `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
-    steps; without it the workers hold that, and compute it again when one of them is lost. Texts
-    are read twice, and sent only where pairs are compared. A function as `keep`
-    is called by workers, with the rows of a whole group at a time. For containment every pair is
-    found, also those that samples of features may miss. The result's frames are valid until
-    `SparkDedup.close`.
+    Args:
+        frame: the DataFrame. Rows are in the order of the files they come from and of the lines
+            there, or of the partitions.
+        text, id: columns (default: detected).
+        order: a column that tells rows apart, to sort by, for a frame without an order of its own.
+            This shuffles the corpus once.
+        against: an old corpus, a DataFrame or files. Rows that are already there are dropped, and
+            none of it is among the survivors.
+        html: a column of web pages; their main text is compared.
+        page_limits, min_words, language, min_links, strip_urls: as in `la.dedup`. With one of
+            these, or `html`, a copy of the corpus with texts in place of pages is kept in `work`.
+        work: a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
+            steps. Without it workers hold that, and compute it again when one of them is lost.
+        settings: those of `DedupSettings`, with the same defaults. Workers call a function that is
+            given as `keep`, with the rows of a whole group at a time.
     """
     chosen = settings_of(settings)
     filters = Filters(
         min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
     )
     frame = frame_of("frame", frame)
-    wishes = Wishes(html, page_limits, filters)
+    how = Preparation(html, page_limits, filters)
     space = SparkWork(frame.sparkSession, work)
     try:
         named = (text, id, chosen.keep_column)
-        features = chosen.feature_kind()
-        sources = _sources(space, frame, named, order, against, wishes, features)
+        sources = _sources(space, frame, named, order, against, how, chosen.feature_kind())
         return _Job(space, sources, chosen).run()
     except BaseException:
         space.close()
         raise
 
 
-def pairs(
-    frame: Any,
-    *,
-    text: str | None = None,
-    id: str | None = None,
-    **settings: Any,
-) -> Any:
+def pairs(frame: Any, *, text: str | None = None, id: str | None = None, **settings: Any) -> Any:
     """Return the verified pairs of a DataFrame: `left`, `right`, `similarity`, `distance`.
 
-    As `dedup`, which takes the same arguments, and of which they are a part: with those that were
-    found to be alike afterwards, among the documents that stay.
+    They are the pairs of `dedup`, which takes the same arguments.
     """
     return dedup(frame, text=text, id=id, **settings).pairs
 
@@ -119,21 +112,19 @@ def _sources(
     named: tuple[str | None, str | None, str | None],
     order: str | None,
     against: Any,
-    wishes: Wishes,
+    how: Preparation,
     features: FeatureKind,
 ) -> Sources:
-    """Return what is to be read."""
     if order is not None:  # ranges are drawn anew each time it is sorted
         frame = work.keep(order_frame(frame, order))
-    corpus = wishes.prepared(work, frame, named, features)
-    old = old_frame(frame.sparkSession, against, corpus.columns, wishes.html)
+    corpus = how.prepared(work, frame, named, features)
+    old = old_frame(frame.sparkSession, against, corpus.columns, how.html)
     if old is None:
         return Sources.of(corpus, None)
     if order is not None and order in old.columns:
         old = work.keep(order_frame(old, order))
     like = (corpus.columns.text, corpus.columns.id, None)
-    wishes = wishes.for_old(old)
-    return Sources.of(corpus, wishes.prepared(work, old, like, features, optional=True))
+    return Sources.of(corpus, how.for_old(old).prepared(work, old, like, features, optional=True))
 
 
 class _Job:
@@ -141,91 +132,72 @@ class _Job:
 
     def __init__(self, work: SparkWork, sources: Sources, settings: DedupSettings) -> None:
         self.work, self.sources, self.settings = work, sources, settings
-        self.rule = settings.keep_rule.partition(":")[0]
 
     def run(self) -> SparkDedup:
         """Take the steps, one after the other."""
-        work, settings = self.work, self.settings
-        sources = self.sources
+        work, settings, sources = self.work, self.settings, self.sources
         with work.timed("sign"):
-            table, numbering, chunk_keys, total, text_bytes = self._sign()
-        documents = len(numbering.value)
-        signed, proposed, gathered = self._propose(table, numbering, chunk_keys, documents)
-        signed = replace(signed, text_bytes=text_bytes)
-        collapsed = signed.collapsed
+            signed, totals = self._sign()
+        signed, proposed, gathered = self._propose(signed)
         with work.timed("verify"):
-            decider = Decider(
-                work,
-                settings,
-                sources.documents,
-                sources.compared,
-                sources.corpus.names,
-                signed,
-                collapsed,
-            )
+            frame, compared, names = sources.documents, sources.compared, sources.corpus.names
+            decider = Decider(work, settings, frame, compared, names, signed)
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
         warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.tired else [])]
         if settings.cluster == "components":
             warnings += split_warnings(facts.split, facts.split_largest, settings.max_cluster)
-        rows = ResultRows(
-            work, settings, sources, numbering, documents, collapsed, decided, proposed.needed
-        )
+        rows = ResultRows(work, settings, sources, signed, decided, proposed.needed)
         return SparkDedup(
             settings=settings,
-            counts=self._counts(total, rows),
+            counts=self._counts(totals, rows),
             seconds=dict(work.seconds),
             warnings=warnings,
             left_out=dict(sources.left_out),
             _rows=rows,
         )
 
-    def _sign(self) -> tuple[Any, Any, NDArray[np.int64], _Total, int]:
-        """Return the table of signatures, the numbering, Spark's numbers of the first documents of
-        its rows, what there is of the corpus in all, and the bytes of texts, also of an old one.
-        """
+    def _sign(self) -> tuple[SignedTable, dict[str, int]]:
+        """Return the table of signatures, and counts of the corpus."""
         sources = self.sources
         text = sql.col(f"`{sources.compared.text}`").cast("string")
         decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)
         rows = numbered_columns(sources.documents, [text, *decides])
-        table = self.work.keep(map_arrow(rows, sign_rows(self.settings), SIGNED))
+        table = self.work.keep(map_arrow(rows, sign_rows, SIGNED, self.settings))
         names = ("file", "start", "partition", "row", "key", "count", "bytes", "short")
-        counts: dict[Piece, int] = {}
-        keys: dict[Piece, int] = {}
         told = table.select(*names).toArrow()
-        total = _Total()
-        every = zip(*told.to_pydict().values(), strict=True)
-        for file, start, partition, row, key, count, bytes, short in every:
-            piece = (file, start, partition)
-            counts[piece] = counts.get(piece, 0) + count
+        file, start, partition, *others = told.to_pydict().values()
+        pieces: list[Piece] = list(zip(file, start, partition, strict=True))
+        counts: Counter[Piece] = Counter()
+        keys: dict[Piece, int] = {}
+        for piece, row, key, count in zip(pieces, *others[:3], strict=True):
+            counts[piece] += count
             keys[piece] = key - row
-            if not is_old(piece):
-                total += _Total(count, bytes, short)
-        numbering = Numbering.of(counts, keys)
-        chunk_keys = np.sort(told["key"].to_numpy())
-        return table, self.work.send(numbering), chunk_keys, total, sum(told["bytes"].to_pylist())
+        new = np.array([not is_old(piece) for piece in pieces], bool)
+        totals = {name: int(told[column].to_numpy()[new].sum()) for name, column in _TOTALS.items()}
+        signed = SignedTable(
+            table,
+            self.work.send(Numbering.of(counts, keys)),
+            chunk_keys=np.sort(told["key"].to_numpy()),
+            rule=self.settings.keep_rule.partition(":")[0],
+            documents=counts.total(),
+            text_bytes=sum(told["bytes"].to_pylist()),
+        )
+        return signed, totals
 
-    def _propose(
-        self, table: Any, numbering: Any, chunk_keys: NDArray[np.int64], documents: int
-    ) -> tuple[SignedTable, Proposed, Any | None]:
+    def _propose(self, signed: SignedTable) -> tuple[SignedTable, Proposed, Any | None]:
         """Return signatures with what is known of equal texts, pairs, and what one task has
         gathered for comparing them, if the corpus is small.
         """
         work, settings = self.work, self.settings
         by_bands = settings.by_bands and settings.by_signatures
         bands = choose_bands(settings.permutations, settings.threshold).bands if by_bands else 0
-        if by_bands and documents * bands <= propose.ENTRIES_A_TASK:
+        if by_bands and signed.documents * bands <= propose.ENTRIES_A_TASK:
             with work.timed("propose"):
-                known = survey(work, settings, table, numbering, self.rule, documents)
-                copies = work.send(known.collapsed.copies)
-            signed = SignedTable(
-                table, numbering, copies, known.collapsed, chunk_keys, self.rule, documents
-            )
-            return signed, known.proposed, known.gathered
+                known = survey(work, settings, signed)
+                return self._with_copies(signed, known.collapsed), known.proposed, known.gathered
         with work.timed("collapse"):
-            collapsed = collapse(work, table, numbering, self.rule, documents)
-            copies = work.send(collapsed.copies)
-        signed = SignedTable(table, numbering, copies, collapsed, chunk_keys, self.rule, documents)
+            signed = self._with_copies(signed, collapse(work, signed))
         with work.timed("propose"):
             if not settings.by_signatures:
                 frame, text = self.sources.documents, self.sources.compared.text
@@ -233,46 +205,31 @@ class _Job:
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius
             return signed, by(work, settings, signed), None
 
-    def _counts(self, total: _Total, rows: ResultRows) -> DedupCounts:
-        """Return how many there are of what: of documents that have pairs, and of texts that have
-        copies and no pairs.
-        """
-        facts, collapsed = rows.decided.facts, rows.collapsed
-        named: dict[str, int] = {
-            "documents": total.documents,
-            "bytes": total.bytes,
-            "without_features": total.short,
+    def _with_copies(self, signed: SignedTable, collapsed: Collapsed) -> SignedTable:
+        return replace(signed, collapsed=collapsed, copies=self.work.send(collapsed.copies))
+
+    def _counts(self, totals: dict[str, int], rows: ResultRows) -> DedupCounts:
+        """Return the counts: of documents that have pairs, and of texts that have copies alone."""
+        facts, collapsed = rows.decided.facts, rows.signed.collapsed
+        documents = totals["documents"]
+        named = {
+            **totals,
             "compared_pairs": facts.compared,
             "left_out": sum(self.sources.left_out.values()),
         }
         if self.sources.has_old:
-            named |= rows.counted(total.documents)
+            named |= rows.counted(documents)
         else:
-            none = self.settings.keep == "none"  # the first of equal texts goes, too
+            none = self.settings.keep == "none"  # the first of equal texts is dropped, too
             texts, copies = collapsed.texts - facts.texts, collapsed.count - facts.copies
+            equal = collapsed.count + (collapsed.texts if none else 0)
             named |= {
-                "kept": total.documents - facts.dropped - copies - (texts if none else 0),
-                "exact_duplicates": collapsed.count
-                + (collapsed.texts if none else 0)
-                - facts.estimated,
+                "kept": documents - facts.dropped - copies - (texts if none else 0),
+                "exact_duplicates": equal - facts.estimated,
                 "clusters": facts.clusters + texts,
-                "largest_cluster": max(facts.largest, collapsed.largest, min(1, total.documents)),
+                "largest_cluster": max(facts.largest, collapsed.largest, min(1, documents)),
                 "verified_pairs": rows.pair_count,
             }
-        others = total.documents - named["kept"] - named["exact_duplicates"]
+        others = documents - named["kept"] - named["exact_duplicates"]
         by = "near_duplicates" if self.settings.verify else "estimated_duplicates"
         return DedupCounts(**{"near_duplicates": 0, **named, by: others})
-
-
-@dataclass(frozen=True)
-class _Total:
-    """Documents of the corpus, the bytes of their texts, and how many are too short."""
-
-    documents: int = 0
-    bytes: int = 0
-    short: int = 0
-
-    def __add__(self, other: _Total) -> _Total:
-        return _Total(
-            self.documents + other.documents, self.bytes + other.bytes, self.short + other.short
-        )

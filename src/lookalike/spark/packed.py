@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,18 +33,25 @@ _BYTES_A_ROW = 1 << 16
 """Of records in a row; more would make large batches, few would make rows dear."""
 
 
-def map_arrow(frame: Any, function: Callable[[Batches], Iterable[Any]], schema: Any) -> Any:
-    """Return `frame.mapInArrow(...)`; PySpark warns of each new pandas, which has no part in it."""
+def map_arrow(frame: Any, function: Callable[..., Iterable[Any]], schema: Any, *before: Any) -> Any:
+    """Return `frame.mapInArrow(...)` of a function that takes `before` and then the batches.
+
+    PySpark warns of each new pandas, which has no part in it.
+    """
     names = frame.columns
+    function = partial(function, *before)
     if any("." in name for name in names):  # which PySpark takes for parts of structures
-        frame, plain = frame.toDF(*(f"c{at}" for at in range(len(names)))), function
-
-        def function(batches: Batches) -> Iterable[Any]:
-            return plain(batch.rename_columns(names) for batch in batches)
-
+        frame = frame.toDF(*(f"c{at}" for at in range(len(names))))
+        function = partial(_with_names, function, names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return frame.mapInArrow(function, schema)
+
+
+def _with_names(
+    function: Callable[[Batches], Iterable[Any]], names: list[str], batches: Batches
+) -> Iterable[Any]:
+    return function(batch.rename_columns(names) for batch in batches)
 
 
 def table_of(batches: Batches) -> Any | None:
@@ -68,6 +77,16 @@ def rows_of(schema: str, **columns: Any) -> Any:
             full = np.full(count, values) if isinstance(values, int) else values
             made[name] = pa.array(full, type)
     return pa.record_batch(made)
+
+
+def runs(values: NDArray[np.integer[Any]]) -> Iterator[tuple[int, int]]:
+    """Yield where runs of equal values, which are not negative, begin and end."""
+    return pairwise(np.flatnonzero(np.diff(values, prepend=-1, append=-1)).tolist())
+
+
+def steps(counts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return 0, 1, ... for each count, up to it, one after the other."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def shuffled(frame: Any, buckets: int) -> Any:
@@ -105,33 +124,19 @@ def packed_by_bucket(
     most = max(1, _BYTES_A_ROW // records.dtype.itemsize)
     sizes, begins = np.diff(begins), begins[:-1]
     pieces = -(-sizes // most)
-    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    begins = np.repeat(begins, pieces) + number * most
+    begins = np.repeat(begins, pieces) + steps(pieces) * most
     ends = np.append(begins[1:], len(records))
     bucket = np.repeat(buckets, pieces).astype(np.int32)
-    for some in _below(ends * records.dtype.itemsize):
-        first, last = begins[some][0], ends[some][-1]
-        offsets = (np.append(begins[some], last) - first) * records.dtype.itemsize
-        yield pa.record_batch(
-            {
-                "bucket": pa.array(bucket[some]),
-                "kind": pa.array(np.full(len(offsets) - 1, kind, np.int32)),
-                "data": _binary(records[first:last], offsets),
-            }
-        )
+    for one, end in runs(ends * records.dtype.itemsize >> 26):  # far from Arrow's 2 GB
+        first, last = begins[one], ends[end - 1]
+        offsets = (np.append(begins[one:end], last) - first) * records.dtype.itemsize
+        data = _binary(records[first:last], offsets)
+        yield rows_of(PACKED, bucket=bucket[one:end], kind=kind, data=data)
 
 
 def packed_row(kind: int, data: bytes) -> Any:
     """Return bytes of any kind as a packed row, of the first bucket."""
     return rows_of(PACKED, bucket=0, kind=kind, data=[data])
-
-
-def _below(ends: NDArray[np.int64]) -> Iterator[slice]:
-    """Cut rows, of which these are the ends, into batches far from the 2 GB that Arrow allows."""
-    parts = ends >> 26
-    bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        yield slice(begin, end)
 
 
 def _binary(records: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
@@ -143,14 +148,24 @@ def _binary(records: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
 def fixed_binary(rows: NDArray[Any]) -> Any:
     """Return the rows of an array, or records, as a column of bytes."""
     width = rows.dtype.itemsize * (rows.shape[1] if rows.ndim == 2 else 1)
-    offsets = np.arange(len(rows) + 1, dtype=np.int32) * width
-    data = pa.py_buffer(np.ascontiguousarray(rows).tobytes())
-    return pa.Array.from_buffers(pa.binary(), len(rows), [None, pa.py_buffer(offsets), data])
+    return _binary(rows, np.arange(len(rows) + 1) * width)
 
 
-def binary(array: NDArray[Any]) -> Any:
-    """Return an array as the value of one row."""
-    return pa.array([np.ascontiguousarray(array).tobytes()], pa.binary())
+def bytes_of(column: Any) -> bytes:
+    """Return the bytes of all rows of a column, one after the other."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return b"".join(_bytes_of(chunk) for chunk in chunks if len(chunk))
+
+
+def signatures_of(column: Any, width: int = -1) -> NDArray[np.uint8]:
+    """Return a column of signatures as an array; `width` is needed if there may be none."""
+    return np.frombuffer(bytes_of(column), np.uint8).reshape(len(column), width)
+
+
+def by_kind(table: Any, *kinds: int) -> list[Any]:
+    """Return the rows of a table of each kind."""
+    known = table["kind"].to_numpy()
+    return [table.filter(pa.array(known == kind)) for kind in kinds]
 
 
 def gathered(batches: Batches, dtype: Any) -> dict[int, NDArray[Any]]:
@@ -175,22 +190,14 @@ def _bytes_of(column: Any) -> bytes:
     return bytes(memoryview(data)[ends[0] : ends[1]]) if data is not None else b""
 
 
-def as_columns(dtype: Any, kind: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what makes a row of each record of a kind, and a column of each of its fields."""
-
-    def unpack(batches: Batches) -> Iterator[Any]:
-        for batch in batches:
-            found = gathered(iter([batch]), dtype).get(kind)
-            if found is not None:
-                yield pa.record_batch(
-                    {
-                        name: pa.array(
-                            np.ascontiguousarray(found[name]).view(
-                                np.int64 if found[name].dtype.itemsize == 8 else found[name].dtype
-                            )
-                        )
-                        for name in found.dtype.names or ()
-                    }
-                )
-
-    return unpack
+def as_columns(dtype: Any, kind: int, batches: Batches) -> Iterator[Any]:
+    """Yield a row for each record of a kind, with a column for each of its fields."""
+    for batch in batches:
+        found = gathered(iter([batch]), dtype).get(kind)
+        if found is not None:
+            columns = {}
+            for name in found.dtype.names or ():
+                values = np.ascontiguousarray(found[name])
+                wide = values.dtype.itemsize == 8  # Spark has no unsigned numbers
+                columns[name] = pa.array(values.view(np.int64) if wide else values)
+            yield pa.record_batch(columns)

@@ -1,11 +1,9 @@
-"""Positions of rows: a DataFrame has no order, a corpus has. They are those of the local job.
+"""Positions of rows, as the local job counts them.
 
-Rows are in the order of the files that they are read from, by path, and in each file as they stand
-there; rows that come from no file are in the order of partitions. Spark reads pieces of files in
-any order, and tells of each row the file and the byte at which its piece begins. So each piece is
-counted once, and the number of rows before it is known afterwards. Nothing is shuffled for that.
-
-Where there is an old corpus, its rows come before all others.
+Rows are in the order of their files, by path, and in each file as they stand there; rows that come
+from no file are in the order of partitions. Spark reads pieces of files in any order, and tells the
+file of each row and the byte at which its piece begins. So each piece is counted once, and then the
+number of rows before it is known, without a shuffle. Rows of an old corpus come before all others.
 """
 
 from __future__ import annotations
@@ -21,25 +19,22 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.pairs import distinct
 from lookalike.errors import DocumentError
-from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row, sql
+from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row, runs, sql
 
 Piece = tuple[str, int, int]
 """File, first byte, partition."""
 
 FILE, START, KEY, ROW = "lookalike_file", "lookalike_start", "lookalike_key", "lookalike_row"
 ROW_BITS = 33
-"""Of Spark's numbers of rows; those above are the partition's. Of the frame, that is: a task may
-have another number, if it works on several frames.
-"""
-
+"""Bits of Spark's row numbers; those above are the number of the frame's partition."""
 
 ORDER_COLUMNS = (FILE, START, KEY, ROW)
-"""What a frame has that was numbered before; the last, the number of a row in its piece, only if
+"""Columns of a frame that was numbered before; `ROW`, the number of a row in its piece, only if
 pieces may be read in parts.
 """
 
 _OLD = 1 << 62
-"""What is added to Spark's numbers of the rows of an old corpus."""
+"""Added to Spark's row numbers in an old corpus."""
 
 
 def is_old(piece: Piece) -> bool:
@@ -48,18 +43,12 @@ def is_old(piece: Piece) -> bool:
 
 
 def numbered_columns(frame: Any, columns: list[Any], *, old: bool = False) -> Any:
-    """Return columns of a frame, with what tells where each row comes from at their end: that which
-    the frame has, if it was numbered before. `old`: it is an old corpus.
-    """
+    """Return columns of a frame, and then those that tell where each row comes from."""
     key = (row_keys(frame) + _OLD if old else row_keys(frame)).alias(KEY)
     if KEY in frame.columns:
         return frame.select(*columns, FILE, START, key, *({ROW} & {*frame.columns}))
-    return frame.select(
-        *columns,
-        sql.input_file_name().alias(FILE),
-        sql.input_file_block_start().alias(START),
-        key,
-    )
+    file, start = sql.input_file_name().alias(FILE), sql.input_file_block_start().alias(START)
+    return frame.select(*columns, file, start, key)
 
 
 def row_keys(frame: Any) -> Any:
@@ -68,8 +57,8 @@ def row_keys(frame: Any) -> Any:
 
 
 def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
-    """Yield batches of `numbered_columns`, cut so that each has rows of one piece, with the piece,
-    the number of the first row in it, and Spark's number of that row.
+    """Yield batches of `numbered_columns` cut by piece: the piece, the number of the first row in
+    it, the rows, and Spark's number of the first.
     """
     piece, row = None, 0
     for batch in batches:
@@ -79,10 +68,9 @@ def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
         rows = None
         if ROW in batch.schema.names and not batch.column(ROW).null_count:
             rows = batch.column(ROW).to_numpy()
-        bounds = piece_bounds(batch, rows)
         content = batch.drop_columns([name for name in ORDER_COLUMNS if name in batch.schema.names])
         keys = batch.column(KEY)
-        for begin, end in pairwise(bounds):
+        for begin, end in pairwise(piece_bounds(batch, rows)):
             key = keys[begin].as_py()
             here = (files[begin].as_py() or "", starts[begin].as_py(), key >> ROW_BITS)
             if rows is not None:
@@ -144,8 +132,7 @@ class Numbering:
     def first(self, piece: Piece, row: int, count: int) -> int:
         """Return the number of a row of a piece, of which there are `count` from there on.
 
-        Rows that were not there when they were counted are an error: whoever reads the corpus again
-        has to find the same.
+        Rows that were not there when they were counted are an error.
         """
         if row + count > self.counts.get(piece, 0):
             raise DocumentError(
@@ -180,9 +167,8 @@ class PositionSet:
                 at += 16
                 begin = block * (_BLOCK // 8)
                 if count < 0:
-                    found[begin : begin + _BLOCK // 8] |= np.frombuffer(
-                        part, np.uint8, _BLOCK // 8, at
-                    )
+                    bits = np.frombuffer(part, np.uint8, _BLOCK // 8, at)
+                    found[begin : begin + _BLOCK // 8] |= bits
                     at += _BLOCK // 8
                 else:
                     offsets = np.frombuffer(part, np.uint16, count, at).astype(np.int64)
@@ -217,20 +203,13 @@ class PositionSet:
 
 
 def collect_positions(frame: Any, columns: list[str], bound: int) -> PositionSet:
-    """Return the positions, below `bound`, that these columns have.
-
-    They come to the driver as bits, or as two bytes each where a block has few, and leave it as
-    bits.
-    """
+    """Return the positions, below `bound`, that these columns have."""
     parts = map_arrow(frame.select(*columns), parts_of_batches, PACKED)
     return PositionSet.of(told_rows(parts, bound).get(0, []), bound)
 
 
 def told_rows(packed: Any, bound: int) -> dict[int, list[bytes]]:
-    """Return packed rows that are for the driver, by kind.
-
-    By one job of Spark, or of a large corpus one partition after the other.
-    """
+    """Return packed rows, by kind, to the driver; of a large corpus by one partition at a time."""
     told: dict[int, list[bytes]] = {}
     rows = packed.select("kind", "data")
     if bound > _MANY:
@@ -251,14 +230,11 @@ def parts_of_batches(batches: Batches) -> Iterator[Any]:
 
 
 def packed_positions(positions: NDArray[np.int64]) -> bytes:
-    """Return positions, each once, block by block: which it is, and how many two bytes follow, or
-    -1 for all of its bits.
-    """
+    """Return positions, each once, by block: its number, then -1 and bits or a count and places."""
     positions = distinct(positions)
     blocks = positions >> _BLOCK_BITS
-    bounds = np.flatnonzero(np.diff(blocks, prepend=-1, append=-1))
     parts = []
-    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for begin, end in runs(blocks):
         offsets = (positions[begin:end] & (_BLOCK - 1)).astype(np.uint16)
         count, content = len(offsets), offsets.tobytes()
         if len(content) > _BLOCK // 8:

@@ -1,15 +1,14 @@
 """Step 4 without signatures (`exact`, containment), on Spark: every pair at the threshold is found.
 
-As in `native/pairs/set_join.hpp`: if two sets have much in common, the first elements of both, in
-one order of all, have one in common, too. For containment, the first ones of the smaller and any of
-the larger. Any order is right; with the common features last, few others share the first ones. How
-common they are is counted roughly, in slots, by a pass of its own. Then the first features of
-documents are the keys that these meet by, as bands are elsewhere.
+As in `native/pairs/set_join.hpp`: if two sets have much in common, their first elements, in one
+order of all, have one in common, too. For containment, the first ones of the smaller set and any of
+the larger. With common features last, few documents share their first ones. A pass of its own
+counts roughly, in slots, how common features are. Then documents meet by their first features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from lookalike.corpora.base import pa
 from lookalike.dedup.propose import LARGEST_SAMPLED_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features.base import refuse_below_zero
-from lookalike.spark.bands import PAIRS, distinct_pairs, send_pairs
+from lookalike.spark.bands import PAIRS, first_pairs, send_pairs
 from lookalike.spark.packed import (
     PACKED,
     Batches,
@@ -29,11 +28,13 @@ from lookalike.spark.packed import (
     map_arrow,
     packed,
     packed_row,
+    rows_of,
+    runs,
     shuffled,
     sql,
+    steps,
 )
 from lookalike.spark.positions import (
-    Numbering,
     PositionSet,
     collect_positions,
     numbered_columns,
@@ -41,12 +42,12 @@ from lookalike.spark.positions import (
     pieces_of,
     told_rows,
 )
-from lookalike.spark.propose import ENTRIES_A_TASK, Proposed, SignedTable
-from lookalike.spark.signing import chunks, documents_of
+from lookalike.spark.propose import ENTRIES_A_TASK, Proposed, distinct_pairs
+from lookalike.spark.signing import Chunks, SignedTable, documents_of
 from lookalike.spark.work import SparkWork
 
 _FEATURES_A_DOCUMENT = 32
-"""That are sent, about: a fifth of those of an abstract, at a threshold of 0.8."""
+"""About as many are sent: a fifth of those of an abstract, at a threshold of 0.8."""
 
 
 def propose_by_prefixes(
@@ -54,7 +55,7 @@ def propose_by_prefixes(
 ) -> Proposed:
     """Return the pairs of documents that share a feature at the beginning of both."""
     column = sql.col(f"`{text}`").cast("string")
-    common = map_arrow(frame.select(column), common_slots(settings), COMMON)
+    common = map_arrow(frame.select(column), common_slots, COMMON, settings)
     counts = np.zeros(SLOTS, np.uint32)
     sums = sql.sum("count").alias("count"), sql.max("count").alias("most")
     found = common.groupBy("slot").agg(*sums).toArrow()
@@ -69,10 +70,10 @@ def propose_by_prefixes(
     alone = signed.copies.value | _too_short(signed)
     lookup = work.send(Lookup(counts, alone, signed.old, again))
     buckets = max(work.cores, -(-signed.documents * _FEATURES_A_DOCUMENT // ENTRIES_A_TASK))
-    send = send_prefixes(settings, signed.numbering, lookup, buckets)
-    sent = map_arrow(numbered_columns(frame, [column]), send, PACKED)
-    met = map_arrow(shuffled(sent, buckets), meet_prefixes(settings, buckets), PACKED)
-    pairs = work.keep(map_arrow(shuffled(met, buckets), distinct_pairs(buckets), PACKED))
+    how = settings, signed.numbering, lookup, buckets
+    sent = map_arrow(numbered_columns(frame, [column]), send_prefixes, PACKED, *how)
+    met = map_arrow(shuffled(sent, buckets), meet_prefixes, PACKED, settings, buckets)
+    pairs = distinct_pairs(work, met, buckets)
     warnings = more_than_local(settings, signed.documents, largest, int(counts.max()))
     return Proposed.of_packed(pairs, signed, warnings)
 
@@ -80,7 +81,7 @@ def propose_by_prefixes(
 def more_than_local(
     settings: DedupSettings, documents: int, features: int, shared_by: int
 ) -> list[str]:
-    """Return what people should know who compare the result with that of one machine."""
+    """Return a warning if the job on one machine may find fewer pairs."""
     if settings.exact or (
         features <= sample_size(documents) and shared_by <= LARGEST_SAMPLED_GROUP
     ):
@@ -93,21 +94,17 @@ def more_than_local(
 
 def _too_short(signed: SignedTable) -> PositionSet:
     """Return the documents that are too short to be compared."""
-    numbering, rule = signed.numbering, signed.rule
+    found = map_arrow(signed.columns("enough"), _tell_short, PACKED, signed.chunks)
+    return PositionSet.of(told_rows(found, signed.documents).get(0, []), signed.documents)
 
-    def tell(batches: Batches) -> Iterator[Any]:
-        found = [
-            chunk.positions[~chunk.compared(None)]
-            for chunk in chunks(batches, numbering.value, rule)
-        ]
-        yield packed_row(0, packed_positions(np.concatenate([np.empty(0, np.int64), *found])))
 
-    told = told_rows(map_arrow(signed.columns("enough"), tell, PACKED), signed.documents)
-    return PositionSet.of(told.get(0, []), signed.documents)
+def _tell_short(chunks: Chunks, batches: Batches) -> Iterator[Any]:
+    found = [chunk.positions[~chunk.enough] for chunk in chunks.of(batches)]
+    yield packed_row(0, packed_positions(np.concatenate([np.empty(0, np.int64), *found])))
 
 
 SLOTS = 1 << 22
-"""That features are counted in: 16 MB in the memory of every worker."""
+"""Slots that features are counted in: 16 MB in the memory of every worker."""
 
 COMMON, LARGEST = "slot int, count long", -1
 
@@ -127,29 +124,21 @@ _ROUNDING, _SLACK, _SUMMED = 2e-12, 1e-9, 1e-7
 """As in `native/pairs/set_measure.hpp`: bounds may be too low, never too high."""
 
 
-def common_slots(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
-    """Return what tells the slots that more documents of a partition have than most; and in place
-    of one, `LARGEST`, the most features that a document has.
+def common_slots(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
+    """Tell the slots that more documents of a partition have than most, with their counts.
+
+    The slot `LARGEST` has the most features of a document.
     """
-
-    def count(batches: Batches) -> Iterator[Any]:
-        counts, most = np.zeros(SLOTS, np.uint32), 0
-        for batch in batches:
-            for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):
-                some = batch.column(0).slice(begin, _DOCUMENTS_AT_A_TIME)
-                offsets, features, _ = _features(settings, documents_of(some)[0])
-                most = max(most, int(np.diff(offsets).max()))
-                counts += np.bincount(_slots(features), minlength=SLOTS).astype(np.uint32)
-        usual = _LEAST_COUNT + _TIMES_THE_MEAN * counts.mean()
-        common = np.flatnonzero(counts > usual)
-        yield pa.record_batch(
-            {
-                "slot": pa.array(np.append(common, LARGEST).astype(np.int32)),
-                "count": pa.array(np.append(counts[common], most).astype(np.int64)),
-            }
-        )
-
-    return count
+    counts, most = np.zeros(SLOTS, np.uint32), 0
+    for batch in batches:
+        for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):
+            some = batch.column(0).slice(begin, _DOCUMENTS_AT_A_TIME)
+            offsets, features, _ = _features(settings, documents_of(some)[0])
+            most = max(most, int(np.diff(offsets).max()))
+            counts += np.bincount(_slots(features), minlength=SLOTS).astype(np.uint32)
+    usual = _LEAST_COUNT + _TIMES_THE_MEAN * counts.mean()
+    common = np.flatnonzero(counts > usual)
+    yield rows_of(COMMON, slot=np.append(common, LARGEST), count=np.append(counts[common], most))
 
 
 def _slots(features: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -169,40 +158,35 @@ def _features(
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """What says which documents have a part in it, and what is common."""
+    """Which documents take part, and which features are common."""
 
     counts: NDArray[np.uint32]
     """Of documents, by slot."""
     alone: PositionSet
-    """Documents that have no part in it: too short, or with a text that has come before."""
+    """Documents that take no part: too short, or with a text that has come before."""
     old: int
     again: PositionSet
     """Old documents whose texts have come again in the corpus, so that they are as new."""
 
 
 def send_prefixes(
-    settings: DedupSettings, numbering: Any, lookup: Any, buckets: int
-) -> Callable[[Batches], Iterator[Any]]:
-    """Return what sends the first features of documents to where equal ones meet.
+    settings: DedupSettings, numbering: Any, lookup: Any, buckets: int, batches: Batches
+) -> Iterator[Any]:
+    """Send the first features of documents to where equal ones meet.
 
-    A common one meets in several places: who may be the larger of a pair is in one of them, who may
-    be the smaller in all.
+    A common one meets in several places: a document that may be the larger of a pair goes to one of
+    them, a document that may be the smaller to all.
     """
-
-    def send(batches: Batches) -> Iterator[Any]:
-        known: Numbering = numbering.value
-        here: Lookup = lookup.value
-        for piece, row, batch, _ in pieces_of(batches):
-            first = known.first(piece, row, len(batch))
-            for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):
-                some = batch.column(0).slice(begin, _DOCUMENTS_AT_A_TIME)
-                positions = np.arange(first + begin, first + begin + len(some))
-                which = np.flatnonzero(~here.alone.has(positions))
-                documents, _ = documents_of(some.take(pa.array(which)))
-                entries = _entries(settings, documents, positions[which], here)
-                yield from packed(entries, _bucket(entries, buckets), PAIRS)
-
-    return send
+    here: Lookup = lookup.value
+    for piece, row, batch, _ in pieces_of(batches):
+        first = numbering.value.first(piece, row, len(batch))
+        for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):
+            some = batch.column(0).slice(begin, _DOCUMENTS_AT_A_TIME)
+            positions = np.arange(first + begin, first + begin + len(some))
+            which = np.flatnonzero(~here.alone.has(positions))
+            documents, _ = documents_of(some.take(pa.array(which)))
+            entries = _entries(settings, documents, positions[which], here)
+            yield from packed(entries, _bucket(entries, buckets), PAIRS)
 
 
 def _entries(
@@ -218,7 +202,7 @@ def _entries(
     common = here.counts[_slots(features)]
     order = np.lexsort((features, common, document))
     features, common, weights = features[order], common[order], weights[order]
-    place = np.arange(len(features)) - np.repeat(offsets[:-1], sizes)
+    place = steps(sizes)
     if settings.measure == "cosine":
         indexed = probed = _weighty(settings, weights, offsets, document, place)
         sizes = np.zeros(len(sizes), np.int64)
@@ -248,14 +232,11 @@ def _dealt(entries: NDArray[Any], common: NDArray[np.int64]) -> NDArray[Any]:
     own = entries["position"] % places
     entries["role"] += (own * _PLACE).astype(np.uint32)
     split = split[entries["role"][split] & _SMALLER > 0]
-    others = np.repeat(split, places[split] - 1)
-    step = np.arange(len(others)) - np.repeat(
-        np.cumsum(places[split] - 1) - (places[split] - 1), places[split] - 1
-    )
+    more_places = places[split] - 1
+    others = np.repeat(split, more_places)
     more = entries[others]
-    elsewhere = (own[others] + 1 + step) % places[others]
-    role = (more["role"] & _OLD) + _SMALLER + (elsewhere * _PLACE).astype(np.uint32)
-    more["role"] = role
+    elsewhere = (own[others] + 1 + steps(more_places)) % places[others]
+    more["role"] = (more["role"] & _OLD) + _SMALLER + (elsewhere * _PLACE).astype(np.uint32)
     return np.concatenate([entries, more])
 
 
@@ -297,37 +278,28 @@ def _least_sizes(settings: DedupSettings, sizes: NDArray[np.integer[Any]]) -> ND
     return _at_least(_bound(settings) * sizes.astype(np.float64))
 
 
-def meet_prefixes(settings: DedupSettings, buckets: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what pairs the documents that meet, a smaller one with a larger one; some come more
-    than once.
-    """
-
-    def meet(batches: Batches) -> Iterator[Any]:
-        entries = gathered(batches, ENTRY).get(PAIRS)
-        if entries is None:
-            return
-        place = entries["role"] // _PLACE
-        order = np.lexsort((entries["position"], entries["size"], place, entries["feature"]))
-        entries, place = entries[order], place[order]
-        changes = (np.diff(entries["feature"]) != 0) | (np.diff(place) != 0)
-        group = np.concatenate([[0], np.cumsum(changes)]).astype(np.int64)
-        keys = group << 32 | entries["size"]
-        least = _least_sizes(settings, entries["size"])
-        may_be_smaller = entries["role"] & _SMALLER > 0
-        before: NDArray[np.int64] = np.cumsum(may_be_smaller) - may_be_smaller
-        smaller = np.flatnonzero(may_be_smaller)
-        # Those of enough elements are in a row; the first may be the larger one itself, or later.
-        begins = np.append(before, len(smaller))[np.searchsorted(keys, group << 32 | least)]
-        counts = np.where(entries["role"] & _LARGER > 0, np.maximum(0, before - begins), 0)
-        parts = np.cumsum(counts) // _PAIRS_AT_A_TIME
-        bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
-        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            some = counts[begin:end]
-            larger = np.repeat(np.arange(begin, end), some)
-            step = np.arange(len(larger)) - np.repeat(np.cumsum(some) - some, some)
-            yield from _pairs(entries, smaller[begins[larger] + step], larger, buckets)
-
-    return meet
+def meet_prefixes(settings: DedupSettings, buckets: int, batches: Batches) -> Iterator[Any]:
+    """Pair the documents that meet, a smaller one with a larger one; some come more than once."""
+    entries = gathered(batches, ENTRY).get(PAIRS)
+    if entries is None:
+        return
+    place = entries["role"] // _PLACE
+    order = np.lexsort((entries["position"], entries["size"], place, entries["feature"]))
+    entries, place = entries[order], place[order]
+    changes = (np.diff(entries["feature"]) != 0) | (np.diff(place) != 0)
+    group = np.concatenate([[0], np.cumsum(changes)]).astype(np.int64)
+    keys = group << 32 | entries["size"]
+    least = _least_sizes(settings, entries["size"])
+    may_be_smaller = entries["role"] & _SMALLER > 0
+    before: NDArray[np.int64] = np.cumsum(may_be_smaller) - may_be_smaller
+    smaller = np.flatnonzero(may_be_smaller)
+    # Those of enough elements are in a row; the first may be the larger one itself, or later.
+    begins = np.append(before, len(smaller))[np.searchsorted(keys, group << 32 | least)]
+    counts = np.where(entries["role"] & _LARGER > 0, np.maximum(0, before - begins), 0)
+    for begin, end in runs(np.cumsum(counts) // _PAIRS_AT_A_TIME):
+        some = counts[begin:end]
+        larger = np.repeat(np.arange(begin, end), some)
+        yield from _pairs(entries, smaller[begins[larger] + steps(some)], larger, buckets)
 
 
 def _pairs(
@@ -337,7 +309,5 @@ def _pairs(
     fine = role[smaller] & role[larger] & _OLD == 0
     one, two = (entries["position"][side[fine]] for side in (smaller, larger))
     left, right = np.minimum(one, two), np.maximum(one, two)
-    order = np.lexsort((right, left))
-    left, right = left[order], right[order]
-    new = (np.diff(left, prepend=-1) != 0) | (np.diff(right, prepend=-1) != 0)
-    yield from send_pairs(left[new], right[new], buckets)
+    which = first_pairs(left, right)
+    yield from send_pairs(left[which], right[which], buckets)

@@ -1,66 +1,55 @@
-"""Steps 5 to 7, verify, settle, cluster and choose, of documents that pairs connect: all that is
-needed of them comes to one task, and there the local job decides.
+"""Steps 5 to 7, verify, settle, cluster and choose, of documents that pairs connect.
 
-What comes is rows of several kinds, by document: so nothing has to be joined before.
+All that is needed of them comes to one task, as rows of several kinds, so that nothing has to be
+joined before. There `lookalike.dedup.decide` decides, as in the local job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
-from lookalike.dedup.decide import Decision, GroupChoices, decide
+from lookalike.dedup.decide import Decision, GroupChoices, decide, rank_by
 from lookalike.dedup.pairs import VerifiedPairs, distinct
 from lookalike.dedup.propose import promising
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import Comparer
 from lookalike.spark.collapse import EQUALS
-from lookalike.spark.packed import Batches, rows_of, table_of
+from lookalike.spark.packed import Batches, by_kind, bytes_of, rows_of, signatures_of, table_of
 from lookalike.spark.signing import documents_of
 
 GATHERED = (
     "place int, kind int, position long, value long, data binary, text string, name string, "
     "similarity double"
 )
-"""And `row`, a structure of all columns, where a function of the user's chooses who stays.
-
-Pairs, as `position` and `value`, with their similarity if it is known; of a document the signature
-and what decides who stays; of equal texts what there is to know of them; texts, and names of
-documents where these are wanted; and copies with their firsts, where all are in one place.
-"""
+"""And `row`, a structure of all columns, where `keep` is a function."""
 
 PAIRS, SIGNATURE, EQUAL, TEXT, COPIED = range(5)
+"""Pairs, as `position` and `value`, with their similarity if it is known; the signature of a
+document and what decides whether it is kept; entries of equal texts; texts, and names of documents
+where these are wanted; copies with their firsts, where all are in one place.
+"""
 
 RESOLVED = (
     "kind int, first long, cluster long, survivor long, centre long, similarity double, "
     "distance int, told binary, left_name string, right_name string"
 )
 """For each first of equal texts that has pairs: its cluster, the document that stands for it (or
-itself), the first with the text of that one, and how similar the two are. Rows of other kinds:
-verified pairs, as `first` and `cluster`; equal texts as pairs; and what there is to tell.
+itself), the first with the text of that one, and how similar the two are.
 """
 
 GROUP, FOUND, SAME, TOLD = range(4)
-
-_FACTS = np.dtype(
-    [
-        (name, "<i8")
-        for name in (
-            "texts", "copies", "clusters", "largest", "dropped", "estimated", "compared", "alike",
-            "split", "split_largest", "tired",
-        )
-    ]
-)  # fmt: skip
+"""The rows above; verified pairs, as `first` and `cluster`; equal texts as pairs; the facts."""
 
 
 @dataclass(frozen=True)
 class ResolvedFacts:
-    """How many there are of what, among documents that have pairs."""
+    """Counts of documents that have pairs."""
 
     texts: int = 0
     """That have copies."""
@@ -69,7 +58,7 @@ class ResolvedFacts:
     largest: int = 0
     dropped: int = 0
     estimated: int = 0
-    """Copies that are dropped for another text on the word of signatures."""
+    """Copies that are dropped for another text by estimated similarities."""
     compared: int = 0
     alike: int = 0
     split: int = 0
@@ -80,12 +69,13 @@ class ResolvedFacts:
     @classmethod
     def of(cls, told: list[bytes]) -> ResolvedFacts:
         """Return what tasks have told, put together."""
-        records = np.frombuffer(b"".join(told), _FACTS)
+        names = [field.name for field in fields(cls)]
+        columns = np.frombuffer(b"".join(told), np.int64).reshape(-1, len(names)).T
         most = ("largest", "split_largest", "tired")
         return cls(
             **{
-                name: int(records[name].max(initial=0) if name in most else records[name].sum())
-                for name in _FACTS.names or ()
+                name: int(column.max(initial=0) if name in most else column.sum())
+                for name, column in zip(names, columns, strict=True)
             }
         )
 
@@ -93,21 +83,19 @@ class ResolvedFacts:
         return ResolvedFacts.of([self.packed(), other.packed()])
 
     def packed(self) -> bytes:
-        """Return all of it for another place."""
-        return np.array([tuple(vars(self).values())], _FACTS).tobytes()
+        """Return all counts as bytes."""
+        return np.array(list(vars(self).values()), np.int64).tobytes()
 
 
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """Documents by position: those that have pairs, and of equal texts also the second and the one
-    that stays before the others.
-    """
+    """Documents by position: those that have pairs, and the second and best of equal texts."""
 
     positions: NDArray[np.int64]
     first: NDArray[np.int64]
     rank: NDArray[np.int64]
     own: NDArray[np.int64]
-    """Where those that have pairs are."""
+    """Where the documents with pairs are."""
 
 
 def arrange(
@@ -129,9 +117,7 @@ def arrange(
         if what is not None:
             values[at] = what[has_copies]
     values[own] = value
-    rank = np.empty(len(positions), np.int64)
-    rank[np.lexsort((positions, values))] = np.arange(len(positions))
-    return Arranged(positions, first, rank, own)
+    return Arranged(positions, first, rank_by(values), own)
 
 
 def _with_copies(
@@ -147,17 +133,14 @@ def _with_copies(
     return Arranged(positions, first, np.arange(len(positions)), own)
 
 
-def resolve(settings: DedupSettings, old: int = 0) -> Callable[[Batches], Iterator[Any]]:
-    """Return what compares the documents of a place and decides who stays; see `RESOLVED`. The
-    first `old` are those of an old corpus.
+def resolve(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]:
+    """Compare the documents of a place and decide which are kept; see `RESOLVED`.
+
+    The first `old` documents are those of an old corpus.
     """
-
-    def resolved(batches: Batches) -> Iterator[Any]:
-        table = table_of(batches)
-        if table is not None:
-            yield from _Place(table, settings, old).resolved()
-
-    return resolved
+    table = table_of(batches)
+    if table is not None:
+        yield from _Place(table, settings, old).resolved()
 
 
 class _Place:
@@ -165,13 +148,12 @@ class _Place:
 
     def __init__(self, table: Any, settings: DedupSettings, old: int) -> None:
         self.settings = settings
-        kinds = table["kind"].to_numpy()
-        parts = [table.filter(pa.array(kinds == kind)) for kind in range(5)]
-        self.named = parts[TEXT].select(["position", "name"]).sort_by("position")
-        self.copied = [parts[COPIED][side].to_numpy() for side in ("position", "value")]
-        parts[SIGNATURE] = parts[SIGNATURE].sort_by("position")
-        position, value = (parts[SIGNATURE][name].to_numpy() for name in ("position", "value"))
-        equal = np.frombuffer(_joined(parts[EQUAL]["data"]), EQUALS)
+        pairs, signed, equal_rows, texts, copied = by_kind(table, *range(5))
+        texts, signed = texts.sort_by("position"), signed.sort_by("position")
+        self.named = texts
+        self.copied = [copied[side].to_numpy() for side in ("position", "value")]
+        position, value = (signed[name].to_numpy() for name in ("position", "value"))
+        equal = np.frombuffer(bytes_of(equal_rows["data"]), EQUALS)
         equal = equal[np.argsort(equal["first"])]
         second, best, best_value = np.full(len(position), -1), position.copy(), value.copy()
         at = np.searchsorted(position, equal["first"])
@@ -181,36 +163,33 @@ class _Place:
         else:
             arranged = arrange(position, value, second, best, best_value)
         self.positions, self.first, self.rank = arranged.positions, arranged.first, arranged.rank
-        count, old = len(self.positions), int(np.searchsorted(self.positions, old))
+        count = len(self.positions)
+        self.old = int(np.searchsorted(self.positions, old))
         self.sizes = np.bincount(self.first, minlength=count)
         self.sizes[arranged.own[at]] = equal["count"]
-        rows = np.frombuffer(_joined(parts[SIGNATURE]["data"]), np.uint8)
-        rows = rows.reshape(len(position), settings.signer().bits // 8)
-        compared = parts[TEXT].filter(pa.compute.is_in(parts[TEXT]["position"], pa.array(position)))
-        texts = compared["text"].cast(pa.large_string()).combine_chunks()
+        compared = texts.filter(pa.compute.is_in(texts["position"], pa.array(position)))
+        strings = compared["text"].cast(pa.large_string()).combine_chunks()
         at_text = np.full(count, -1)  # documents that are not compared have no text
         own = np.searchsorted(self.positions, compared["position"].to_numpy())
         at_text[own] = np.arange(len(own))
-        documents, lengths = documents_of(texts.take(pa.array(at_text, mask=at_text < 0)))
+        documents, lengths = documents_of(strings.take(pa.array(at_text, mask=at_text < 0)))
+        rows = signatures_of(signed["data"], settings.signer().bits // 8)
         self.compare = Comparer(settings, rows, arranged.own, documents, lengths)
-        self.old = old
-        self.pairs = [parts[PAIRS][side].to_numpy() for side in ("position", "value")]
-        known = parts[PAIRS]["similarity"].fill_null(np.nan)
-        self.similarity: NDArray[np.float64] = known.to_numpy()
+        self.pairs = [pairs[side].to_numpy() for side in ("position", "value")]
+        self.similarity: NDArray[np.float64] = pairs["similarity"].fill_null(np.nan).to_numpy()
         self.choices: GroupChoices | None = None
         if callable(settings.keep):
-            held = parts[TEXT].sort_by("position")
-            known = held["position"].to_numpy()
+            self.choices = GroupChoices(
+                settings.keep, settings, self.first, self.old, self._read_rows
+            )
 
-            def read(documents: NDArray[np.int64]) -> list[dict[str, Any]]:
-                at = np.searchsorted(known, self.positions[documents])
-                rows: list[dict[str, Any]] = held["row"].take(pa.array(at)).to_pylist()
-                return rows
-
-            self.choices = GroupChoices(settings.keep, settings, self.first, old, read)
+    def _read_rows(self, documents: NDArray[np.int64]) -> list[dict[str, Any]]:
+        at = np.searchsorted(self.named["position"].to_numpy(), self.positions[documents])
+        rows: list[dict[str, Any]] = self.named["row"].take(pa.array(at)).to_pylist()
+        return rows
 
     def resolved(self) -> Iterator[Any]:
-        """Yield what becomes of the documents, the verified pairs, and what there is to tell."""
+        """Yield the groups of documents, verified and equal pairs, and the facts."""
         accepted, compared = self._verified()
         settings = self.settings
         decision = decide(
@@ -229,21 +208,9 @@ class _Place:
         if self.choices is not None:  # it was asked about equal texts, too
             several = np.flatnonzero(self.sizes > 1)
             members = distinct(np.concatenate([members, several]))
-        named = decision.duplicate_of[members]
-        survivor = np.where(named < 0, members, named)
-        centre = self.first[survivor]
-        similarity = np.where(members == centre, 1.0, decision.similarity[members])
-        labels = decision.clusters[members]
+        groups, centre = group_rows(decision, members, self.first, self.positions)
+        yield rows_of(RESOLVED, kind=GROUP, **groups)
         at = self.positions
-        yield rows_of(
-            RESOLVED,
-            kind=GROUP,
-            first=at[members],
-            cluster=at[labels],
-            survivor=at[survivor],
-            centre=at[centre],
-            similarity=similarity,
-        )
         yield self._pairs(FOUND, at[pairs.left], at[pairs.right], pairs.similarity, pairs.distance)
         left, right = self.copied
         yield self._pairs(SAME, left, right, np.ones(len(left)), 0)
@@ -270,7 +237,7 @@ class _Place:
         )
 
     def _names(self, positions: NDArray[np.int64]) -> Any:
-        """Return what documents are called; null where nobody has asked for it."""
+        """Return the names of documents; null where they are not wanted."""
         known = self.named["position"].to_numpy()
         at = np.searchsorted(known, positions)
         there = np.append(known, -1)[at] == positions
@@ -297,17 +264,15 @@ class _Place:
     ) -> ResolvedFacts:
         sizes = self.sizes[members]
         in_clusters = np.bincount(decision.clusters[members], sizes).astype(np.int64)
-        clusters = int((in_clusters > 0).sum())
-        estimated = 0
-        if self.settings.keep != "none" and not self.settings.verify:
-            estimated = int((sizes - 1)[centre != members].sum())
+        clusters, none = int((in_clusters > 0).sum()), self.settings.keep == "none"
+        others = (sizes - 1)[centre != members].sum()
         return ResolvedFacts(
             texts=int((sizes > 1).sum()),
             copies=int((sizes - 1).sum()),
             clusters=int((in_clusters > 1).sum()),
             largest=int(in_clusters.max(initial=0)),
-            dropped=int(sizes.sum()) - (0 if self.settings.keep == "none" else clusters),
-            estimated=estimated,
+            dropped=int(sizes.sum()) - (0 if none else clusters),
+            estimated=0 if none or self.settings.verify else int(others),
             compared=compared + decision.compared,
             alike=len(decision.pairs),
             split=decision.split,
@@ -316,5 +281,18 @@ class _Place:
         )
 
 
-def _joined(column: Any) -> bytes:
-    return b"".join(value.as_py() for value in column)
+def group_rows(
+    decision: Decision,
+    members: NDArray[np.int64],
+    first: NDArray[np.int64],
+    positions: NDArray[np.int64],
+) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """Return the columns of `RESOLVED` for members of groups, and the centre of each."""
+    named = decision.duplicate_of[members]
+    survivor = np.where(named < 0, members, named)
+    centre = first[survivor]
+    similarity = np.where(members == centre, 1.0, decision.similarity[members])
+    cluster = decision.clusters[members]
+    places = {"first": members, "cluster": cluster, "survivor": survivor, "centre": centre}
+    columns = {name: positions[values] for name, values in places.items()}
+    return {**columns, "similarity": similarity}, centre

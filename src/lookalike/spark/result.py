@@ -13,22 +13,14 @@ from lookalike.corpora.base import pa
 from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.summary import Wording, left_out_lines, size_text, summary_text, text_wording
-from lookalike.spark.collapse import Collapsed, count_every_pair, every_pair
+from lookalike.spark.collapse import Collapsed, count_every_pair, equal_pairs, every_pair
 from lookalike.spark.packed import Batches, map_arrow, sql
-from lookalike.spark.positions import (
-    Numbering,
-    PositionSet,
-    collect_positions,
-    numbered_columns,
-    pieces_of,
-)
+from lookalike.spark.positions import PositionSet, collect_positions, numbered_columns, pieces_of
 from lookalike.spark.rounds import Decided
+from lookalike.spark.signing import SignedTable
 from lookalike.spark.sources import Sources
 from lookalike.spark.verify import needed_values, select_rows
 from lookalike.spark.work import SparkWork
-
-__all__ = ["ResultRows", "SparkDedup"]
-
 
 COUNTED = (
     *("documents", "kept", "exact_duplicates", "near_duplicates", "estimated_duplicates", "in_old"),
@@ -40,49 +32,46 @@ COUNTED = (
 
 @dataclass(frozen=True, eq=False)
 class SparkDedup:
-    """Who stays, who goes, and why. Frames are read from tables that last until `close`."""
+    """The kept rows, the dropped rows, and why. Its frames can be read until `close`."""
 
     settings: DedupSettings
     counts: DedupCounts
-    """Counts as the local job has them, but only those in `COUNTED` are known on Spark.
-    `compared_pairs` are pairs with similar signatures, each counted once.
+    """Counts of the local job, of which Spark knows those in `COUNTED`. `compared_pairs` are pairs
+    with similar signatures, each counted once.
     """
     seconds: dict[str, float]
     """Of each step."""
     warnings: list[str]
     left_out: dict[str, int]
-    """What was left out, by kind."""
+    """Documents that were left out, by kind."""
     _rows: ResultRows = field(repr=False)
     reused: tuple[str, ...] = ()
     overlapped: tuple[str, ...] = ()
 
     @cached_property
     def survivors(self) -> Any:
-        """The rows that stay, with all their columns, in the partitions that Spark reads: it begins
-        with the largest pieces of files, whatever their names.
-        """
+        """The kept rows, with all their columns, in the partitions that Spark reads."""
         return self._rows.survivors()
 
     @cached_property
     def annotated(self) -> Any:
-        """All rows, with `row` (its number) and, as the local job has it, `cluster`,
-        `duplicate_of` and `similarity`: ids, or the numbers of rows where there are none.
+        """All rows with `row`, their number, and as in the local job `cluster`, `duplicate_of` and
+        `similarity`: ids, or row numbers where there are no ids.
         """
         return self._rows.annotated()
 
     @cached_property
     def pairs(self) -> Any:
         """Verified pairs: `left`, `right`, `similarity` and `distance`. Equal texts are paired
-        with their first; with `exact`, with each other, so that every pair is there. With an old
-        corpus also `old`: whether left is one of it.
+        with their first; with `exact`, with each other. With an old corpus also `old`: whether left
+        is in it.
         """
         return self._rows.pairs()
 
     @cached_property
     def fates(self) -> Any:
-        """What was found of rows that are like others, by their numbers: `position`, `cluster`,
-        `duplicate_of` (null for those that stay) and `similarity`; with an old corpus also
-        `matched_old`, the row of it that one is a duplicate of.
+        """Rows that have duplicates, by number: `position`, `cluster`, `duplicate_of` (null for
+        kept rows) and `similarity`; with an old corpus also `matched_old`, a row of that.
         """
         return self._rows.fates
 
@@ -101,9 +90,7 @@ class SparkDedup:
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, whether pairs are complete, counts, seconds and warnings, in plain
-        values.
-        """
+        """Return settings, completeness, counts, seconds and warnings in plain values."""
         return {
             "settings": self.settings.to_dict(),
             "complete": self.complete,
@@ -129,18 +116,15 @@ _FEW_IDS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class ResultRows:
-    """The corpus, and what was found of those of its rows that are like others.
+    """The corpus, and what was found of rows that have duplicates.
 
-    Positions are those among all documents, of which old ones are the first; rows are counted in
-    each corpus by itself.
+    Positions count all documents, old ones first; row numbers count each corpus by itself.
     """
 
     work: SparkWork
     settings: DedupSettings
     sources: Sources
-    numbering: Any
-    count: int
-    collapsed: Collapsed
+    signed: SignedTable
     decided: Decided
     compared: PositionSet
     """Documents that may have pairs."""
@@ -148,12 +132,17 @@ class ResultRows:
     @property
     def old(self) -> int:
         """How many documents are of the old corpus."""
-        return int(self.numbering.value.old)
+        return self.signed.old
+
+    @property
+    def collapsed(self) -> Collapsed:
+        """What is known of equal texts."""
+        return self.signed.collapsed  # type: ignore[no-any-return]
 
     @cached_property
     def found(self) -> Any:
-        """What becomes of each document of the corpus that has a pair or a copy: `position`,
-        `cluster`, `duplicate_of`, `similarity` and `other`, whether that one has another text.
+        """The documents of the corpus that have a pair or a copy: `position`, `cluster`,
+        `duplicate_of`, `similarity` and `other`, whether the duplicate has another text.
         """
         first, none = sql.col("first"), self.settings.keep == "none"
         named = ("position", "cluster", "survivor", "similarity", "other")
@@ -166,7 +155,7 @@ class ResultRows:
             alone = alone.select(
                 "first",
                 first.alias("cluster"),
-                # An old one stays, and is what its copies are copies of.
+                # An old one is kept, and its copies are duplicates of it.
                 sql.when(first < self.old, first).otherwise(stays).alias("survivor"),
                 first.alias("centre"),
                 sql.lit(1.0).alias("similarity"),
@@ -184,49 +173,52 @@ class ResultRows:
                 )
             every = groups.withColumn("position", first).select(*named)
             every = every.union(of_copies.select(*named))
-        goes = sql.col("survivor") != sql.col("position")
+        dropped = sql.col("survivor") != sql.col("position")
         every = every.select(
             "position",
             "cluster",
-            sql.when(goes, sql.col("survivor")).alias("duplicate_of"),
-            sql.when(goes, sql.col("similarity")).alias("similarity"),
-            (goes & sql.col("other")).alias("other"),
+            sql.when(dropped, sql.col("survivor")).alias("duplicate_of"),
+            sql.when(dropped, sql.col("similarity")).alias("similarity"),
+            (dropped & sql.col("other")).alias("other"),
         )
         return self.work.keep(self._of_corpus(every) if self.old else every)
 
     def _of_corpus(self, every: Any) -> Any:
-        """Return what was found without old documents; clusters are called by the first others."""
+        """Return rows without old documents; clusters are named by their first new document."""
         new = self.work.keep(every.where(f"position >= {self.old}"))
         firsts = new.groupBy("cluster").agg(sql.min("position").alias("first"))
         called = new.join(firsts, "cluster").drop("cluster").withColumnRenamed("first", "cluster")
         return called.select(*new.columns)
 
     def counted(self, documents: int) -> dict[str, int]:
-        """Return how many there are of what in the corpus, which has so many documents."""
+        """Return the counts of a corpus of so many documents, with an old one."""
         other, copies, old = sql.col("duplicate_of"), self.collapsed.copies, self.old
-        total = self.found.agg(
-            sql.count(other).alias("dropped"), sql.count(sql.when(other < old, 1)).alias("in_old")
-        ).first()
-        sizes = self.found.groupBy("cluster").agg(sql.count("*").alias("size"))
-        clusters = sizes.agg(
-            sql.count(sql.when(sql.col("size") > 1, 1)).alias("count"),
-            sql.max("size").alias("largest"),
-        ).first()
+        in_old = sql.count(sql.when(other < old, 1))
+        dropped, matched = self.found.agg(sql.count(other), in_old).first()
+        several = sql.count(sql.when(sql.col("size") > 1, 1))
+        clusters, largest = self._sizes.agg(several, sql.max("size")).first()
         equal = copies | self.collapsed.firsts if self.settings.keep == "none" else copies
-        if not self.settings.verify:  # what only signatures vouch for is no exact duplicate
-            equal -= collect_positions(self.found.where("other"), ["position"], self.count)
+        if not self.settings.verify:  # a duplicate by signatures alone is not an exact one
+            equal -= self._positions(self.found.where("other"))
         return {
-            "kept": documents - total.dropped,
-            "in_old": total.in_old,
-            "clusters": clusters["count"],
-            "largest_cluster": max(clusters.largest or 0, min(1, documents)),
+            "kept": documents - dropped,
+            "in_old": matched,
+            "clusters": clusters,
+            "largest_cluster": max(largest or 0, min(1, documents)),
             "exact_duplicates": equal.count_from(old),
             "verified_pairs": self.pair_count,
         }
 
     @property
+    def _sizes(self) -> Any:
+        return self.found.groupBy("cluster").agg(sql.count("*").alias("size"))
+
+    def _positions(self, found: Any) -> PositionSet:
+        return collect_positions(found, ["position"], self.signed.documents)
+
+    @property
     def fates(self) -> Any:
-        """What was found, by the numbers of rows."""
+        """What was found, by row numbers."""
         found = self.found.drop("other")
         if not self.old:
             return found
@@ -240,7 +232,7 @@ class ResultRows:
         )
 
     def _row(self, name: str) -> Any:
-        """Return a column of positions as one of rows, each counted in its own corpus."""
+        """Return a column of positions as row numbers."""
         position = sql.col(name)
         if not self.old:
             return position
@@ -248,7 +240,7 @@ class ResultRows:
 
     @property
     def pair_count(self) -> int:
-        """How many pairs of the corpus there are."""
+        """The number of pairs of the corpus."""
         if self.settings.exact and self.collapsed.count:
             return count_every_pair(self.decided.verified, self.collapsed.members, self.old)
         return self.decided.facts.alike + self.collapsed.copies.count_from(self.old)
@@ -261,74 +253,48 @@ class ResultRows:
         if self.settings.exact:
             members = self.collapsed.members
             return every_pair(self.decided.verified, members).where(f"right >= {self.old}")
-        return self.decided.verified.union(
-            self.collapsed.copy_rows.where(f"position >= {self.old}").select(
-                sql.col("first").alias("left"),
-                sql.col("position").alias("right"),
-                sql.lit(1.0).alias("similarity"),
-                sql.lit(0).alias("distance"),
-            )
-        )
+        copies = self.collapsed.copy_rows.where(f"position >= {self.old}")
+        return self.decided.verified.union(equal_pairs(copies, "first", "position"))
 
     def survivors(self) -> Any:
-        """Return the rows that stay; none is shuffled."""
-        dropped = self.work.send(
-            collect_positions(
-                self.found.where("duplicate_of is not null"), ["position"], self.count
-            )
-        )
-        numbering = self.numbering
-
-        def stay(batches: Batches) -> Iterator[Any]:
-            known: Numbering = numbering.value
-            gone: PositionSet = dropped.value
-            for piece, row, batch, _ in pieces_of(batches):
-                first = known.first(piece, row, len(batch))
-                stays = ~gone.has(np.arange(first, first + len(batch)))
-                yield batch if stays.all() else batch.filter(pa.array(stays))
-
+        """Return the kept rows; none is shuffled."""
+        dropped = self.work.send(self._positions(self.found.where("duplicate_of is not null")))
         frame = self.sources.corpus.frame
         schema = frame.select(*self._columns).schema
-        return map_arrow(numbered_columns(frame, self._columns), stay, schema)
+        rows = numbered_columns(frame, self._columns)
+        return map_arrow(rows, _kept_rows, schema, self.signed.numbering, dropped)
 
     def annotated(self) -> Any:
-        """Return all rows; only those that are like others are joined with what was found."""
+        """Return all rows; those that have duplicates are joined with what was found."""
         fates = self.named_fates()
-        needed = self.work.send(collect_positions(self.found, ["position"], self.count))
-        corpus = self.sources.corpus
+        needed = self.work.send(self._positions(self.found))
+        frame, numbering = self.sources.corpus.frame, self.signed.numbering
         like, others = (
-            select_rows(corpus.frame, self._columns, self.numbering, needed, others=alone)
+            select_rows(frame, self._columns, numbering, needed, others=alone)
             for alone in (False, True)
         )
         kinds = {part.name: part.dataType for part in fates.schema.fields}
-        added = ("cluster", "duplicate_of", "similarity")
-        for name in added:
+        for name in ("cluster", "duplicate_of", "similarity"):
             others = others.withColumn(name, sql.lit(None).cast(kinds[name]))
         every = others.union(like.join(fates, "position"))
-        return every.withColumn("position", self._row("position")).withColumnRenamed(
-            "position", "row"
-        )
+        every = every.withColumn("position", self._row("position"))
+        return every.withColumnRenamed("position", "row")
 
     def named_fates(self) -> Any:
-        """Return what was found, by id; who is alone is in no cluster."""
-        sizes = self.found.groupBy("cluster").agg(sql.count("*").alias("size"))
-        fates = self.found.join(sizes, "cluster").select(
-            "position",
-            sql.when(sql.col("size") > 1, sql.col("cluster")).alias("cluster"),
-            "duplicate_of",
-            "similarity",
+        """Return what was found, by id; a document that is alone is in no cluster."""
+        fates = self.found.join(self._sizes, "cluster").selectExpr(
+            "position", "if(size > 1, cluster, null) as cluster", "duplicate_of", "similarity"
         )
-        by_name = [self.sources.corpus.columns.id is not None, self._by_name]
-        for name, named in zip(("cluster", "duplicate_of"), by_name, strict=True):
-            fates = (
-                self._named(fates, name, self._ids)
-                if named
-                else fates.withColumn(name, self._row(name))
-            )
+        by_name = {
+            "cluster": self.sources.corpus.columns.id is not None,
+            "duplicate_of": self._by_name,
+        }
+        for name, named in by_name.items():
+            fates = self._named(fates, name) if named else fates.withColumn(name, self._row(name))
         return fates.select("position", "cluster", "duplicate_of", "similarity")
 
     def pairs(self) -> Any:
-        """Return the verified pairs by id; with an old corpus, `old` tells that left is of it."""
+        """Return the verified pairs by id."""
         by_name = self.decided.by_name
         if self.sources.plain_names and by_name is not None and not self.settings.exact:
             return by_name
@@ -338,37 +304,39 @@ class ResultRows:
             columns.append("old")
         if self._by_name:
             for side in ("left", "right"):
-                pairs = self._named(pairs, side, self._ids)
+                pairs = self._named(pairs, side)
         return pairs.select(*columns)
 
     @property
     def _by_name(self) -> bool:
-        """Whether documents are named: of two corpora, the numbers of rows say too little."""
+        """Whether documents are named: row numbers of two corpora would be ambiguous."""
         return self.sources.has_old or self.sources.corpus.columns.id is not None
 
     @cached_property
     def _ids(self) -> Any:
-        """Return `position, id` of rows that may be like others."""
+        """`position, id` of rows that may have duplicates."""
         needed = self.compared | self.collapsed.copies | self.collapsed.firsts
-        # As the local job has them: text, and the number of the row where there is none.
-        found = needed_values(
-            self.sources.documents,
-            sql.col(f"`{self.sources.compared.id}`").cast("string"),
-            self.numbering,
-            self.work.send(needed),
-        )
+        # As the local job has them: text, and the row number where there is none.
+        column = sql.col(f"`{self.sources.compared.id}`").cast("string")
+        numbering, sent = self.signed.numbering, self.work.send(needed)
+        found = needed_values(self.sources.documents, column, numbering, sent)
         name = sql.coalesce("payload", self._row("position").cast("string")).alias("id")
         found = found.select("position", name)
         return sql.broadcast(found) if len(needed) <= _FEW_IDS else found
 
-    def _named(self, frame: Any, column: str, ids: Any) -> Any:
-        ids = ids.select(sql.col("position").alias("named"), sql.col("id").alias("name"))
-        return (
-            frame.join(ids, frame[column] == ids["named"], "left")
-            .drop(column, "named")
-            .withColumnRenamed("name", column)
-        )
+    def _named(self, frame: Any, column: str) -> Any:
+        """Return a frame with ids in place of the positions in a column."""
+        ids = self._ids.toDF("named", "name")
+        named = frame.join(ids, frame[column] == ids["named"], "left").drop(column, "named")
+        return named.withColumnRenamed("name", column)
 
     @property
     def _columns(self) -> list[str]:
         return [f"`{name}`" for name in self.sources.corpus.names]
+
+
+def _kept_rows(numbering: Any, dropped: Any, batches: Batches) -> Iterator[Any]:
+    for piece, row, batch, _ in pieces_of(batches):
+        first = numbering.value.first(piece, row, len(batch))
+        kept = ~dropped.value.has(np.arange(first, first + len(batch)))
+        yield batch if kept.all() else batch.filter(pa.array(kept))

@@ -1,8 +1,8 @@
-"""Components of pairs, and how those are decided that are too large for one task to compare.
+"""Components of pairs, and deciding those that are too large for one task to compare.
 
 All workers compare their documents. Then one task per component decides by `lookalike.dedup.decide`
-from the verified pairs alone, and says which kept documents to compare. This goes on in rounds,
-each of which is several jobs of Spark.
+from the verified pairs alone, and says which kept documents to compare next. Each of these rounds
+is several jobs of Spark.
 """
 
 from __future__ import annotations
@@ -12,32 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.dedup.decide import ROUNDS, best_of_equals, decide, unmet_pairs
-from lookalike.dedup.pairs import VerifiedPairs
+from lookalike.dedup.pairs import VerifiedPairs, in_order
 from lookalike.dedup.settings import DedupSettings
-from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
+from lookalike.spark.collapse import ordered
+from lookalike.spark.packed import Batches, by_kind, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import collect_positions
-from lookalike.spark.propose import SignedTable, value_rows
-from lookalike.spark.resolve import ResolvedFacts, arrange
+from lookalike.spark.propose import value_rows
+from lookalike.spark.resolve import ResolvedFacts, arrange, group_rows
+from lookalike.spark.signing import SignedTable
 from lookalike.spark.verify import Compared, Verifier
 from lookalike.spark.work import SparkWork
 
 PAIRS_A_TASK = 4_000_000
-"""Verified pairs of large components; if there are more, those that decide nothing are left out
-before the others come to one task.
-"""
+"""Verified pairs of large components; of more, those that decide nothing are left out first."""
 
 _DOCUMENTS_A_TASK = 200_000
 
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """Who stays of documents that have pairs, and why."""
+    """Which documents that have pairs are kept, and why."""
 
     groups: Any
     """`first, cluster, survivor, centre, similarity`; see `lookalike.spark.resolve`."""
@@ -64,7 +62,6 @@ class Rounds:
     work: SparkWork
     settings: DedupSettings
     signed: SignedTable
-    collapsed: Collapsed
     verifier: Verifier
 
     def compare(self, near: Any) -> Compared:
@@ -75,7 +72,7 @@ class Rounds:
         return Compared(found.where(self._near), total.compared, total.alike)
 
     def decide(self, compared: Compared) -> Decided:
-        """Return who stays of pairs that were compared."""
+        """Return which documents of compared pairs are kept."""
         work, accepted = self.work, compared.accepted
         labels = work.keep(connected(accepted, work.keep))
         needed = work.send(collect_positions(labels, ["position"], self.signed.documents))
@@ -85,33 +82,30 @@ class Rounds:
         if self.settings.measure == "containment":  # the larger stays, and rank decides too little
             labels, many = work.keep(self.verifier.with_sizes(labels, needed)), False
         settled = self._settle(accepted, labels, values, many)
-        split = settled.groups.where(f"kind = {SPLIT}").agg(
-            sql.sum("first").alias("split"), sql.max("cluster").alias("largest")
-        )
-        split = split.first()
+        split = settled.groups.where(f"kind = {SPLIT}")
+        count, largest = split.agg(sql.sum("first"), sql.max("cluster")).first()
         groups = self._likeness(settled.groups.where(f"kind = {GROUP}").drop("kind"))
         facts = self._facts(groups) + ResolvedFacts(
             compared=settled.compared + compared.count,
             alike=settled.alike + compared.alike,
-            split=split.split or 0,
-            split_largest=split.largest or 0,
+            split=count or 0,
+            split_largest=largest or 0,
             tired=int(settled.tired),
         )
         return Decided(groups, settled.accepted, facts)
 
     def _settle(self, accepted: Any, labels: Any, values: Any, many: bool) -> _Settled:
-        """Return who stays, with the pairs added that were found among those that would."""
+        """Decide, compare kept documents that share a neighbor, and decide again."""
         work, compared, alike = self.work, 0, 0
         done = work.spark.createDataFrame([], "left long, right long")
         for _ in range(ROUNDS):
             pairs = self._deciding(accepted, labels, values) if many else accepted
-            joined = together(pairs, labels, self.signed.originals, values, self._places)
-            groups = work.keep(chosen_frame(joined, self.settings, self.signed.old))
+            joined = together(pairs, labels, self.signed.collapsed.originals, values, self._places)
+            chosen = map_arrow(joined, choose, GROUPS, self.settings, self.signed.old)
+            groups = work.keep(chosen)
             if self.settings.cluster != "star" or not self.settings.by_signatures:
                 return _Settled(accepted, groups, 0, 0, False)
-            unmet = groups.where(f"kind = {UNMET}").select(
-                sql.col("first").alias("left"), sql.col("cluster").alias("right")
-            )
+            unmet = groups.where(f"kind = {UNMET}").selectExpr("first as left", "cluster as right")
             unmet = work.keep(unmet.join(done, ["left", "right"], "left_anti"))
             found = self.verifier.similarities(unmet)
             near = None if found is None else found.where(self._near)
@@ -125,16 +119,17 @@ class Rounds:
         return _Settled(accepted, groups, compared, alike, True)
 
     def _deciding(self, accepted: Any, labels: Any, values: Any) -> Any:
-        """Return the pairs without those of two documents that surely go.
+        """Return the pairs without those of two documents that are surely dropped.
 
-        Whoever stands before all that it is a pair with stays, and these go, whatever else there
-        is; so pairs of two of them decide nothing. Of variants of one template few others are left.
-        Where all pairs count, because none stays or clusters are components, they are returned.
+        A document that ranks before all that it is a pair with is kept, and these are dropped; so
+        pairs of two of them decide nothing. Of variants of one template few other pairs are left.
+        All pairs are returned where they count: with keep="none", and where clusters are
+        components.
         """
         if self.settings.cluster != "star" or self.settings.keep == "none":
             return accepted
-        known = self.signed.originals.select(
-            sql.col("first").alias("position"), "best", "best_value"
+        known = self.signed.collapsed.originals.selectExpr(
+            "first as position", "best", "best_value"
         )
         ranked = labels.select("position").join(known, "position", "left")
         value = sql.lit(0).cast("long")
@@ -144,25 +139,17 @@ class Rounds:
         ranked = self.work.keep(ranked.select("position", order.alias("rank")))
         both = accepted.select("left", "right")
         for side in ("left", "right"):
-            rank = ranked.select(
-                sql.col("position").alias(side), sql.col("rank").alias(f"{side}_rank")
-            )
-            both = both.join(rank, side)
+            both = both.join(ranked.toDF(side, f"{side}_rank"), side)
         turned = both.select("right", "left", "right_rank", "left_rank")
         ways = self.work.keep(both.union(turned).toDF("one", "two", "rank", "other"))
-        stays = ways.groupBy("one").agg(
-            sql.min("other").alias("least"), sql.min("rank").alias("rank")
-        )
-        stays = stays.where("rank < least").select("one")
-        goes = self.work.keep(
-            ways.join(stays, "one").select(sql.col("two").alias("goes")).distinct()
-        )
+        least = sql.min("other").alias("least"), sql.min("rank").alias("rank")
+        kept = ways.groupBy("one").agg(*least).where("rank < least").select("one")
+        dropped = self.work.keep(ways.join(kept, "one").selectExpr("two as dropped").distinct())
         of_two = accepted.select("left", "right")
         for side in ("left", "right"):
-            of_two = of_two.join(goes, of_two[side] == goes["goes"], "left_semi")
-        return self.work.keep(
-            accepted.join(of_two, ["left", "right"], "left_anti").select(*accepted.columns)
-        )
+            of_two = of_two.join(dropped, of_two[side] == dropped["dropped"], "left_semi")
+        others = accepted.join(of_two, ["left", "right"], "left_anti")
+        return self.work.keep(others.select(*accepted.columns))
 
     @property
     def _near(self) -> str:
@@ -173,33 +160,26 @@ class Rounds:
         return max(self.work.cores, -(-self.signed.documents // _DOCUMENTS_A_TASK))
 
     def _likeness(self, groups: Any) -> Any:
-        """Return the groups with all similarities: who is not a pair with the one that stands for
-        it, which chains have brought together, is compared now.
+        """Return the groups with all similarities; documents that only a chain of pairs connects
+        with the kept one are compared with it now.
         """
         if self.settings.cluster == "star":
             return groups
         unknown = groups.where("similarity is null")
-        left, right = sql.least("first", "centre"), sql.greatest("first", "centre")
-        pairs = self.work.keep(unknown.select(left.alias("left"), right.alias("right")).distinct())
+        sides = ordered("first", "centre")
+        pairs = self.work.keep(unknown.select(*sides).distinct())
         needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
         if not len(needed):
             return groups
         distances = self.verifier.distances(pairs, needed, all_of_them=True)
         found = self.verifier.compared(distances)
-        found = found.select("left", "right", sql.col("similarity").alias("found"))
-        sides = groups.withColumn("left", left).withColumn("right", right)
-        return self.work.keep(
-            sides.join(found, ["left", "right"], "left").select(
-                "first",
-                "cluster",
-                "survivor",
-                "centre",
-                sql.coalesce("similarity", "found").alias("similarity"),
-            )
-        )
+        found = found.selectExpr("left", "right", "similarity as found")
+        joined = groups.select("*", *sides).join(found, ["left", "right"], "left")
+        known = joined.withColumn("similarity", sql.coalesce("similarity", "found"))
+        return self.work.keep(known.select(*groups.columns))
 
     def _facts(self, groups: Any) -> ResolvedFacts:
-        counts = self.signed.originals.select("first", "count")
+        counts = self.signed.collapsed.originals.select("first", "count")
         sized = groups.join(counts, "first", "left").select(
             "cluster",
             sql.coalesce("count", sql.lit(1)).alias("size"),
@@ -232,45 +212,36 @@ class Rounds:
 
 
 GROUPS = "kind int, first long, cluster long, survivor long, centre long, similarity double"
-"""For each first of equal texts that has pairs: its cluster, the document that stands for it (or
-itself), the first with the text of that one, and how similar the two are: null if not known.
-
-Rows of other kinds: pairs to be compared, as `first` and `cluster`; and how many components were
-split, and how large one was.
-"""
+"""As in `lookalike.spark.resolve.RESOLVED`; a similarity is null if it is not known."""
 
 GROUP, UNMET, SPLIT = 0, 1, 2
+"""The same; pairs to be compared, as `first` and `cluster`; how many components were split, and the
+size of the largest.
+"""
 
 _PAIR, _DOCUMENT = 0, 1
 
 
 def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places: int) -> Any:
-    """Return pairs and documents, all that pairs connect in one place. Labels may have a `size`, if
-    the larger stays; it takes the place of a similarity.
+    """Return pairs and documents; all that pairs connect is in one place.
+
+    Labels may have a `size`, for containment; it takes the place of a similarity.
     """
-
-    def number(name: str) -> Any:
-        return sql.lit(0).cast("long").alias(name)
-
     place = sql.pmod(sql.xxhash64("label"), sql.lit(places)).cast("int").alias("place")
-    labelled = pairs.join(labels, pairs["left"] == labels["position"])
-    one = labelled.select(
+    one = pairs.join(labels, pairs["left"] == labels["position"]).select(
         place,
         sql.lit(_PAIR).alias("kind"),
         "left",
         "right",
         "similarity",
-        number("second"),
-        number("best"),
-        number("best_value"),
+        *(sql.lit(0).cast("long").alias(name) for name in ("second", "best", "best_value")),
     )
-    known = originals.select(sql.col("first").alias("position"), "second", "best", "best_value")
+    known = originals.selectExpr("first as position", "second", "best", "best_value")
     documents = labels.join(known, "position", "left")
-    value = number("value")
+    value = sql.lit(0).cast("long")
     size = sql.col("size").cast("double") if "size" in labels.columns else sql.lit(0.0)
     if values is not None:
-        documents = documents.join(values, "position")
-        value = sql.col("value")
+        documents, value = documents.join(values, "position"), sql.col("value")
     two = documents.select(
         place,
         sql.lit(_DOCUMENT).alias("kind"),
@@ -284,103 +255,40 @@ def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places
     return one.union(two).repartitionById(places, "place")
 
 
-@dataclass(frozen=True, eq=False)
-class _Corpus:
-    """Documents by position, with their pairs and the order in which they are to stay."""
+def choose(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]:
+    """Put documents into clusters and choose which are kept; see `GROUPS`.
 
-    positions: NDArray[np.int64]
-    first: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    pairs: VerifiedPairs
-    members: NDArray[np.int64]
-    """Those that have pairs; each is the first with its text."""
-    old: int
-    """How many are of an old corpus; they come first."""
-    sizes: NDArray[np.int64]
-    """Different features of documents, where these matter."""
-
-    @classmethod
-    def of(cls, batches: Batches, old: int) -> _Corpus | None:
-        """Return what is in a partition; None if there is nothing."""
-        table = table_of(batches)
-        if table is None:
-            return None
-        kinds = table["kind"].to_numpy()
-        pairs, documents = (table.filter(pa.array(kinds == kind)) for kind in (_PAIR, _DOCUMENT))
-        position, value, second, best, best_value = (
-            documents[name].to_numpy() for name in ("left", "right", "second", "best", "best_value")
-        )
-        arranged = arrange(position, value, second, best, best_value)
-        positions = arranged.positions
-        left, right = (
-            np.searchsorted(positions, pairs[side].to_numpy()) for side in ("left", "right")
-        )
-        order = np.lexsort((right, left))
-        found = VerifiedPairs(
-            left[order],
-            right[order],
-            pairs["similarity"].to_numpy()[order],
-            np.zeros(len(order), np.int32),
-        )
+    If clusters are stars, it also tells which kept documents to compare before that is final. The
+    first `old` documents are those of an old corpus.
+    """
+    table = table_of(batches)
+    if table is None:
+        return
+    pairs, documents = by_kind(table, _PAIR, _DOCUMENT)
+    arranged = arrange(
+        *(documents[name].to_numpy() for name in ("left", "right", "second", "best", "best_value"))
+    )
+    positions, rank, first = arranged.positions, arranged.rank, arranged.first
+    left, right = (np.searchsorted(positions, pairs[side].to_numpy()) for side in ("left", "right"))
+    similarity = pairs["similarity"].to_numpy()
+    known = in_order([VerifiedPairs(left, right, similarity, np.zeros(len(left), np.int32))])
+    sizes = None
+    if settings.measure == "containment":
         sizes = np.zeros(len(positions), np.int64)
         sizes[arranged.own] = documents["similarity"].to_numpy().astype(np.int64)
-        own, old = np.sort(arranged.own), int(np.searchsorted(positions, old))
-        return cls(positions, arranged.first, arranged.rank, found, own, old, sizes)
-
-
-def _unmet(corpus: _Corpus) -> Any:
-    """Return the pairs of those that would stay and are like the same one that goes."""
-    count = len(corpus.positions)
-    best = best_of_equals(corpus.rank, corpus.first)
-    deciding = corpus.pairs[corpus.pairs.right >= corpus.old]
-    left, right = np.divmod(unmet_pairs(deciding, best, corpus.old), count)
-    positions = corpus.positions
-    return rows_of(GROUPS, kind=UNMET, first=positions[left], cluster=positions[right])
-
-
-def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what puts documents into clusters and chooses who stays; see `GROUPS`. If clusters
-    are stars, it also tells who would stay and has to be compared before that is final. The first
-    `old` documents are those of an old corpus.
-    """
-
-    def chosen(batches: Batches) -> Iterator[Any]:
-        corpus = _Corpus.of(batches, old)
-        if corpus is None:
-            return
-        positions, first, members = corpus.positions, corpus.first, corpus.members
-        decision = decide(
-            corpus.pairs,
-            corpus.rank,
-            settings,
-            first=first,
-            old=corpus.old,
-            sizes=corpus.sizes if settings.measure == "containment" else None,
-        )
-        named = decision.duplicate_of[members]
-        survivor = np.where(named < 0, members, named)
-        centre = first[survivor]
-        similarity = np.where(members == centre, 1.0, decision.similarity[members])
-        yield rows_of(
-            GROUPS,
-            kind=GROUP,
-            first=positions[members],
-            cluster=positions[decision.clusters[members]],
-            survivor=positions[survivor],
-            centre=positions[centre],
-            similarity=pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
-        )
-        if settings.cluster == "star" and settings.by_signatures:
-            yield _unmet(corpus)
-        if decision.split:
-            yield rows_of(GROUPS, kind=SPLIT, first=[decision.split], cluster=[decision.largest])
-
-    return chosen
-
-
-def chosen_frame(joined: Any, settings: DedupSettings, old: int) -> Any:
-    """Return `choose` of all places."""
-    return map_arrow(joined, choose(settings, old), GROUPS)
+    old = int(np.searchsorted(positions, old))
+    decision = decide(known, rank, settings, first=first, old=old, sizes=sizes)
+    groups, _ = group_rows(decision, np.sort(arranged.own), first, positions)
+    found = groups.pop("similarity")
+    unknown = pa.array(found, pa.float64(), mask=np.isnan(found))
+    yield rows_of(GROUPS, kind=GROUP, **groups, similarity=unknown)
+    if settings.cluster == "star" and settings.by_signatures:
+        best = best_of_equals(rank, first)
+        unmet = unmet_pairs(known[known.right >= old], best, old)
+        left, right = np.divmod(unmet, len(positions))
+        yield rows_of(GROUPS, kind=UNMET, first=positions[left], cluster=positions[right])
+    if decision.split:
+        yield rows_of(GROUPS, kind=SPLIT, first=[decision.split], cluster=[decision.largest])
 
 
 IN_ONE_TASK = 4_000_000
@@ -390,20 +298,17 @@ _EDGES = "member long, least long"
 
 
 def connected(pairs: Any, keep: Callable[[Any], Any], in_one_task: int = IN_ONE_TASK) -> Any:
-    """Return `position, label` for each document that has a pair: the least that it is connected
-    with.
+    """Return `position, label` for each document that has a pair: the least it is connected with.
 
-    `keep` makes a frame last: it is used more than once.
+    `keep` makes frames last that are used more than once.
     """
     edges = keep(map_arrow(pairs.select("left", "right"), _trees, _EDGES))
     count = edges.count()
     if count <= in_one_task:
         return map_arrow(edges.coalesce(1), _labels, "position long, label long")
     edges = _stars(edges, keep)
-    roots = edges.select(sql.col("least").alias("position")).distinct()
-    return edges.select(sql.col("member").alias("position"), sql.col("least").alias("label")).union(
-        roots.select("position", sql.col("position").alias("label"))
-    )
+    roots = edges.select("least").distinct().selectExpr("least as position", "least as label")
+    return edges.select("member", "least").toDF("position", "label").union(roots)
 
 
 def _trees(batches: Batches) -> Iterator[Any]:
@@ -411,9 +316,7 @@ def _trees(batches: Batches) -> Iterator[Any]:
     for batch in _labels(batches):
         member, least = (column.to_numpy() for column in batch.columns)
         others = member != least
-        yield pa.record_batch(
-            {"member": pa.array(member[others]), "least": pa.array(least[others])}
-        )
+        yield rows_of(_EDGES, member=member[others], least=least[others])
 
 
 def _labels(batches: Batches) -> Iterator[Any]:
@@ -423,9 +326,8 @@ def _labels(batches: Batches) -> Iterator[Any]:
         return
     edges = np.concatenate(parts, axis=1)
     members, places = np.unique(edges, return_inverse=True)
-    left, right = np.ascontiguousarray(places.reshape(2, -1))
     labels = np.empty(len(members), np.int64)
-    _native.components(np.ascontiguousarray(left), np.ascontiguousarray(right), labels)
+    _native.components(*np.ascontiguousarray(places.reshape(2, -1)), labels)
     yield pa.record_batch({"position": pa.array(members), "label": pa.array(members[labels])})
 
 
@@ -442,11 +344,10 @@ def _stars(edges: Any, keep: Callable[[Any], Any]) -> Any:
 
 def _large_star(edges: Any) -> Any:
     """Connect the larger neighbours of each with the least of it and its neighbours."""
-    turned = edges.select(sql.col("least").alias("member"), sql.col("member").alias("least"))
-    both = edges.union(turned).toDF("one", "two")
+    both = edges.union(edges.select("least", "member")).toDF("one", "two")
     least = both.groupBy("one").agg(sql.least(sql.min("two"), sql.col("one")).alias("least"))
     larger = both.where("two > one").join(least, "one")
-    return larger.select(sql.col("two").alias("member"), "least").distinct()
+    return larger.selectExpr("two as member", "least").distinct()
 
 
 def _small_star(edges: Any) -> Any:
@@ -454,11 +355,8 @@ def _small_star(edges: Any) -> Any:
     near = edges.toDF("one", "two")
     least = near.groupBy("one").agg(sql.min("two").alias("least"))
     smaller = near.join(least, "one").where("two <> least")
-    return (
-        least.select(sql.col("one").alias("member"), "least")
-        .union(smaller.select(sql.col("two").alias("member"), "least"))
-        .distinct()
-    )
+    own = least.selectExpr("one as member", "least")
+    return own.union(smaller.selectExpr("two as member", "least")).distinct()
 
 
 def _digest(edges: Any) -> tuple[int, int]:

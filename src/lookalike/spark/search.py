@@ -1,4 +1,4 @@
-"""Nearest neighbours over all partitions: one `SliceIndex` in each, and their answers merged."""
+"""Nearest neighbors over all partitions: one `SliceIndex` in each, and their answers merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lookalike.spark.packed import Batches, map_arrow, sql, table_of
 from lookalike.spark.sources import frame_of
 
 _SIGNATURES_AT_A_TIME = 1 << 20
-"""Of an index; a partition of more has several, one after the other."""
+"""Of an index; a larger partition has several, one after the other."""
 
 
 def search(
@@ -30,10 +30,10 @@ def search(
 ) -> Any:
     """Return `query`, `id` and `distance`: the `k` nearest of each query, or all within `radius`.
 
-    Both are DataFrames with an id and a signature, as `sign` makes them, of the same width. Queries
-    are sent to every worker, so they should be far fewer than the collection, which stays where it
-    is. The nearest are those of a `SliceIndex` of the whole collection, exactly; of those at the
-    same distance the least ids come first.
+    `queries` and `collection` are DataFrames with an id and a signature, as `sign` makes them, of
+    the same width. Queries are sent to every worker, so they should be far fewer than the
+    collection, which is not moved. Answers are exactly those of one `SliceIndex` of the whole
+    collection, with ties in the order of ids.
     """
     from pyspark.sql import Window
 
@@ -44,44 +44,35 @@ def search(
     queries, collection = frame_of("queries", queries), frame_of("collection", collection)
     for name, frame in (("queries", queries), ("collection", collection)):
         _check(name, frame, id, signature)
-    asked = queries.select(sql.col(f"`{id}`"), sql.col(f"`{signature}`")).collect()
-    names = [row[0] for row in asked]
+    columns = f"`{id}`", f"`{signature}`"
+    asked = queries.select(*columns).collect()
     rows = _rows([row[1] for row in asked], "queries")
     kind = dict(collection.dtypes)[id]
     spark = collection.sparkSession
-    numbered = spark.createDataFrame(
-        [(place, name) for place, name in enumerate(names)],
-        f"place int, query {dict(queries.dtypes)[id]}",
-    )
+    names = [(place, row[0]) for place, row in enumerate(asked)]
+    numbered = spark.createDataFrame(names, f"place int, query {dict(queries.dtypes)[id]}")
     if not len(rows):
         return spark.createDataFrame([], f"query {kind}, id {kind}, distance int")
     sent = spark.sparkContext.broadcast(rows)
-    stored = collection.select(
-        sql.col(f"`{id}`").alias("id"), sql.col(f"`{signature}`").alias("signature")
-    )
-
-    def look_up(batches: Batches) -> Iterator[Any]:
-        for some in _pieces(batches):
-            yield from _answers(some, sent.value, most, far)
-
-    found = map_arrow(stored, look_up, f"place int, id {kind}, distance int")
+    stored = collection.select(*columns).toDF("id", "signature")
+    found = map_arrow(stored, _look_up, f"place int, id {kind}, distance int", sent, most, far)
     if most is not None:
         nearest = Window.partitionBy("place").orderBy("distance", "id")
         found = found.withColumn("nth", sql.row_number().over(nearest)).where(f"nth <= {most}")
     return found.join(sql.broadcast(numbered), "place").select("query", "id", "distance")
 
 
-def _pieces(batches: Batches) -> Iterator[Any]:
-    """Yield the rows of a partition, so many at a time."""
+def _look_up(queries: Any, most: int | None, far: int | None, batches: Batches) -> Iterator[Any]:
+    """Yield what the indexes of a partition answer."""
     held, count = [], 0
     for batch in batches:
         held.append(batch)
         count += len(batch)
         if count >= _SIGNATURES_AT_A_TIME:
-            yield table_of(iter(held))
+            yield from _answers(table_of(iter(held)), queries.value, most, far)
             held, count = [], 0
     if count:
-        yield table_of(iter(held))
+        yield from _answers(table_of(iter(held)), queries.value, most, far)
 
 
 def _answers(
@@ -90,7 +81,7 @@ def _answers(
     """Yield what one index answers."""
     from lookalike.indexes import SliceIndex
 
-    table = table.sort_by("id")  # ties are broken by id, so numbers have to follow them
+    table = table.sort_by("id")  # so that ties are broken by id
     rows = _rows(table["signature"].to_pylist(), "the collection")
     if rows.shape[1] != queries.shape[1]:
         raise SignatureError(
@@ -107,13 +98,12 @@ def _answers(
         places = np.repeat(np.arange(len(queries)), np.diff(within.offsets))
         ids, distances = within.ids, within.distances
     there = ids >= 0
-    yield from pa.table(
-        {
-            "place": pa.array(places[there].astype(np.int32)),
-            "id": table["id"].take(pa.array(ids[there].astype(np.int64))),
-            "distance": pa.array(distances[there].astype(np.int32)),
-        }
-    ).to_batches()
+    columns = {
+        "place": pa.array(places[there].astype(np.int32)),
+        "id": table["id"].take(pa.array(ids[there].astype(np.int64))),
+        "distance": pa.array(distances[there].astype(np.int32)),
+    }
+    yield from pa.table(columns).to_batches()
 
 
 def _rows(signatures: list[bytes | None], whose: str) -> NDArray[np.uint8]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance
-from lookalike.corpora import Corpus
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import text_strings
 from lookalike.dedup.settings import DedupSettings
@@ -21,13 +20,13 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.features import Vocabulary, Weights
 from lookalike.shown import escape_terminal
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
-from lookalike.spark.packed import Batches, binary, map_arrow
-from lookalike.spark.positions import Numbering, PositionSet, is_old, pieces_of
+from lookalike.spark.files import StreamedRows
+from lookalike.spark.packed import Batches, fixed_binary, map_arrow, rows_of
+from lookalike.spark.positions import is_old, pieces_of
 from lookalike.spark.sources import find_columns, frame_of
 
 SIGNED = (
-    "file string, start long, partition int, row long, key long, count int, bytes long, "
-    "short int, "
+    "file string, start long, partition int, row long, key long, count int, bytes long, short int, "
     "fingerprints binary, values binary, enough binary, signatures binary"
 )
 
@@ -35,13 +34,17 @@ FINGERPRINT = np.dtype([("high", "<u8"), ("low", "<u8")])
 """BLAKE2b of a text, 128 bits: texts of the same are taken to be the same."""
 
 BEFORE_NEW = 1 << 62
-"""By how much what decides is less for old documents: they stay before all others."""
+"""Subtracted from the deciding values of old documents, which are kept before all others."""
 
 _DOCUMENTS_A_ROW = 1024
-"""Of which the signatures are a quarter of a megabyte: larger values have a region of Java's memory
-for themselves each, and make it collect garbage again and again.
+"""Their signatures are a quarter of a megabyte: larger values take a region of Java's memory each,
+and make it collect garbage again and again.
 """
 _LEAST = int(np.iinfo(np.int64).min)
+_COUNTED = ("features", "documents", "occurrences", "totals")
+_COUNTS = ", ".join(f"{name} binary" for name in _COUNTED)
+_UNNAMED = StreamedRows([])
+"""The corpus that an error names."""
 
 
 def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
@@ -52,7 +55,7 @@ def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
 
 def _texts_of(column: Any) -> tuple[Any, NDArray[np.int64]]:
     """Return a column as texts, of which none is null, and where their bytes begin and end."""
-    texts = text_strings(column, "text", cast(Corpus, _Unnamed()))
+    texts = text_strings(column, "text", _UNNAMED)
     if texts.null_count:
         texts = texts.fill_null("")
     _, offsets, _ = texts.buffers()
@@ -63,61 +66,47 @@ def _documents(texts: Any) -> _native.Documents:
     return _native.Documents.from_arrow(pa.chunked_array([texts]).__arrow_c_stream__())
 
 
-class _Unnamed:
-    """What a column of the wrong type is said to be in."""
-
-    name = "the DataFrame"
-
-
-def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
-    """Return what signs the rows of a partition: of `numbered_columns`, text and deciding value."""
-
-    def sign(batches: Batches) -> Iterator[Any]:
-        signer = settings.signer()
-        for (file, start, partition), row, batch, key in pieces_of(batches):
-            for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
-                some = batch.slice(begin, _DOCUMENTS_A_ROW)
-                texts, ends = _texts_of(some.column(0))
-                documents, lengths = _documents(texts), np.diff(ends)
-                signatures = signer.sign(documents, threads=1)
-                enough = signer.with_features(
-                    documents, signatures, least=settings.min_features, threads=1
-                )
-                yield pa.record_batch(
-                    {
-                        "file": pa.array([file]),
-                        "start": pa.array([start], pa.int64()),
-                        "partition": pa.array([partition], pa.int32()),
-                        "row": pa.array([row + begin], pa.int64()),
-                        "key": pa.array([key + begin], pa.int64()),
-                        "count": pa.array([len(some)], pa.int32()),
-                        "bytes": pa.array([int(lengths.sum())], pa.int64()),
-                        "short": pa.array([int((~enough).sum())], pa.int32()),
-                        "fingerprints": binary(_fingerprints(texts, ends)),
-                        "values": binary(_values(settings, some, lengths)),
-                        "enough": binary(enough.astype(np.uint8)),
-                        "signatures": binary(signatures),
-                    }
-                )
-
-    return sign
+def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
+    """Sign the rows of a partition: of `numbered_columns`, text and deciding value."""
+    signer = settings.signer()
+    for (file, start, partition), row, batch, key in pieces_of(batches):
+        for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
+            some = batch.slice(begin, _DOCUMENTS_A_ROW)
+            texts, ends = _texts_of(some.column(0))
+            documents, lengths = _documents(texts), np.diff(ends)
+            signatures = signer.sign(documents, threads=1)
+            enough = signer.with_features(
+                documents, signatures, least=settings.min_features, threads=1
+            )
+            yield rows_of(
+                SIGNED,
+                file=[file],
+                start=[start],
+                partition=partition,
+                row=row + begin,
+                key=key + begin,
+                count=len(some),
+                bytes=int(lengths.sum()),
+                short=int((~enough).sum()),
+                fingerprints=[_fingerprints(texts, ends)],
+                values=[_values(settings, some, lengths).tobytes()],
+                enough=[enough.astype(np.uint8).tobytes()],
+                signatures=[signatures.tobytes()],
+            )
 
 
-def _fingerprints(texts: Any, ends: NDArray[np.int64]) -> NDArray[Any]:
+def _fingerprints(texts: Any, ends: NDArray[np.int64]) -> bytes:
     data = texts.buffers()[2]
     view, hashed = memoryview(data if data is not None else b""), hashlib.blake2b
-    found = b"".join(
+    return b"".join(
         hashed(view[begin:end], digest_size=16).digest() for begin, end in pairwise(ends.tolist())
     )
-    return np.frombuffer(found, FINGERPRINT)
 
 
 def _values(settings: DedupSettings, batch: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what decides who stays, before the position does: the less, the better."""
+    """Return what decides which document is kept, before the position does: the least is."""
     rule = settings.keep_rule.partition(":")[0]
-    if rule == "first":
-        return np.empty(0, np.int64)
-    if rule == "last":
+    if rule in ("first", "last"):
         return np.empty(0, np.int64)
     if rule in ("longest", "shortest"):
         return -lengths if rule == "longest" else lengths
@@ -153,7 +142,7 @@ class Chunk:
 
     @property
     def values(self) -> NDArray[np.int64]:
-        """What decides who stays, of each document."""
+        """What decides which documents are kept."""
         if self.rule == "first":
             return np.zeros(len(self.positions), np.int64)
         if self.old and self.rule in ("min", "max"):
@@ -161,23 +150,69 @@ class Chunk:
         values = -self.positions if self.rule == "last" else self.array("values", np.int64)
         return values - BEFORE_NEW if self.old else values
 
-    def compared(self, copies: PositionSet | None) -> NDArray[np.bool_]:
-        """Return which documents have a part in comparisons: with enough features, and the first
-        with their text.
-        """
-        enough = self.array("enough", np.uint8).astype(bool)
-        return enough if copies is None else enough & ~copies.has(self.positions)
+    @property
+    def enough(self) -> NDArray[np.bool_]:
+        """Which documents have enough features to be compared."""
+        return self.array("enough", np.uint8).astype(bool)
 
 
-def chunks(batches: Batches, numbering: Numbering, rule: str) -> Iterator[Chunk]:
-    """Yield the rows of a partition of the table."""
-    for batch in batches:
-        named = batch.select(["file", "start", "partition", "row", "count"]).to_pylist()
-        for at, row in enumerate(named):
-            piece = (row["file"], row["start"], row["partition"])
-            first = numbering.first(piece, row["row"], row["count"])
-            positions = np.arange(first, first + row["count"])
-            yield Chunk(positions, batch, at, rule, is_old(piece))
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Reads the table of signatures in a worker."""
+
+    numbering: Any
+    rule: str
+    copies: Any = None
+    """Positions of texts that have come before."""
+
+    def of(self, batches: Batches) -> Iterator[Chunk]:
+        """Yield the rows of a partition of the table."""
+        for batch in batches:
+            named = batch.select(["file", "start", "partition", "row", "count"]).to_pylist()
+            for at, row in enumerate(named):
+                piece = (row["file"], row["start"], row["partition"])
+                first = self.numbering.value.first(piece, row["row"], row["count"])
+                positions = np.arange(first, first + row["count"])
+                yield Chunk(positions, batch, at, self.rule, is_old(piece))
+
+    def compared(self, batches: Batches) -> Iterator[tuple[Chunk, NDArray[np.int64]]]:
+        """Yield the same, and which documents are compared: the first with their text."""
+        for chunk in self.of(batches):
+            compared = chunk.enough & ~self.copies.value.has(chunk.positions)
+            yield chunk, np.flatnonzero(compared)
+
+
+@dataclass(frozen=True, eq=False)
+class SignedTable:
+    """Signatures, and what is needed to read them."""
+
+    table: Any
+    """Has the columns of `SIGNED`."""
+    numbering: Any
+    chunk_keys: NDArray[np.int64]
+    """Spark's numbers of the first documents of the table's rows, ascending."""
+    rule: str
+    documents: int
+    text_bytes: int
+    """Of all documents."""
+    copies: Any = None
+    """Positions of texts that have come before."""
+    collapsed: Any = None
+    """What is known of equal texts, a `lookalike.spark.collapse.Collapsed`."""
+
+    @property
+    def old(self) -> int:
+        """How many documents, the first ones, are of an old corpus: no two of them are compared."""
+        return int(self.numbering.value.old)
+
+    @property
+    def chunks(self) -> Chunks:
+        """What reads the table in workers."""
+        return Chunks(self.numbering, self.rule, self.copies)
+
+    def columns(self, *names: str) -> Any:
+        """Return the table with these columns and what tells where documents come from."""
+        return self.table.select("file", "start", "partition", "row", "count", *names)
 
 
 def sign(
@@ -185,7 +220,7 @@ def sign(
 ) -> Any:
     """Return the DataFrame with one column more: the signature of each text, as bytes.
 
-    They are those of `signer.sign`, the rows of its array one by one. A null text is an empty one.
+    Signatures are the rows of `signer.sign`. A null text counts as an empty one.
     """
     frame = frame_of("frame", frame)
     signer = instance("signer", signer, DocumentSigner, "one such as la.SimHash()")
@@ -203,10 +238,7 @@ def sign(
     def add(batches: Batches) -> Iterator[Any]:
         for batch in batches:
             documents, _ = documents_of(batch.column(place))
-            rows = np.ascontiguousarray(signer.sign(documents, threads=1)).view(np.uint8)
-            offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
-            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(rows))]
-            signed = pa.Array.from_buffers(pa.binary(), len(rows), buffers)
+            signed = fixed_binary(signer.sign(documents, threads=1))
             yield pa.record_batch([*batch.columns, signed], [*batch.schema.names, signature])
 
     from pyspark.sql.types import BinaryType, StructField, StructType
@@ -216,11 +248,11 @@ def sign(
 
 
 def fit(frame: Any, text: str | None, signer: WeightedSigner) -> WeightedSigner:
-    """Return a signer that has learnt how common the features of a DataFrame are, as `fit` does.
+    """Return a signer that has learned how common the features of a DataFrame are.
 
-    Each partition counts its own documents, and the driver puts the counts together: they are those
-    of one machine, as long as nothing was forgotten (see `la.Vocabulary`). The signer that was
-    given stays as it is.
+    Each partition counts its own documents, and the driver adds the counts up. They are those of
+    `signer.fit` on one machine, as long as nothing was forgotten (see `la.Vocabulary`). The given
+    signer does not change.
     """
     frame = frame_of("frame", frame)
     signer = instance("signer", signer, WeightedSigner, "one with weights, such as la.TopSig()")
@@ -232,24 +264,13 @@ def fit(frame: Any, text: str | None, signer: WeightedSigner) -> WeightedSigner:
         for batch in batches:
             documents, _ = documents_of(batch.column(0))
             part = Weights(kind).fit(documents, features, threads=1).vocabulary
-            parts = [one for one in (known, part) if one is not None]
-            known = Vocabulary.merge(parts)
+            known = Vocabulary.merge([one for one in (known, part) if one is not None])
         if known is not None:
-            features_seen, in_documents, occurrences = known._native.arrays()
-            yield pa.record_batch(
-                {
-                    name: pa.array([np.ascontiguousarray(array).tobytes()], pa.binary())
-                    for name, array in (
-                        ("features", features_seen),
-                        ("documents", in_documents),
-                        ("occurrences", occurrences),
-                        ("totals", np.array(known._native.totals, np.uint64)),
-                    )
-                }
-            )
+            arrays = *known._native.arrays(), np.array(known._native.totals, np.uint64)
+            values = [[array.tobytes()] for array in arrays]
+            yield rows_of(_COUNTS, **dict(zip(_COUNTED, values, strict=True)))
 
-    schema = "features binary, documents binary, occurrences binary, totals binary"
-    parts = map_arrow(frame.select(f"`{column}`"), observe, schema)
+    parts = map_arrow(frame.select(f"`{column}`"), observe, _COUNTS)
     merged = Vocabulary()
     for row in parts.toLocalIterator():
         arrays = (np.frombuffer(part, np.uint64) for part in row[:3])

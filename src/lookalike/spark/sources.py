@@ -1,14 +1,14 @@
 """What a job on Spark reads: a corpus, and perhaps an old one, as frames with known columns.
 
-Web pages become texts and unwanted documents are filtered out first: a copy of the corpus with
-texts in place of pages is then read in all later steps.
+Web pages become texts and unwanted documents are left out first: all later steps read a copy of the
+corpus with texts in place of pages.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -17,25 +17,18 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import instance, optional_module
-from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, limited, pa
-from lookalike.corpora.columns import (
-    ID_GUESSES,
-    TEXT_GUESSES,
-    Columns,
-    FilteredCorpus,
-    Filters,
-    columns_for,
-    without_urls,
-)
+from lookalike.corpora.base import Corpus, Problems, Rows, limited, pa
+from lookalike.corpora.columns import Columns, FilteredCorpus, Filters, columns_for, without_urls
+from lookalike.corpora.columns import find_columns as columns_of
 from lookalike.corpora.formats import format_of
-from lookalike.corpora.formats.html import HtmlColumnCorpus
+from lookalike.corpora.opening import with_pages
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind
 from lookalike.pages import PageLimits
 from lookalike.pages.extract import check_installed
 from lookalike.shown import escape_terminal
-from lookalike.spark.files import SparkCorpus
+from lookalike.spark.files import SparkCorpus, StreamedRows
 from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import (
     FILE,
@@ -48,9 +41,9 @@ from lookalike.spark.positions import (
     piece_bounds,
 )
 from lookalike.spark.work import SparkWork
-from lookalike.suggestions import did_you_mean
 
-_WHOLE = ("tinyint", "smallint", "int", "bigint", "boolean", "date", "timestamp", "timestamp_ntz")
+_WHOLE = ("tinyint", "smallint", "int", "bigint", "boolean")
+_NO_COLUMNS = Columns("", None)
 
 
 def frame_of(name: str, frame: Any) -> Any:
@@ -67,39 +60,20 @@ def frame_of(name: str, frame: Any) -> Any:
 
 def find_columns(frame: Any, text: str | None, id: str | None, order: str | None) -> Columns:
     """Return the columns to read: those named, or the only obvious ones, as the local job does."""
-    names = frame.columns
-    for what, name in (("text", text), ("id", id), ("keep", order)):
-        if name is not None and name not in names:
-            raise ArgumentError(
-                Said(what),
-                f" names the column {escape_terminal(str(name))!r}; the DataFrame has "
-                f"{', '.join(map(escape_terminal, names))}{did_you_mean(str(name), names)}",
-            )
-    chosen = text or _guess(names, TEXT_GUESSES) or (names[0] if len(names) == 1 else None)
-    if chosen is None:
-        raise ArgumentError(
-            f"the DataFrame has the columns {', '.join(map(escape_terminal, names))}; say which "
-            "one has the text",
-            Said(" with text=", " with --text COLUMN"),
-        )
-    kind = dict(frame.dtypes)[chosen]
+    columns = columns_of(StreamedRows(frame.columns), text, id, order)
+    kind = dict(frame.dtypes).get(columns.text)
     if kind not in ("string", "void"):
         raise ArgumentError(
             Said("text"),
-            f" is the column {escape_terminal(chosen)!r} of type {kind}; expected text",
+            f" is the column {escape_terminal(columns.text)!r} of type {kind}; expected text",
         )
-    return Columns(chosen, id or _guess(names, ID_GUESSES), order)
-
-
-def _guess(names: list[str], guesses: tuple[str, ...]) -> str | None:
-    lower = {name.lower(): name for name in reversed(names)}
-    return next((lower[guess] for guess in guesses if guess in lower), None)
+    return columns
 
 
 def deciding_column(frame: Any, settings: DedupSettings, columns: Columns) -> list[Any]:
-    """Return the column that decides who survives, if one does, as numbers in its order.
+    """Return the column that decides which rows are kept, if one does, as numbers in its order.
 
-    Text is one of numbers if every one is, as in the local job; other text has no numbers.
+    Text counts as numbers if every value is one, as in the local job; other text is refused.
     """
     if columns.order is None:
         return []
@@ -107,7 +81,7 @@ def deciding_column(frame: Any, settings: DedupSettings, columns: Columns) -> li
     column = sql.col(f"`{columns.order}`")
     if kind in ("float", "double"):
         return [column.cast("double")]
-    if kind in ("date",):
+    if kind == "date":
         return [sql.datediff(column, sql.lit("1970-01-01").cast("date")).cast("long")]
     if kind in ("timestamp", "timestamp_ntz"):
         return [sql.unix_micros(column.cast("timestamp"))]
@@ -125,17 +99,9 @@ def deciding_column(frame: Any, settings: DedupSettings, columns: Columns) -> li
     )
 
 
-def order_frame(frame: Any, order: str | None) -> Any:
-    """Return the frame in the order of a column, or as it is."""
-    if order is None:
-        return frame
-    if order not in frame.columns:
-        raise ArgumentError(
-            Said("order"),
-            f" names the column {escape_terminal(str(order))!r}; the DataFrame has "
-            f"{', '.join(map(escape_terminal, frame.columns))}"
-            f"{did_you_mean(str(order), frame.columns)}",
-        )
+def order_frame(frame: Any, order: str) -> Any:
+    """Return the frame in the order of a column."""
+    StreamedRows(frame.columns).column_for(order, (), "order")
     repeated = frame.groupBy(f"`{order}`").count().where("count > 1").limit(1).collect()
     if repeated:
         raise ArgumentError(
@@ -153,38 +119,60 @@ class Prepared:
     frame: Any
     columns: Columns
     compared: Columns
-    """The same, but for the text, if it is another one that is compared."""
+    """The same, but with the text that is compared, if that is another one."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """How many are not wanted, or cannot be read, by kind."""
+    """How many rows are not wanted, or cannot be read, by kind."""
 
     @property
     def names(self) -> list[str]:
-        """The columns that are the user's."""
+        """The user's columns."""
         own = (*ORDER_COLUMNS, COMPARED, LEFT_OUT)
         return [name for name in self.frame.columns if name not in own]
 
 
+COMPARED, LEFT_OUT = "lookalike_compared", "lookalike_left_out"
+"""Columns of prepared rows: the text that is compared; and why others are not wanted, or null."""
+
+_NUMBERED = (FILE, START, KEY)
+
+
 @dataclass(frozen=True)
-class Wishes:
-    """Which column has pages, what these may cost, and which documents are wanted."""
+class Preparation:
+    """How rows are made ready: which column has pages, what these may cost, what is wanted."""
 
     html: str | None
     limits: PageLimits | None
     filters: Filters
+    names: Sequence[str] = ()
+    """The columns that rows have."""
+    columns: Columns = _NO_COLUMNS
+    """Of rows that are ready; the text is that which is compared."""
 
     def __post_init__(self) -> None:
-        if self.limits is not None and not isinstance(self.limits, PageLimits):
-            raise ArgumentError(f"page_limits are {self.limits!r}; expected la.PageLimits(...)")
-        if self.limits is not None and self.html is None:
-            raise ArgumentError("the DataFrame has no web pages; leave page_limits out")
-        if self.html is not None or self.filters.language is not None:
+        if self.filters.language is not None:
             check_installed()
 
-    def for_old(self, frame: Any) -> Wishes:
+    def for_old(self, frame: Any) -> Preparation:
         """Return what concerns an old corpus, whose pages may be texts by now."""
         has_pages = self.html is not None and self.html in frame.columns
         html, limits = (self.html, self.limits) if has_pages else (None, None)
-        return Wishes(html, limits, self.filters.for_old())
+        return Preparation(html, limits, self.filters.for_old())
+
+    def corpus(self, batches: Iterable[Any] = ()) -> Corpus:
+        """Return rows, with texts in place of pages."""
+        rows = StreamedRows([*self.names, *_NUMBERED], batches)
+        has_pages = self.html is not None or self.limits is not None
+        return with_pages(rows, self.html, self.limits) if has_pages else rows
+
+    @property
+    def kept(self) -> list[str]:
+        """The columns of rows that are ready."""
+        return [name for name in self.corpus().columns() if name not in _NUMBERED]
+
+    @property
+    def own_text(self) -> bool:
+        """Whether the text that is compared is not a column that is kept."""
+        return self.filters.strip_urls or self.columns.text not in self.kept
 
     def prepared(
         self,
@@ -195,15 +183,17 @@ class Wishes:
         *,
         optional: bool = False,
     ) -> Prepared:
-        """Return the rows of a frame as they are compared. The columns `named` are those for text,
-        id, and what decides who stays; `optional`: they are taken if they are there.
+        """Return the rows of a frame as they are compared.
+
+        The columns `named` are those for text, id, and what decides which rows are kept. With
+        `optional`, they are taken if they are there.
         """
-        if self.html is None and not self.filters.any:
+        if self.html is None and self.limits is None and not self.filters.any:
             columns = _find(frame, named, None, optional)
             return Prepared(frame, columns, columns)
-        how = Preparation(frame.columns, self.html, self.limits, self.filters, Columns("", None))
-        corpus = how.corpus(iter(()))
-        schema = self._schema(frame, how)
+        how = replace(self, names=frame.columns)
+        corpus = how.corpus()
+        schema = how._schema(frame)
         empty = frame.sparkSession.createDataFrame([], schema)
         columns = _find(empty, named, corpus.page_text, optional)
         how = replace(how, columns=columns_for(corpus, columns, features))
@@ -213,7 +203,7 @@ class Wishes:
         for name in ORDER_COLUMNS:
             schema = schema.add(name, "string" if name == FILE else "long")
         rows = numbered_columns(frame, [f"`{name}`" for name in frame.columns])
-        made = work.keep(map_arrow(rows, prepare_rows(how), schema))
+        made = work.keep(map_arrow(rows, prepare_rows, schema, how))
         with work.timed("read"):
             told = made.where(f"{LEFT_OUT} is not null").select(LEFT_OUT, ROW).collect()
         left_out: Counter[str] = Counter()
@@ -222,27 +212,22 @@ class Wishes:
         compared = replace(columns, text=COMPARED) if how.own_text else columns
         return Prepared(made.where(f"{LEFT_OUT} is null"), columns, compared, dict(left_out))
 
-    @staticmethod
-    def _schema(frame: Any, how: Preparation) -> Any:
+    def _schema(self, frame: Any) -> Any:
         """Return the columns of rows that are ready, with their types."""
         from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-        # What tells of rows that are not wanted has nulls, whatever the frame has.
-        known = {
-            part.name: StructField(part.name, part.dataType)
+        kinds = dict.fromkeys(self.kept, StringType())
+        reading = getattr(self.corpus(), "reading", None)
+        if reading is not None:
+            link = StructType([StructField(name, StringType()) for name in ("url", "text")])
+            kinds[reading.names["links"]] = ArrayType(link)
+        kinds |= {
+            part.name: part.dataType
             for part in frame.schema.fields
-            if part.name != how.html
+            if part.name in kinds and part.name != self.html
         }
-        link = StructType([StructField(name, StringType()) for name in ("url", "text")])
-        links = getattr(how.corpus(iter(())), "reading", None)
-        links_name = None if links is None else links.names["links"]
-        return StructType(
-            [
-                known.get(name)
-                or StructField(name, ArrayType(link) if name == links_name else StringType())
-                for name in how.kept
-            ]
-        )
+        # All may be null: rows that tell what is not wanted have no other values.
+        return StructType([StructField(name, kind) for name, kind in kinds.items()])
 
 
 def _find(
@@ -258,87 +243,26 @@ def _find(
     return find_columns(frame, text or page_text, id, order)
 
 
-COMPARED, LEFT_OUT = "lookalike_compared", "lookalike_left_out"
-"""Columns of prepared rows: the text that is compared; and why others are not wanted, or null."""
+def prepare_rows(how: Preparation, batches: Batches) -> Iterator[Any]:
+    """Make the rows of a partition ready: those of `numbered_columns`.
 
-_NUMBERED = (FILE, START, KEY)
-
-
-class StreamedRows(Corpus):
-    """The rows of a partition, read once, as they come."""
-
-    format, name = "table", "the DataFrame"
-
-    def __init__(self, names: Sequence[str], batches: Batches) -> None:
-        self._names, self._batches = list(names), batches
-
-    def columns(self) -> list[str]:
-        """Return the names of the columns."""
-        return self._names
-
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns."""
-        for batch in self._batches:
-            yield chosen_columns(batch, columns)
-
-    def identity(self) -> None:
-        """Nothing tells whether it is the same another time."""
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """How rows are made ready to be compared."""
-
-    names: list[str]
-    """The columns that rows have."""
-    html: str | None
-    limits: PageLimits | None
-    filters: Filters
-    columns: Columns
-    """Of rows that are ready; the text is that which is compared."""
-
-    def corpus(self, batches: Batches) -> Corpus:
-        """Return rows, with texts in place of pages."""
-        rows = StreamedRows([*self.names, *_NUMBERED], batches)
-        return rows if self.html is None else HtmlColumnCorpus(rows, self.html, self.limits)
-
-    @property
-    def kept(self) -> list[str]:
-        """The columns of rows that are ready."""
-        columns = self.corpus(iter(())).columns()
-        return [name for name in columns if name not in _NUMBERED]
-
-    @property
-    def own_text(self) -> bool:
-        """Whether the text that is compared is not a column that is kept."""
-        return self.filters.strip_urls or self.columns.text not in self.kept
-
-
-def prepare_rows(how: Preparation) -> Callable[[Batches], Iterator[Any]]:
-    """Return what makes the rows of a partition ready: those of `numbered_columns`.
-
-    Those that are wanted are numbered as if there were no others. At the end comes a row for each
-    reason for which some are not, with their number as `ROW` and nothing else.
+    Rows that are wanted are numbered as if there were no others. At the end comes a row for each
+    reason why some are not, with their number as `ROW` and nothing else.
     """
-
-    def prepared(batches: Batches) -> Iterator[Any]:
-        corpus = how.corpus(batches)
-        wanted = _WantedRows(corpus, how.columns, how.filters) if how.filters.any else corpus
-        problems, numbers, schema = Problems(True), _Numbers(), None
-        # Another worker of Spark has the next core.
-        with limited(None, 1):
-            columns = dict.fromkeys([*how.kept, how.columns.text, *_NUMBERED])
-            for batch in wanted.read(list(columns), problems):
-                made = _prepared(how, batch, numbers)
-                schema = made.schema
-                yield made
-        if schema is not None and problems.left_out:
-            reasons, counts = zip(*problems.left_out.items(), strict=True)
-            told = {LEFT_OUT: pa.array(reasons), ROW: pa.array(counts, pa.int64())}
-            nothing = {part.name: pa.nulls(len(reasons), part.type) for part in schema}
-            yield pa.record_batch(nothing | told)
-
-    return prepared
+    corpus = how.corpus(batches)
+    wanted = _WantedRows(corpus, how.columns, how.filters) if how.filters.any else corpus
+    problems, numbers, schema = Problems(True), _Numbers(), None
+    with limited(None, 1):  # another worker of Spark has the next core
+        columns = dict.fromkeys([*how.kept, how.columns.text, *_NUMBERED])
+        for batch in wanted.read(list(columns), problems):
+            made = _prepared(how, batch, numbers)
+            schema = made.schema
+            yield made
+    if schema is not None and problems.left_out:
+        reasons, counts = zip(*problems.left_out.items(), strict=True)
+        told = {LEFT_OUT: pa.array(reasons), ROW: pa.array(counts, pa.int64())}
+        nothing = {part.name: pa.nulls(len(reasons), part.type) for part in schema}
+        yield pa.record_batch(nothing | told)
 
 
 def _prepared(how: Preparation, batch: Rows, numbers: _Numbers) -> Rows:
@@ -366,7 +290,7 @@ def _plain(column: Any) -> Any:
 
 
 class _WantedRows(FilteredCorpus):
-    """Rows that are wanted, with the URLs in their texts, too: these are written."""
+    """Rows that are wanted, with the URLs in their texts, because they are written."""
 
     def _stripped(self, batch: Rows) -> Rows:
         return batch
@@ -391,11 +315,10 @@ class _Numbers:
                 self._piece, self._row = piece, 0
             rows[begin:end] = np.arange(self._row, self._row + end - begin)
             self._row += end - begin
-        partition = keys[0].as_py() >> ROW_BITS << ROW_BITS
-        first = partition + self._count
+        first = (keys[0].as_py() >> ROW_BITS << ROW_BITS) + self._count
         self._count += len(batch)
-        made = np.arange(first, first + len(batch))
-        return {FILE: files, START: starts, KEY: pa.array(made), ROW: pa.array(rows)}
+        keys = pa.array(np.arange(first, first + len(batch)))
+        return {FILE: files, START: starts, KEY: keys, ROW: pa.array(rows)}
 
 
 _TEXT, _NAME = "lookalike_text", "lookalike_name"
@@ -403,7 +326,7 @@ _TEXT, _NAME = "lookalike_text", "lookalike_name"
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """A corpus that is to be de-duplicated, and all documents that have a part in it."""
+    """A corpus to be de-duplicated, and all documents that are compared."""
 
     corpus: Prepared
     documents: Any
@@ -411,7 +334,7 @@ class Sources:
     compared: Columns
     """Of the documents."""
     left_out: dict[str, int]
-    """Rows that are no documents, by kind."""
+    """Rows that were left out, by kind."""
     has_old: bool = False
 
     @classmethod
@@ -443,7 +366,7 @@ class Sources:
 
     @property
     def plain_names(self) -> bool:
-        """Whether documents are called by a column of the corpus, and by nothing else."""
+        """Whether all documents have their ids from a column of the corpus."""
         return self.corpus.columns.id is not None and not self.has_old
 
 
@@ -452,8 +375,8 @@ _SIGNATURES = ".lookalike"
 
 @dataclass
 class OldFiles:
-    """Files of an old corpus. `format` is that of the new one, and theirs if their names tell none;
-    `bad` are the lines that were left out.
+    """Files of an old corpus. `format` is used if their names tell none; `bad` are the lines that
+    were left out.
     """
 
     path: str
@@ -462,8 +385,8 @@ class OldFiles:
     bad: int = 0
 
     def frame(self, spark: Any, new: Columns, html: str | None) -> Any:
-        """Return what is needed of them: columns that are called as those of the new corpus, or
-        are the obvious ones, or all if one has pages.
+        """Return the columns that are named as in the new corpus, or are obvious; all if one has
+        pages.
         """
         check_old(self.path)
         corpus = SparkCorpus.read(
@@ -483,9 +406,7 @@ class OldFiles:
 
 
 def old_frame(spark: Any, against: Any, new: Columns, html: str | None = None) -> Any | None:
-    """Return what `against` names as a frame; None if it names nothing. `html` is a column that may
-    have pages.
-    """
+    """Return `against` as a frame; None stays None. The column `html` may have pages."""
     if against is None:
         return None
     if isinstance(against, str | os.PathLike):

@@ -1,18 +1,19 @@
-"""Steps 2 and 4, collapse and propose, of a corpus that is small: its signatures come to one task.
+"""Steps 2 and 4, collapse and propose, of a small corpus: its signatures come to one task.
 
-What that yields is what the shuffles of `equals` and `bands` would, and what `resolve` takes.
+It yields what the shuffles of `collapse` and `bands` would, and what `resolve` takes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.dedup.decide import rank_by
 from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import LARGEST_GROUP, band_warnings, promising, row_distances
 from lookalike.dedup.settings import DedupSettings
@@ -25,11 +26,11 @@ from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow, row
 from lookalike.spark.positions import packed_positions, told_rows
 from lookalike.spark.propose import Proposed
 from lookalike.spark.resolve import COPIED, EQUAL, GATHERED, PAIRS, SIGNATURE
-from lookalike.spark.signing import chunks
+from lookalike.spark.signing import Chunks, SignedTable
 from lookalike.spark.work import SparkWork
 
 _EQUALS, _PROPOSED, _WARNINGS = 100, 200, 300
-"""Where the kinds of rows begin that `equals` and `bands` have; and warnings."""
+"""Where the kinds of rows of `collapse` and `bands` begin, and that of warnings."""
 
 
 class Survey:
@@ -43,9 +44,7 @@ class Survey:
         met = met.select((sql.col("kind") - _EQUALS).alias("kind"), "data")
         of_equals = {kind - _EQUALS: parts for kind, parts in told.items() if kind < _PROPOSED}
         self.collapsed = Collapsed.of(work, met, of_equals, documents)
-        pairs = gathered.where(f"kind = {PAIRS}").select(
-            sql.col("position").alias("left"), sql.col("value").alias("right")
-        )
+        pairs = gathered.where(f"kind = {PAIRS}").select("position", "value").toDF("left", "right")
         warnings = [one for part in told.get(_WARNINGS, []) for one in json.loads(part)]
         needed = told.get(_PROPOSED + NEEDED, [])
         packed = map_arrow(pairs, pack_pairs, PACKED)
@@ -54,65 +53,45 @@ class Survey:
         """All that `resolve` needs but for the texts."""
 
 
-def survey(
-    work: SparkWork, settings: DedupSettings, table: Any, numbering: Any, rule: str, documents: int
-) -> Survey:
+def survey(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Survey:
     """Return what one task makes of a table of signatures."""
-    found = map_arrow(table.coalesce(1), survey_table(settings, numbering, rule), GATHERED)
-    return Survey(work, work.keep(found), documents)
+    table = signed.table.coalesce(1)
+    found = map_arrow(table, survey_table, GATHERED, settings, signed.chunks)
+    return Survey(work, work.keep(found), signed.documents)
 
 
-def survey_table(
-    settings: DedupSettings, numbering: Any, rule: str
-) -> Callable[[Batches], Iterator[Any]]:
-    """Return what finds equal texts and proposes pairs: those with promising signatures."""
-
-    def surveyed(batches: Batches) -> Iterator[Any]:
-        known = list(chunks(batches, numbering.value, rule))
-        if not known:
-            return
-        found = partial(rows_of, GATHERED, place=0)
-        entries, copies = collapse.merged_entries(known)
-        for batch in collapse.told_equals(entries, copies, np.empty(0, collapse.COPIES)):
-            yield found(kind=batch.column("kind").to_numpy() + _EQUALS, data=batch.column("data"))
-        is_copy = copies["position"]
-        compared = [
-            np.flatnonzero(chunk.compared(None) & ~np.isin(chunk.positions, is_copy))
-            for chunk in known
-        ]
-        position, value, signatures = (
-            np.concatenate(parts)
-            for parts in zip(
-                *(
-                    (
-                        chunk.positions[which],
-                        chunk.values[which],
-                        chunk.array("signatures", np.uint8)[which],
-                    )
-                    for chunk, which in zip(known, compared, strict=True)
-                ),
-                strict=True,
-            )
-        )
-        order = np.argsort(position)
-        position, value, signatures = position[order], value[order], signatures[order]
-        several = entries[entries["second"] >= 0]
-        old = numbering.value.old
-        left, right, warnings = _pairs(settings, position, value, several, signatures, old)
-        needed = distinct(np.concatenate([left, right]))
-        at = np.searchsorted(position, needed)
-        yield found(kind=PAIRS, position=left, value=right)
-        signed = fixed_binary(signatures[at])
-        yield found(kind=SIGNATURE, position=needed, value=value[at], data=signed)
-        mine = several[np.isin(several["first"], needed)]
-        firsts = mine["first"]
-        yield found(kind=EQUAL, position=firsts, value=firsts, data=fixed_binary(mine))
-        yield found(kind=COPIED, position=copies["first"], value=copies["position"])
-        told = np.int64(len(left)).tobytes() + packed_positions(needed)
-        yield found(kind=_PROPOSED + NEEDED, data=[told])
-        yield found(kind=_WARNINGS, data=[json.dumps(warnings).encode()])
-
-    return surveyed
+def survey_table(settings: DedupSettings, chunks: Chunks, batches: Batches) -> Iterator[Any]:
+    """Find equal texts and propose pairs with promising signatures."""
+    known = list(chunks.of(batches))
+    if not known:
+        return
+    found = partial(rows_of, GATHERED, place=0)
+    entries, copies = collapse.merged_entries(known)
+    for batch in collapse.told_equals(entries, copies, np.empty(0, collapse.COPIES)):
+        yield found(kind=batch.column("kind").to_numpy() + _EQUALS, data=batch.column("data"))
+    parts = []
+    for chunk in known:
+        which = chunk.enough & ~np.isin(chunk.positions, copies["position"])
+        signed = chunk.array("signatures", np.uint8)
+        parts.append((chunk.positions[which], chunk.values[which], signed[which]))
+    position, value, signatures = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(position)
+    position, value, signatures = position[order], value[order], signatures[order]
+    several = entries[entries["second"] >= 0]
+    old = chunks.numbering.value.old
+    left, right, warnings = _pairs(settings, position, value, several, signatures, old)
+    needed = distinct(np.concatenate([left, right]))
+    at = np.searchsorted(position, needed)
+    yield found(kind=PAIRS, position=left, value=right)
+    signed = fixed_binary(signatures[at])
+    yield found(kind=SIGNATURE, position=needed, value=value[at], data=signed)
+    mine = several[np.isin(several["first"], needed)]
+    firsts = mine["first"]
+    yield found(kind=EQUAL, position=firsts, value=firsts, data=fixed_binary(mine))
+    yield found(kind=COPIED, position=copies["first"], value=copies["position"])
+    told = np.int64(len(left)).tobytes() + packed_positions(needed)
+    yield found(kind=_PROPOSED + NEEDED, data=[told])
+    yield found(kind=_WARNINGS, data=[json.dumps(warnings).encode()])
 
 
 def _pairs(
@@ -123,14 +102,13 @@ def _pairs(
     signatures: NDArray[np.uint8],
     old: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """Return pairs of positions, left before right, each once; and what people should know. No two
-    of the first `old` are a pair.
+    """Return pairs of positions, left before right, each once, and warnings; no two of the first
+    `old` are a pair.
     """
     best, best_value = position.copy(), value.copy()
     at = np.searchsorted(position, several["first"])
     best[at], best_value[at] = several["best"], several["best_value"]
-    rank = np.empty(len(position), np.int64)
-    rank[np.lexsort((best, best_value))] = np.arange(len(position))
+    rank = rank_by(best_value, best)
     layout = choose_bands(settings.permutations, settings.threshold)
     pairs = BandedPairs(
         signatures,

@@ -12,10 +12,9 @@ from typing import Any
 class SparkWork:
     """Makes frames last, sends values to workers, and knows how long steps took.
 
-    With a `folder` that all workers can reach, frames are written there: what lost workers have
-    computed is not lost. Without one, each part of a frame is held by two workers, in memory or on
-    disk, so that one may be lost. Either way the next steps know nothing of how it came about:
-    plans would grow with every step.
+    With a `folder` that all workers can reach, frames are written there, and survive the loss of
+    workers. Without one, two workers hold each part of a frame, in memory or on disk. Either way
+    later plans do not contain how a frame was made, and so do not grow with every step.
     """
 
     def __init__(self, spark: Any, folder: str | None) -> None:
@@ -36,7 +35,7 @@ class SparkWork:
         if self._folder is not None:
             self._tables += 1
             path = f"{self._folder}/{self._tables}"
-            # Most of it is hashes, which nothing makes smaller, and of which none is there twice.
+            # Most of it is hashes, which cannot be compressed and do not repeat.
             plain = frame.write.option("parquet.enable.dictionary", "false")
             plain.parquet(path, compression="uncompressed")
             return self.spark.read.schema(frame.schema).parquet(path)
@@ -55,7 +54,7 @@ class SparkWork:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Count the time as that of a step; Spark's pages name it, too."""
+        """Count the time as that of a step, which Spark's pages name, too."""
         context = self.spark.sparkContext
         context.setJobDescription(f"lookalike: {step}")
         start = time.perf_counter()
@@ -67,15 +66,13 @@ class SparkWork:
             context.setJobDescription(None)
 
     def close(self) -> None:
-        """Let go of all of it; what was returned by `keep` is of no use afterwards."""
+        """Remove all of it; frames that `keep` returned cannot be used afterwards."""
         for frame, _ in self._held:
             frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
         for value in self._sent:
             value.unpersist()
         self._held, self._sent = [], []
         if self._folder is not None:
-            jvm = self.spark.sparkContext._jvm
-            path = jvm.org.apache.hadoop.fs.Path(self._folder)
-            path.getFileSystem(self.spark.sparkContext._jsc.hadoopConfiguration()).delete(
-                path, True
-            )
+            context = self.spark.sparkContext
+            path = context._jvm.org.apache.hadoop.fs.Path(self._folder)
+            path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
