@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.errors import ArgumentError, DocumentError, Said
+from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.lazy import LazyModule
 from lookalike.shown import brief, counted, escape_terminal
 from lookalike.suggestions import did_you_mean
@@ -36,10 +36,8 @@ MAX_DOCUMENT = 256 << 20
 MAX_PAGE = 16 << 20
 """Bytes that a web page may have by default."""
 
-UNREADABLE = "unreadable pages"
-"""What web pages are called that are left out."""
-UNDECODABLE = "unknown encoding"
-"""What files are called whose text cannot be decoded."""
+UNREADABLE, UNDECODABLE = "unreadable pages", "unknown encoding"
+"""Kinds of pages, and of files, that are left out."""
 
 _EXAMPLES = 10
 _LONGEST_EXAMPLE = 500
@@ -57,7 +55,16 @@ _LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", defaul
 
 pa = LazyModule("pyarrow", "reading and writing corpora")
 compute = LazyModule("pyarrow.compute", "reading and writing corpora")
-"""Importing it takes so long that only those do who need it."""
+"""Imported when needed, because it takes long."""
+
+
+@contextmanager
+def reading(name: object) -> Iterator[None]:
+    """Raise errors of the operating system as `FileError`, with the name of what is read."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
 def arrow_positions(positions: NDArray[np.int64]) -> Any:
@@ -115,7 +122,7 @@ class Problems:
     sizes_left_out: bool = False
     """Whether documents that are too long are left out in any case, as web pages are."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Documents that are not wanted, or pages that nobody can read, by what they are."""
+    """Documents that are not wanted, and unreadable pages, by kind."""
     files: list[str] = field(default_factory=list)
     """Every file of a folder that was left out, with the reason."""
     encodings: dict[str, list[str]] = field(default_factory=dict)
@@ -131,6 +138,9 @@ class Problems:
                 f"{message}; mend it, or leave such rows out with ", Said("skip_bad")
             )
         self.bad += 1
+        self._example(message)
+
+    def _example(self, message: str) -> None:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(escape_terminal(message, _LONGEST_EXAMPLE))
 
@@ -141,29 +151,22 @@ class Problems:
     def leave_out(self, kind: str, where: str, reason: str) -> None:
         """Count a document that is left out in any case, and name it if it is one of the first."""
         self.left_out[kind] = self.left_out.get(kind, 0) + 1
-        if len(self.examples) < _EXAMPLES:
-            self.examples.append(escape_terminal(f"{where}: {reason}", _LONGEST_EXAMPLE))
+        self._example(f"{where}: {reason}")
 
     def leave_out_file(self, kind: str | None, file: Path, reason: str) -> None:
-        """Count a file of a folder that is left out in any case, and name it; of no kind: binary.
-
-        Every one is named in `files`.
-        """
+        """Count and name a file of a folder that is left out in any case; None: it is binary."""
         self.files.append(escape_terminal(f"{file}: {reason}", _LONGEST_EXAMPLE))
         if kind is not None:
             self.leave_out(kind, f"{file}", reason)
-            return
-        self.binary += 1
-        if len(self.examples) < _EXAMPLES:
-            self.examples.append(self.files[-1])
+        else:
+            self.binary += 1
+            self._example(f"{file}: {reason}")
 
-    def note_encoding(self, encoding: str, file: Path) -> None:
-        """Remember that the encoding of a file was detected."""
-        _append(self.encodings.setdefault(encoding, []), file)
-
-    def note_utf8(self, encoding: str, file: Path) -> None:
-        """Remember that a file is valid UTF-8, but was read in the encoding that was given."""
-        _append(self.other_utf8.setdefault(encoding, []), file)
+    def note_encoding(self, encoding: str, file: Path, *, given: bool) -> None:
+        """Remember that the encoding of a file was detected, or given although it is UTF-8."""
+        files = (self.other_utf8 if given else self.encodings).setdefault(encoding, [])
+        if not files or files[-1] != f"{file}":
+            files.append(f"{file}")
 
     def notices(self) -> list[str]:
         """Return what people should know of how files were read."""
@@ -195,12 +198,6 @@ class Problems:
         )
 
 
-def _append(files: list[str], file: Path) -> None:
-    """Add the name of a file that may have been added last."""
-    if not files or files[-1] != f"{file}":
-        files.append(f"{file}")
-
-
 def _some(files: Sequence[str]) -> str:
     if len(files) == 1:
         return f"{escape_terminal(files[0], _LONGEST_EXAMPLE)} was"
@@ -218,8 +215,8 @@ class Corpus(ABC):
 
     Reading holds a batch at a time (`BATCH_BYTES`, or one row if that is longer) and can be
     repeated. A row of a file that is longer than `max_document` is bad, and is not held. Blank
-    lines of JSON Lines are no rows. With `Problems.skip_bad`, bad rows are no rows either: each
-    reading leaves out the same ones.
+    lines of JSON Lines are not rows. With `Problems.skip_bad`, each reading leaves out the same bad
+    rows.
     """
 
     name: str
@@ -235,21 +232,19 @@ class Corpus(ABC):
     files: Sequence[Path] = ()
     """What it is read from."""
     spool: Spool | None = None
-    """Where some of its files are copies, which stay as long as this."""
+    """Holds the copies among its files."""
     root: Path | None = None
-    """The folder, if it is all that one has."""
+    """The folder, if the corpus is all of one."""
     notices: Sequence[str] = ()
     """What people should know of how it was opened."""
     max_document: int = MAX_DOCUMENT
-    """Bytes that a row of a file may have; may be set before the corpus is first read."""
+    """Bytes that a row of a file may have; may be set before the first reading."""
     room: int = 0
-    """Bytes of rows that may be held for the next reading, where that spares decoding them again;
-    may be set before the corpus is first read.
-    """
+    """Bytes of decoded rows that may be held for the next reading; may be set before the first."""
     page_text: str | None = None
     """The column with the texts of pages, where there are pages."""
     marked_text: str | None = None
-    """A column that is there only if it is asked for: these texts with their links marked."""
+    """A column with these texts and their links marked; read only if it is asked for."""
     described: Any = None
     """What else decides which rows there are and what they say, in plain values."""
 
@@ -259,10 +254,9 @@ class Corpus(ABC):
 
     @abstractmethod
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns alone.
+        """Yield batches of these columns; unknown ones are null.
 
-        From files whose values have no type (JSON Lines, CSV) all come as strings. A name that is
-        nowhere gives nulls.
+        Values of formats without types (JSON Lines, CSV) are strings.
         """
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
@@ -270,7 +264,7 @@ class Corpus(ABC):
         return self.read(self.columns(), problems)
 
     def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
-        """Return the rows at ascending positions, as Python has them; the corpus is read once."""
+        """Return the rows at ascending positions as Python objects, in one reading."""
         batches = self.rows(Problems(skip_bad))
         return chosen_rows(
             batches, positions, lambda batch, at: batch.take(arrow_positions(at)).to_pylist()
@@ -281,9 +275,9 @@ class Corpus(ABC):
         raise DocumentError(f"{self.name} is no table")
 
     def copy_rows(self, rows: KeptRows, target: Path | BinaryIO) -> int | None:
-        """Write kept rows in the format of the corpus, as they are; return how many.
+        """Write kept rows in the format of the corpus, as they are, and return how many.
 
-        None: this corpus cannot do that, and a table has to be written.
+        None: this corpus cannot do that.
         """
         return None
 
@@ -304,10 +298,7 @@ class Corpus(ABC):
             )
 
     def column_for(self, given: str | None, guesses: Sequence[str], purpose: str) -> str | None:
-        """Return the column that was asked for, or the only obvious one, or None.
-
-        A guess is obvious if it is there, in the order of `guesses`.
-        """
+        """Return the given column, or the first of the guesses that is there, or None."""
         columns = self.columns()
         if given is not None:
             if not isinstance(given, str) or given not in columns:
@@ -318,6 +309,20 @@ class Corpus(ABC):
             return given
         folded = {column.lower(): column for column in reversed(columns)}
         return next((folded[guess] for guess in guesses if guess in folded), None)
+
+
+class DerivedCorpus(Corpus):
+    """A corpus made of another one."""
+
+    def __init__(self, inner: Corpus) -> None:
+        self.inner = inner
+        self.name, self.format, self.files = inner.name, inner.format, inner.files
+        self.spool, self.notices = inner.spool, inner.notices
+        self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
+
+    def identity(self) -> list[Any] | None:
+        """Return that of the other corpus."""
+        return self.inner.identity()
 
 
 def chosen_rows(
@@ -369,10 +374,7 @@ class KeptRows:
         return chosen, self.added(begin, end) if self.added else {}
 
     def finish(self) -> None:
-        """Check that the corpus is what it was, now that all of it has been read again.
-
-        After one of several shards, there is nothing to check.
-        """
+        """Check that the corpus is what it was, after its last shard."""
         if self.shard is not None:
             return
         if self.keep is not None and self._position != len(self.keep):

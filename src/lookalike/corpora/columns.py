@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from lookalike.checks import flag, whole_number
 from lookalike.corpora.base import (
+    Added,
     Corpus,
+    DerivedCorpus,
     Problems,
     Rows,
     arrow_positions,
@@ -44,11 +46,11 @@ class Columns:
     text: str
     id: str | None
     order: str | None = None
-    """The one that decides who survives."""
+    """The one that decides which documents are kept."""
 
     @property
     def names(self) -> list[str]:
-        """Those that have to be read."""
+        """The columns to read."""
         return [self.text, *([self.id] if self.id else []), *([self.order] if self.order else [])]
 
     def ids(self, batch: Rows, first_row: int) -> Any:
@@ -103,15 +105,15 @@ def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    is_text = (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_null(kind)
-    )
-    if not is_text:
+    if not is_string(kind) and not pa.types.is_null(kind):
         raise DocumentError(f"{corpus.name}: the column {name!r} is of type {kind}; expected text")
     return _large(undictionaried(column))
+
+
+def is_string(kind: Any) -> bool:
+    """Return whether a type of Arrow is text, in whatever form."""
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def _large(column: Any) -> Any:
@@ -153,9 +155,9 @@ def id_strings(column: Any, first_row: int) -> Any:
 def find_documents(
     corpus: Corpus, columns: Columns, wanted: Sequence[str], *, skip_bad: bool = False
 ) -> list[str]:
-    """Return the texts of documents, by id or, without a column of ids, by row, counted from 0.
+    """Return the texts of documents by id or, without a column of ids, by row number.
 
-    Of several with one id, the first. Reads no further than needed, and holds a batch at a time.
+    Of several documents with one id the first is returned. Reads no further than needed.
     """
     found: dict[str, str] = {}
     examples: list[str] = []
@@ -180,10 +182,12 @@ def find_documents(
 class Filters:
     """Conditions on documents; those that do not meet one are left out, counted and named.
 
-    `min_words`: at least so many words, as `la.Words` counts them. `language`: one of these, such
-    as "en" or "en,de", told from the text where no column `language` of pages says it. `min_links`:
-    pages with at least so many links, or texts with so many URLs. `strip_urls` leaves nobody out:
-    URLs in texts do not count.
+    Args:
+        min_words: least number of words, as `la.Words` counts them.
+        language: languages such as "en" or "en,de"; detected where the column `language` of pages
+            does not say it.
+        min_links: least number of links of a page, or of URLs in a text.
+        strip_urls: ignore URLs when texts are compared; this leaves no document out.
     """
 
     min_words: int = 0
@@ -205,18 +209,18 @@ class Filters:
 
     @property
     def languages(self) -> list[str]:
-        """The languages that are wanted; none if what was given is no such thing."""
+        """The languages that are wanted; none if the given value is invalid."""
         given = self.language.split(",") if isinstance(self.language, str) else []
         codes = [code.strip() for code in given]
         return codes if codes and all(map(_LANGUAGE.fullmatch, codes)) else []
 
     @property
     def any(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether there is any condition."""
         return self != Filters()
 
     def for_old(self) -> Filters:
-        """Return what concerns documents that are only compared with: none of them is left out."""
+        """Return the filters for an old corpus, of which no document is left out."""
         return Filters(strip_urls=self.strip_urls)
 
     def refusal(self, text: str, words: int, language: Any, links: int) -> tuple[str, str] | None:
@@ -233,39 +237,31 @@ class Filters:
 
 
 def without_urls(text: str) -> str:
-    """Return a text without URLs; what ends a sentence after one stays."""
-    return _URL.sub(_rest, text)
-
-
-def _rest(found: re.Match[str]) -> str:
-    url = found[0]
-    return url[len(url.rstrip(_TRAILING)) :]
+    """Return a text without URLs, but with the punctuation that follows them."""
+    return _URL.sub(lambda found: found[0][len(found[0].rstrip(_TRAILING)) :], text)
 
 
 def filtered(corpus: Corpus, columns: Columns, filters: Filters | None) -> Corpus:
     """Return a corpus of the documents that are wanted; the same if all are."""
-    return (
-        corpus if filters is None or not filters.any else FilteredCorpus(corpus, columns, filters)
-    )
+    if filters is None or not filters.any:
+        return corpus
+    return FilteredCorpus(corpus, columns, filters)
 
 
-class FilteredCorpus(Corpus):
-    """Those rows of another corpus that are wanted. Rows are counted among them alone.
+class FilteredCorpus(DerivedCorpus):
+    """The rows of another corpus that are wanted, which alone are counted.
 
-    What is written of it is what the other corpus has: URLs are gone only from what is compared.
+    Rows are written as the other corpus has them: URLs are removed only to compare texts.
     """
 
     def __init__(self, inner: Corpus, columns: Columns, filters: Filters) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self._columns = columns
         self.filters = filters
         self._rows: NDArray[np.int64] | None = None
         self.inner_count = 0
         """Rows of the other corpus, once it was read."""
-        self.name, self.format, self.files = inner.name, inner.format, inner.files
-        self.spool, self.root, self.notices = inner.spool, inner.root, inner.notices
-        self.max_document = inner.max_document
-        self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
+        self.root, self.max_document = inner.root, inner.max_document
         self.page_text, self.marked_text = inner.page_text, inner.marked_text
         names = getattr(getattr(inner, "reading", None), "names", {})
         self._language: str | None = names.get("language")
@@ -287,10 +283,6 @@ class FilteredCorpus(Corpus):
         """Yield batches of all columns, with types."""
         return self._kept(self.inner.rows(problems), problems)
 
-    def identity(self) -> list[Any] | None:
-        """Return that of the other corpus."""
-        return self.inner.identity()
-
     def inner_rows(self, problems: Problems) -> NDArray[np.int64]:
         """Return which rows of the other corpus are wanted."""
         if self._rows is None:
@@ -303,7 +295,7 @@ class FilteredCorpus(Corpus):
         return self.inner.select(self.inner_rows(Problems(True))[positions])
 
     def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
-        """Return the rows at ascending positions, as Python has them."""
+        """Return the rows at ascending positions as Python objects."""
         return self.inner.rows_at(self.inner_rows(Problems(skip_bad))[positions], skip_bad)
 
     def _looked_at(self) -> list[str]:
@@ -365,12 +357,9 @@ class FilteredCorpus(Corpus):
 
 
 def unfiltered(
-    corpus: Corpus,
-    keep: NDArray[np.bool_] | None,
-    added: Callable[[int, int], dict[str, Any]] | None,
-    problems: Problems,
-) -> tuple[Corpus, NDArray[np.bool_] | None, Callable[[int, int], dict[str, Any]] | None]:
-    """Return the corpus that is behind a filtered one, and what is said of its rows instead."""
+    corpus: Corpus, keep: NDArray[np.bool_] | None, added: Added | None, problems: Problems
+) -> tuple[Corpus, NDArray[np.bool_] | None, Added | None]:
+    """Return the corpus behind a filtered one, and what to keep of and add to its rows."""
     if not isinstance(corpus, FilteredCorpus):
         return corpus, keep, added
     rows = corpus.inner_rows(problems)
@@ -384,9 +373,7 @@ def unfiltered(
     return corpus.inner, mask, None if added is None else _spread(added, rows)
 
 
-def _spread(
-    added: Callable[[int, int], dict[str, Any]], rows: NDArray[np.int64]
-) -> Callable[[int, int], dict[str, Any]]:
+def _spread(added: Added, rows: NDArray[np.int64]) -> Added:
     """Return columns for the rows of the corpus behind: null where they are not wanted."""
 
     def spread(begin: int, end: int) -> dict[str, Any]:

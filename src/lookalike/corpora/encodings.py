@@ -1,7 +1,7 @@
 """Text in any encoding, read as UTF-8.
 
-A byte order mark decides first. Then UTF-8, always: bytes that are valid UTF-8 are never taken for
-anything else. Only what is not UTF-8 is shown to charset-normalizer, and at most 16 KB of it.
+A byte order mark decides first. Bytes that are valid UTF-8 are never taken for anything else. Only
+of other text charset-normalizer sees at most 16 KB.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import Problems, pa
+from lookalike.corpora.base import Problems
 from lookalike.errors import ArgumentError, FileError
 from lookalike.lazy import LazyModule
 from lookalike.shown import brief
@@ -35,11 +35,11 @@ _MARKS = (
 )
 _LONGEST_MARK = 4
 _SAMPLE = 1 << 16
-"""Bytes, from the first one that is not ASCII on, that decide between UTF-8 and others."""
+"""Bytes, from the first one that is not ASCII, that decide between UTF-8 and others."""
 _LOOKED_AT = 1 << 14
-"""Bytes of these that charset-normalizer sees: lines that are not ASCII."""
+"""Bytes of lines that are not ASCII in these, for charset-normalizer."""
 _BEFORE = 64
-"""ASCII characters before the first other one, which may be the rest of its word."""
+"""ASCII characters before the first other one, which may belong to its word."""
 _PIECE = 1 << 20
 """Bytes that are decoded at a time."""
 
@@ -49,6 +49,8 @@ _CANDIDATES = (
     *_LATIN, "gb18030", "cp932", "euc_jp", "big5", "cp949", "koi8_r", "cp1251", "cp866", "cp1253",
     "cp1255", "cp1256", "cp874",
 )  # fmt: skip
+_NOT_WESTERN = {0x81, 0x8D, 0x8F, 0x90, 0x9D}
+"""Bytes that cp1252 does not have."""
 _LATIN_MARGIN = 0.1
 """How much messier Western European text may look than what charset-normalizer prefers."""
 _BEGINNING = 8192
@@ -58,14 +60,13 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"
 _WIDE = ("utf-16", "utf-32")
 _NOT_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
 _CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
-"""What texts have none of: all but those for lines, pages, escapes and the end of a DOS file."""
+"""Not in texts, which have those for lines, pages, escapes and the end of a DOS file alone."""
 _ASCII_BYTES = bytes(range(128))
 _HIGH_RUNS = re.compile(rb"[\x80-\xff]+")
 _IN_WORDS = re.compile(rb"[A-Za-z][\x80-\xff]|[\x80-\xff][A-Za-z\x80-\xff]")
-"""A character beside a letter: a byte that stands alone is a mistake, not a text, but for signs."""
+"""A character beside a letter: a byte that stands alone is a mistake, unless it is a sign."""
 _SIGN = re.compile("[€…•–—™¢£¤¥§©«®°±·»¼½¾×]".encode("cp1252"))
-"""What stands alone in texts that have no other character but ASCII: © 2003, £5. Most of them are
-the same in all encodings of Windows."""
+"""Signs in texts that are ASCII otherwise, as in © 2003; most encodings of Windows share them."""
 _LATIN_BYTES = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\xa0\xab\xbb\xc0-\xff]")
 _UTF8_CHARACTERS = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -122,10 +123,10 @@ def _unmarked_wide(first: bytes) -> tuple[str, int] | None:
 
 
 def detect(sample: bytes, at_end: bool = True) -> str | None:
-    """Return the encoding of some text that is not all ASCII; None where it cannot be told.
+    """Return the encoding of text that is not all ASCII; None if it is unknown.
 
-    UTF-8 if the sample is valid, or most of its characters that are not ASCII are: then the others
-    are mistakes. `at_end` tells that no text follows which may complete the last character.
+    That is UTF-8 if most characters that are not ASCII are valid; the others are mistakes. Unless
+    `at_end`, text may follow that completes the last character.
     """
     try:
         codecs.getincrementaldecoder(UTF8)().decode(sample, at_end)
@@ -168,7 +169,7 @@ def _guess(sample: bytes) -> str | None:
     latin = min((chaos[name] for name in _LATIN if name in chaos), default=None)
     western = chaos.get(_WESTERN)
     if latin is None:  # words with single accents, which look like halves of other characters
-        return _WESTERN if single and _decodes(sample, _WESTERN) else best
+        return _WESTERN if single and not set(sample) & _NOT_WESTERN else best
     if western is not None and western <= latin + _LATIN_MARGIN:
         return _WESTERN
     return min((name for name in _LATIN if name in chaos), key=lambda name: chaos[name])
@@ -182,14 +183,6 @@ def _is_latin(sample: bytes) -> bool:
     return high < 1.5 * len(runs) and letters >= 0.9 * high
 
 
-def _decodes(sample: bytes, encoding: str) -> bool:
-    try:
-        sample.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def is_binary(beginning: bytes, given: str | None) -> bool:
     """Return whether the first bytes of a file show that it is not text."""
     name, _ = _known(beginning[:_LONGEST_MARK], given) or ("", 0)
@@ -199,7 +192,7 @@ def is_binary(beginning: bytes, given: str | None) -> bool:
 def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
     """Return the text of a whole file in UTF-8, without a byte order mark, and its encoding.
 
-    Raises `NotText` with the reason if it is not text, or not in the encoding that was given.
+    Raises `NotText` if it is not text, or not in the given encoding.
     """
     if is_binary(data[:_BEGINNING], given):
         raise NotText(_packed(data) or _BINARY, True)
@@ -207,9 +200,9 @@ def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
     wide = name is not None and name.startswith(_WIDE)
     data = data[skipped:]
     if name in (None, UTF8):
-        if _is_utf8(data):
-            return data, ASCII if data.isascii() else UTF8
         where = _first_not_utf8(data)
+        if where is None:
+            return data, ASCII if data.isascii() else UTF8
         byte = f"its byte {where:,} is 0x{data[where]:02x}"
         sample = data[:_SAMPLE]
         if _CONTROLS.search(sample):
@@ -249,7 +242,7 @@ def mark_of(data: bytes) -> bytes:
 def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
     """Return whether data that another encoding was given for looks like UTF-8 that is not ASCII.
 
-    Only the first 64 KB from the first byte on that is not ASCII are looked at.
+    Looks at 64 KB from the first byte that is not ASCII.
     """
     if given is None or given == UTF8 or given.startswith(_WIDE):
         return False
@@ -264,8 +257,8 @@ def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
 def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
     """Return the encoding that needs no guess, and how many bytes its mark has.
 
-    A byte order mark is right even where another encoding was given. UTF-16 and UTF-32 without one
-    are little-endian, as nearly all such files are, where their first characters do not show it.
+    A byte order mark overrides a given encoding. UTF-16 and UTF-32 without one are little-endian,
+    unless their first characters show otherwise.
     """
     mark = marked(beginning)
     if given in _WIDE and mark is None:
@@ -275,20 +268,11 @@ def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
     return (given, 0) if given is not None and (mark is None or not mark[1]) else mark
 
 
-def _is_utf8(data: bytes) -> bool:
-    """Return whether bytes are UTF-8, without making a string of them: it may take four times as
-    much memory.
+def _first_not_utf8(data: bytes) -> int | None:
+    """Return the position of the first byte that is not UTF-8; None if all are.
+
+    Data is decoded in pieces, because a string may take four times as much memory.
     """
-    buffers = [None, pa.py_buffer(np.array([0, len(data)])), pa.py_buffer(data)]
-    try:
-        pa.Array.from_buffers(pa.large_string(), 1, buffers).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _first_not_utf8(data: bytes) -> int:
-    """Return the position of the first byte that is not UTF-8, of data that has one."""
     decoder = codecs.getincrementaldecoder(UTF8)()
     for begin in range(0, len(data), _PIECE):
         held = len(decoder.getstate()[0])
@@ -296,11 +280,11 @@ def _first_not_utf8(data: bytes) -> int:
             decoder.decode(data[begin : begin + _PIECE], begin + _PIECE >= len(data))
         except UnicodeDecodeError as error:
             return begin - held + error.start
-    return len(data) - 1
+    return None
 
 
 def _unreadable(error: UnicodeError) -> tuple[str, int]:
-    """Let bytes that are not text in their encoding become one that is not UTF-8 either."""
+    """Replace bytes that are invalid in their encoding by one that is invalid in UTF-8."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return "\udcff", error.end
@@ -317,10 +301,7 @@ class Encodings:
         self.found: dict[Path, tuple[str, bytes]] = {}
 
     def of_output(self, paths: Sequence[Path]) -> tuple[str, bytes]:
-        """Return the encoding that all files have, and its byte order mark if they have one.
-
-        That is UTF-8 where they have several.
-        """
+        """Return the encoding of all files and its byte order mark; UTF-8 if they differ."""
         found = {self.found[path] for path in paths}
         found = {(name, mark) for name, mark in found if name != ASCII}
         return found.pop() if len(found) == 1 else (UTF8, b"")
@@ -328,25 +309,20 @@ class Encodings:
     def note(
         self, path: Path, name: str, mark: bytes, problems: Problems, *, valid_utf8: bool = False
     ) -> None:
-        """Keep the encoding of a file; tell of one that may be wrong.
+        """Keep the encoding of a file, and tell of one that may be wrong.
 
-        That is one that was detected and is not UTF-8, or one that was given for a file that is
-        `valid_utf8`. What a byte order mark tells is certain.
+        It may be if it was detected and is not UTF-8, or was given for a file that is valid UTF-8.
         """
         self.found[path] = name, mark
-        if mark or name in (UTF8, ASCII):
-            return
-        if self.given is None:
-            problems.note_encoding(name, path)
-        elif valid_utf8:
-            problems.note_utf8(name, path)
+        if not mark and name not in (UTF8, ASCII) and (self.given is None or valid_utf8):
+            problems.note_encoding(name, path, given=self.given is not None)
 
 
 class TextStream:
     """A stream of bytes as UTF-8, whatever its encoding is.
 
-    Bytes pass as they are while they are ASCII. The first others decide: 64 KB from there on.
-    What cannot be decoded becomes the byte 0xff, by which the row that has it is found to be bad.
+    ASCII passes unchanged. The 64 KB from the first other byte decide. Bytes that cannot be decoded
+    become 0xff, which makes their row bad.
     """
 
     def __init__(self, raw: Any, given: str | None) -> None:
@@ -362,12 +338,12 @@ class TextStream:
         self._sample = bytearray()
 
     def note(self, path: Path, encodings: Encodings, problems: Problems) -> None:
-        """Let the encodings of a corpus know that of this file, as far as it was read."""
+        """Tell the encodings of a corpus that of this file, as far as it was read."""
         other = is_other_utf8(self._sample, self._given)
         encodings.note(path, self.encoding, self.mark, problems, valid_utf8=other)
 
     def fill(self, buffer: NDArray[np.uint8]) -> int:
-        """Read until a buffer is full or the stream at its end; return how many bytes came."""
+        """Read until a buffer is full or the stream ends; return the number of bytes."""
         done = 0
         while done < len(buffer) and (read := self.readinto(buffer[done:])):
             done += read
@@ -413,13 +389,11 @@ class TextStream:
         self._ready = self._decoded(beginning) if beginning else b""
 
     def _examined(self, beginning: bytes) -> bytes:
-        """Return the first bytes, or all up to where the encoding was decided by them."""
-        if beginning.isascii():
-            self._before = beginning
-            return beginning
+        """Return the first bytes, and all that was read to decide the encoding by them."""
         high = len(beginning) - len(beginning.lstrip(_ASCII_BYTES))
         self._before = beginning[:high]
-        return beginning[:high] + self._decided_by(beginning[high:])
+        rest = beginning[high:]
+        return self._before + (self._decided_by(rest) if rest else b"")
 
     def _passed(self, buffer: NDArray[np.uint8], read: int) -> int:
         """Let ASCII pass; decide by the first character that is not, which is handed out later."""
@@ -435,15 +409,9 @@ class TextStream:
 
     def _decided_by(self, data: bytes) -> bytes:
         """Decide by what begins with the first byte that is not ASCII; return it as UTF-8."""
-        parts, size = [data], len(data)
-        more = True
-        while size < _SAMPLE and more:
-            part = bytes(self._raw.read(_SAMPLE - size))
-            parts.append(part)
-            size, more = size + len(part), bool(part)
-        data = b"".join(parts)
-        at_end = size < _SAMPLE
-        name = detect(self._before[-_BEFORE:] + data[:_SAMPLE], at_end)
+        while len(data) < _SAMPLE and (more := bytes(self._raw.read(_SAMPLE - len(data)))):
+            data += more
+        name = detect(self._before[-_BEFORE:] + data[:_SAMPLE], len(data) < _SAMPLE)
         self._decide(name or UTF8)
         return data if self._decoder is None else self._decoded(data)
 
@@ -480,9 +448,7 @@ codecs.register_error("lookalike.json_escape", _json_escape)
 
 
 class EncodedOutput:
-    """A file that is given UTF-8 and gets another encoding; `is_json` lets characters be escaped
-    that it does not have.
-    """
+    """Writes UTF-8 in another encoding; with `is_json`, characters that it lacks are escaped."""
 
     def __init__(self, file: Any, encoding: str, mark: bytes, *, is_json: bool = False) -> None:
         self._file = file

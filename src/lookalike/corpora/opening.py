@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import file_path, is_address, without_secret
-from lookalike.corpora.base import Corpus, Problems, some_files
+from lookalike.corpora.base import Corpus, Problems, reading, some_files
 from lookalike.corpora.encodings import Encodings, NotText, check_encoding, is_binary, utf8_of
 from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
@@ -24,7 +24,7 @@ from lookalike.suggestions import did_you_mean_file
 
 _ANY_FOLDERS = "**"
 _DONE, _PART = "_SUCCESS", "part-"
-"""What Spark calls the file that says that all parts are there, and these."""
+"""Names that Spark gives to the file that marks a complete folder, and to its parts."""
 _LONGEST_LINE = 1 << 26
 _BEGINNING = 8192
 
@@ -37,16 +37,18 @@ def open_corpus(
     page_limits: PageLimits | None = None,
     encoding: str | None = None,
 ) -> Corpus:
-    """Return a corpus of files (a path, a pattern, a list of `Path`s) or of a table in memory.
+    """Return a corpus of files or of a table in memory; a corpus is returned as it is.
 
-    A corpus is returned as it is. A list of `str` is documents; a single `str` or `Path` names
-    files, or an address such as s3://bucket/folder, which is copied here first. `format` is one of
-    `FORMATS`; None tells it by the names of the files, and takes files whose names tell nothing for
-    a document each. A folder is what most of its bytes are: shards of one format, or a document a
-    file; what else is in it stands in `Corpus.notices`. Files called .html are web pages, of which
-    the main text is the document, unless `format` is "files". `html` names a column with such
-    pages; `page_limits` bounds what one may cost. `encoding` is that of text files, such as
-    "cp1252"; None takes what is valid UTF-8 for that, and detects others.
+    Args:
+        source: a path, a pattern, a list of `Path`s, an address such as s3://bucket/folder, which
+            is copied first, or a table. A list of `str` is documents. A folder is what most of its
+            bytes are: shards of one format, or a document a file; `Corpus.notices` tells the rest.
+        format: one of `FORMATS` (default: from the file extension; other files are a document
+            each). Files called .html are web pages, whose main text is the document, unless it is
+            "files".
+        html: a column with web pages.
+        page_limits: what a page may cost.
+        encoding: of text files, such as "cp1252" (default: UTF-8 if valid, else detected).
     """
     if html is not None or page_limits is not None:
         return with_pages(open_corpus(source, format, encoding=encoding), html, page_limits)
@@ -131,7 +133,7 @@ def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> C
 
 
 def with_old_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:
-    """Return the same of an old corpus, whose pages may be in that column, or texts by now."""
+    """Return the same for an old corpus, which may have texts in place of pages."""
     if corpus.page_text is not None:
         return corpus if limits is None else with_pages(corpus, None, limits)
     return with_pages(corpus, html, limits) if html in corpus.columns() else corpus
@@ -140,7 +142,7 @@ def with_old_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) 
 def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
     """Return the files and folders that paths and patterns stand for; a pattern's sorted by name.
 
-    A path that exists is itself, whatever characters it has.
+    A path that exists is not taken for a pattern.
     """
     found: list[Path] = []
     for path in paths:
@@ -162,10 +164,10 @@ def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
 def _matching_paths(pattern: str) -> list[Path]:
     """Return the files and folders that a pattern stands for, sorted by name.
 
-    `*`, `?` and `[...]` are those of a shell: hidden files are matched only by what begins with a
-    dot. `**` is any number of folders. Links to folders are followed, but one `**` enters no folder
-    twice, so links that lead in a circle come to an end. A folder that cannot be read is an error.
-    What lies in a folder that is among them comes with that, and not by itself as well.
+    `*`, `?` and `[...]` are those of a shell: only a pattern that begins with a dot matches hidden
+    files. `**` is any number of folders. Links to folders are followed, but one `**` enters no
+    folder twice, so that circles end. A folder that cannot be read is an error. Files in a folder
+    that matches, too, are not returned.
     """
     path = Path(pattern)
     parts = path.parts[1:] if path.anchor else path.parts
@@ -174,7 +176,7 @@ def _matching_paths(pattern: str) -> list[Path]:
 
 
 def _matching(folder: str, parts: tuple[str, ...]) -> Iterator[str]:
-    """Yield what the parts of a path stand for in a folder; the empty one is the current one."""
+    """Yield what the parts of a path stand for in a folder; "" is the current one."""
     if not parts:
         yield folder
         return
@@ -220,12 +222,11 @@ def _folders_below(folder: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Taken:
-    """The files of a corpus, one after the other."""
+    """The files of a corpus; `notices` tell which files of a folder were left."""
 
     paths: list[Path]
     format: str
     notices: tuple[str, ...] = ()
-    """What was left, if a folder has files of several kinds."""
 
 
 def _take_files(
@@ -233,11 +234,10 @@ def _take_files(
 ) -> _Taken:
     """Return what folders, and `named` files of a kind beside them, stand for.
 
-    Of a folder, the kind of files that has most bytes is taken: those of one format that comes in
-    shards, or all as documents, of the format "files" (then the paths are those given). A `.json`
-    or `.txt` in a folder is a document more often than a shard. Hidden files do not count. Files
-    that were named themselves, or a format that is given, decide without weighing. Shards are in
-    order of path.
+    Of a folder, the files with most bytes are taken: those of one format that comes in shards, in
+    order of path, or all as documents, of the format "files". A `.json` or `.txt` in a folder is
+    more often a document than a shard. Hidden files do not count. A given format, or that of named
+    files, decides without weighing.
     """
     if kind is not None and not FORMATS[kind].rows:
         return _Taken(list(paths), kind)
@@ -295,8 +295,8 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _kind_of_spark(files: Sequence[Path]) -> str | None:
-    """Return the format of the parts that Spark wrote, whose names do not tell it: lines of JSON
-    are called .json, and lines that stay as they are .txt. None: nothing of that sort.
+    """Return the format of parts that Spark wrote, which calls JSON Lines .json or .txt; None if it
+    did not write them.
     """
     parts = [file for file in files if file.name.startswith(_PART)]
     others = {file.name for file in files if not file.name.startswith(_PART)}
@@ -325,13 +325,11 @@ def _is_shard(file: Path) -> bool:
 
 
 def _heaviest(files: Sequence[Path]) -> str:
-    """Return the format of shards that has most bytes, or "files" if all others have more."""
+    """Return the format of shards that has most bytes, or "files" if other files have more."""
     sizes: Counter[str] = Counter()
     for file in files:
-        try:
+        with reading(f"{file}:"):
             sizes[str(format_of(file)) if _is_shard(file) else "files"] += file.stat().st_size
-        except OSError as error:
-            raise FileError(f"{file}: cannot be read: {error.strerror}") from error
     others = sizes.pop("files", 0)
     heaviest = max(sizes, key=lambda kind: sizes[kind], default="files")
     return heaviest if sizes[heaviest] >= others else "files"
@@ -345,9 +343,8 @@ def _as_documents(shards: Sequence[Path]) -> str:
 
 
 def _left(inside: int, named: int, left: Sequence[Path], kind: str) -> str:
-    taken = (
-        f"took the rows of {counted(inside + named, f'{kind} file')} and left {some_files(left)}"
-    )
+    rows = counted(inside + named, f"{kind} file")
+    taken = f"took the rows of {rows} and left {some_files(left)}"
     if not inside:
         return f"{taken}, all that the folder has; for these, give the folder by itself"
     return f'{taken}; for a document a file, say --format files (in Python format="files")'
@@ -361,18 +358,14 @@ def read_document(
     links: bool = False,
     encoding: str | None = None,
 ) -> str:
-    """Return what a file says: the main text of a web page, or all of its text.
+    """Return the text of a file, or the main text of a web page: by its name, or by `page`.
 
-    It is a page if its name says so, unless `page` does. With `links` they are marked, as a corpus
-    of pages has them for features that read links.
+    With `links`, links are marked, for features that read them.
     """
     if not (format_of(path) == "html" if page is None else page):
         return read_text(path, most_bytes, encoding)
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb"):
+        pass
     from lookalike.corpora.formats.html import PageFolderCorpus
 
     corpus = PageFolderCorpus([path], only_pages=True, encodings=Encodings(encoding))
@@ -390,13 +383,10 @@ def read_document(
 def read_text(path: Path, most_bytes: int, encoding: str | None = None) -> str:
     """Return a file's text; refuse binary files, and files larger than `most_bytes`."""
     encoding = check_encoding(encoding)
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_BEGINNING)
-            if not is_binary(data, encoding):
-                data += file.read(max(0, most_bytes + 1 - len(data)))
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        data = file.read(_BEGINNING)
+        if not is_binary(data, encoding):
+            data += file.read(max(0, most_bytes + 1 - len(data)))
     if len(data) > most_bytes:
         raise DocumentError(
             f"{path} is larger than {most_bytes:,} bytes; cut it into parts, and compare these"

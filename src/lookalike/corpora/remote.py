@@ -1,7 +1,5 @@
-"""Input that is copied to disk before it is read, and output that is uploaded when complete.
-
-A corpus is read at least twice, so standard input and files at an address such as s3://bucket/crawl/
-are copied first. Output for an address is written to a local file and then uploaded.
+"""Input that is copied to disk first, because a corpus is read at least twice, and output that is
+uploaded when complete: standard input, and addresses such as s3://bucket/crawl/.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ class CopiedPath(PosixPath):
 
 
 class Spool:
-    """A folder of copies, which goes with the last that knows it, or with the process."""
+    """A folder of copies, which is removed with the last reference to it."""
 
     def __init__(self, within: Path | None = None) -> None:
         self._content: dict[Path, tuple[list[Any], list[int]]] = {}
@@ -71,10 +69,9 @@ class Spool:
     def copy(
         self, stream: BinaryIO, name: str, beginning: bytes = b"", origin: str | None = None
     ) -> Path:
-        """Keep what comes out of a stream, after its beginning, which has been read.
+        """Keep the rest of a stream after its `beginning`; messages name the copy by its `origin`.
 
-        Messages about the copy name its `origin`.
-        Errors of the stream are raised as they are: the caller knows what it reads.
+        Errors of the stream are raised as they are.
         """
         path = CopiedPath(self.folder / name)
         path.origin = origin
@@ -110,15 +107,13 @@ class Spool:
         self._finish()
 
     def identity(self, path: Path) -> list[Any] | None:
-        """Return what is in a copy, wherever and whenever it was made; None if it is none of ours,
-        or not what it was.
-        """
+        """Return what is in a copy, wherever it was made; None if it is not a copy, or changed."""
         content, state = self._content.get(path, ([], []))
         return content if content and _state(path) == state else None
 
 
 def some_of(stream: BinaryIO) -> bytes:
-    """Return what has come; of a pipe, without waiting for more."""
+    """Return what has arrived; does not wait for more of a pipe."""
     data: bytes = getattr(stream, "read1", stream.read)(_COPIED)
     return data
 
@@ -132,7 +127,7 @@ def _state(path: Path) -> list[int]:
 
 
 def copy_files(address: str) -> tuple[Path, Spool]:
-    """Copy a file, or all of a folder, by the file systems that pyarrow has; return where it is."""
+    """Copy a file, or all of a folder, by the file systems of pyarrow; return where it is."""
     shown = without_secret(address)
     scheme = address.partition("://")[0].lower()
     if scheme in _WEB:
@@ -145,10 +140,9 @@ def copy_files(address: str) -> tuple[Path, Spool]:
             f"{shown} is a pattern; of files that lie elsewhere name one, or the folder they are in"
         )
     try:
-        files, path = file_systems.FileSystem.from_uri(address)
-        files = _bounded(files)
+        files, path = _file_system(address)
         found = list(_found(files, path))
-    except (ImportError, OSError, ValueError, TypeError, pa.ArrowException) as error:
+    except _errors() as error:
         raise FileError(f"{shown} cannot be read: {_reason(error)}{_how(scheme)}") from error
     if not found:
         raise FileError(f"{shown}: there is no such file or folder")
@@ -167,11 +161,10 @@ def copy_files(address: str) -> tuple[Path, Spool]:
 
 
 class Upload:
-    """A local file that is uploaded to an address on S3 when it is complete.
+    """A local file that is uploaded to an address on S3 when it is complete, and then removed.
 
     The address is checked at once: it must name a file, its bucket must be reachable, and none of
     the `others` (input, or other output) may be at the same address or be a folder around it.
-    Leaving the context removes the local file.
     """
 
     def __init__(self, address: str, others: Iterable[object] = ()) -> None:
@@ -196,11 +189,10 @@ class Upload:
                     "written, too. Give another name"
                 )
         try:
-            files, self._key = file_systems.FileSystem.from_uri(address)
-            self._files = _bounded(files)
+            self._files, self._key = _file_system(address)
             bucket = self._key.partition("/")[0]
             there, around = self._files.get_file_info([self._key, bucket])
-        except (ImportError, OSError, ValueError, TypeError, pa.ArrowException) as error:
+        except _errors() as error:
             raise FileError(f"{self.shown} cannot be written: {_reason(error)}") from error
         kinds = file_systems.FileType
         if around.type == kinds.NotFound:
@@ -219,8 +211,7 @@ class Upload:
     def publish(self) -> None:
         """Upload the file, and check its size there.
 
-        S3 shows an object when all of it has arrived. Ctrl-C waits for the request that is under
-        way; see `_send`.
+        S3 shows an object when all of it has arrived. Ctrl-C waits for the current request.
         """
         try:
             with ThreadPoolExecutor(1) as thread:
@@ -247,8 +238,8 @@ class Upload:
 def _send(path: Path, files: Any, key: str) -> int:
     """Upload a file and return its size. Run this in a thread that no signal interrupts.
 
-    A stream of pyarrow that is destroyed completes its object with what it has so far, also after
-    an error. So the stream of a failed upload is never destroyed, and the file is mapped, because
+    When pyarrow destroys a stream, it completes the object with what it has so far, even after an
+    error. So the stream of a failed upload is never destroyed, and the file is mapped, because
     reading it must not fail halfway.
     """
     size = path.stat().st_size
@@ -285,29 +276,32 @@ def _is_at(one: tuple[str, str], other: tuple[str, str]) -> bool:
     return same_server and f"{one[1]}/".startswith(f"{other[1]}/")
 
 
-def _bounded(files: Any) -> Any:
-    """Return a file system of S3 that gives up; by itself it tries for minutes.
+def _file_system(address: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path there.
 
-    A small file is one request, where pyarrow can do that: then a failed upload leaves no parts.
+    S3 would retry for minutes; here it gives up sooner. A small file is one request, where pyarrow
+    can do that: then a failed upload leaves no parts.
     """
+    files, path = file_systems.FileSystem.from_uri(address)
     kind = getattr(file_systems, "S3FileSystem", None)
     if kind is None or not isinstance(files, kind):
-        return files
+        return files, path
     _, (settings,) = files.__reduce__()
-    if settings["connect_timeout"] < 0:
-        settings["connect_timeout"] = CONNECT_SECONDS
-    if settings["request_timeout"] < 0:
-        settings["request_timeout"] = SILENT_SECONDS
+    bounds = {"connect_timeout": CONNECT_SECONDS, "request_timeout": SILENT_SECONDS}
+    settings |= {name: value for name, value in bounds.items() if settings[name] < 0}
     if "allow_delayed_open" in settings:
         settings["allow_delayed_open"] = True
     retries = file_systems.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
-    return kind(**settings, retry_strategy=retries)
+    return kind(**settings, retry_strategy=retries), path
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """Return what may be raised where an address is opened."""
+    return ImportError, OSError, ValueError, TypeError, pa.ArrowException
 
 
 def _found(files: Any, path: str) -> Iterator[tuple[str, str, int | None]]:
-    """Yield the files of a path, what copies are called, and their sizes: nothing leads out of a
-    folder.
-    """
+    """Yield the files of a path, names for their copies inside a folder, and their sizes."""
     kinds = file_systems.FileType
     info = files.get_file_info(path)
     if info.type == kinds.File:

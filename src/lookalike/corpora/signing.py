@@ -26,25 +26,20 @@ SIGNATURE_SUFFIXES = (".lookalike", ".npy")
 
 @dataclass(frozen=True)
 class SignedCorpus:
-    """How many documents there were, and what became of them."""
+    """Counts of documents that were signed and left out; see `lookalike.corpora.base.Problems`."""
 
     documents: int
     signatures: int
-    """Rows that were written."""
     bits: int
-    """Of each."""
+    """Of each signature."""
     without_features: int
     """Documents whose signature means nothing, because there is nothing to sign."""
     bad_rows: int
     binary_files: int
     examples: list[str]
-    """What is wrong with some of the bad rows."""
     left_out: dict[str, int]
-    """Documents that were not wanted, and pages that cannot be read, by kind."""
     files_left_out: list[str]
-    """Every file of a folder that was left out, with the reason."""
     notices: list[str]
-    """What people should know of how files were read."""
 
 
 def sign_corpus(
@@ -61,13 +56,15 @@ def sign_corpus(
 ) -> SignedCorpus:
     """Write the signatures of all documents to a file, whole or not at all.
 
-    To NAME.lookalike with signer and ids, or row numbers where there are no ids; documents without
-    features are left out, because they would all look alike. To NAME.npy the rows alone, one for
-    each document. With `fit`, the corpus is read twice: the signer learns its weights first. With
-    `weighted`, NAME.lookalike has the weights behind the bits, too, in 16 bits each.
+    NAME.lookalike has the signer, and ids or row numbers; documents without features are left out,
+    because they would all look alike. NAME.npy has a row for each document and nothing else.
 
-    Memory holds a batch at a time; signatures lie in unnamed files beside `path` until they are
+    Memory holds a batch at a time; signatures are in unnamed files beside `path` until they are
     complete, so the disk needs room for them twice.
+
+    Args:
+        fit: let the signer learn its weights first, in another reading.
+        weighted: keep the weights behind the bits, too, in 16 bits each, in NAME.lookalike.
     """
     if path.suffix not in SIGNATURE_SUFFIXES:
         raise ArgumentError(
@@ -113,11 +110,10 @@ def sign_corpus(
         else:
             with whole_file(path) as temporary, open(temporary, "xb") as file:
                 np.save(file, rows, allow_pickle=False)
-        bits = 8 * rows.shape[1]
         return SignedCorpus(
             documents=documents,
             signatures=len(rows),
-            bits=bits,
+            bits=8 * rows.shape[1],
             without_features=without,
             bad_rows=problems.bad,
             binary_files=problems.binary,
@@ -129,7 +125,7 @@ def sign_corpus(
 
 
 def check_weighted(signer: DocumentSigner, path: Path) -> None:
-    """Refuse to keep weights that there are not, or where there is no room for them."""
+    """Refuse weights that the signer does not have, or the file cannot hold."""
     if not isinstance(signer, BitWeightSigner):
         raise ArgumentError(
             Said("weighted", "--bit-weights"),
@@ -152,7 +148,7 @@ def _fit(
     threads: int,
     tell: Callable[[str, float], None],
 ) -> None:
-    """Let the signer learn from the corpus, as if all of it had been one list."""
+    """Let the signer learn from the corpus."""
     if not isinstance(signer, WeightedSigner) or not signer.weights.learns:
         raise ArgumentError(
             Said(f"{signer!r}", "this method"),
@@ -173,7 +169,7 @@ def _fit(
 
 @contextmanager
 def _scratch(path: Path) -> Iterator[list[BinaryIO]]:
-    """Open four files without names beside `path`: they go whatever happens."""
+    """Open four files without names beside `path`."""
     try:
         with ExitStack() as files:
             yield [

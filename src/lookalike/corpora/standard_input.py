@@ -7,19 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from lookalike.corpora.base import Corpus, pa
+from lookalike.corpora.base import Corpus, pa, reading
 from lookalike.corpora.encodings import TextStream, check_encoding
-from lookalike.corpora.formats import FORMATS, Format
+from lookalike.corpora.formats import FORMATS, Format, compression_of
 from lookalike.corpora.opening import open_corpus
 from lookalike.corpora.remote import Spool, some_of
-from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.errors import ArgumentError, Said
 from lookalike.shown import brief
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
-_CODECS = {".gz": "gzip", ".zst": "zstd"}
 _LONGEST_MAGIC = 7
 _ENOUGH = 1 << 18
-"""Bytes of which something can be unpacked, if they are packed."""
+"""Compressed bytes that are enough to decompress some."""
 _LOOKED_AT = 1 << 16
 """Bytes that tell the format of rows."""
 _NAME = "standard-input"
@@ -33,31 +32,26 @@ def open_standard_input(
     within: Path | None,
     encoding: str | None = None,
 ) -> Corpus:
-    """Return a corpus of what comes through a stream, between files before and after it.
+    """Return a corpus of a stream, between files before and after it.
 
-    Its beginning tells the format, if `format` does not, by the magic or the `begins` of formats;
-    gzip and zstd are known by their magic. Text that tells none is refused, because it may be a
-    document a line, or one document. It is kept in a new folder, in `within` or where temporary
-    files are.
+    If `format` is None, the beginning tells it, by the magic or the `begins` of formats; gzip and
+    zstd are known by their magic. Other text is refused, because it may be a document a line, or
+    one document. The stream is copied to a new folder in `within`, or where temporary files are.
     """
     if format == "files":
         raise ArgumentError(
             "standard input is one stream, and no files; expected a format of rows: "
             f"text, {', '.join(_others())}"
         )
-    try:
+    with reading("standard input"):
         beginning = _read_some(stream, _LONGEST_MAGIC if format else _LOOKED_AT)
-    except OSError as error:
-        raise FileError(f"standard input cannot be read: {error.strerror or error}") from error
     packed = _packing(beginning)
     encoding = check_encoding(encoding)
     kind = FORMATS.get(format, "format") if format else _format(beginning, packed, encoding)
     spool = Spool(within)
-    try:
-        name = f"{_NAME}{kind.suffixes[0]}{packed}"
+    name = f"{_NAME}{kind.suffixes[0]}{packed}"
+    with reading("standard input"):
         path = spool.copy(stream, name, beginning, "standard input")
-    except OSError as error:
-        raise FileError(f"standard input cannot be read: {error.strerror or error}") from error
     corpus = open_corpus([*before, path, *after], format, encoding=encoding)
     if format is None and kind.name in ("csv", "tsv"):
         corpus.notices = (
@@ -69,7 +63,7 @@ def open_standard_input(
 
 
 def _read_some(stream: BinaryIO, enough: int) -> bytes:
-    """Return the first bytes of a stream: as many as tell what it is, if it has that many."""
+    """Return as many of the first bytes of a stream as tell what it is."""
     data = b""
     while len(data) < enough and (more := some_of(stream)):
         data += more
@@ -80,7 +74,7 @@ def _read_some(stream: BinaryIO, enough: int) -> bytes:
 
 
 def _packing(beginning: bytes) -> str:
-    """Return how a file is called that begins so: .gz, .zst, or nothing."""
+    """Return the extension of files that begin so: .gz, .zst, or nothing."""
     return next((end for magic, end in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
@@ -89,7 +83,7 @@ def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
     unpacked = beginning
     if packed:
         try:
-            unpacked = _unpacked(beginning, _CODECS[packed])
+            unpacked = _unpacked(beginning, str(compression_of(Path(_NAME + packed))))
         except OSError:
             return FORMATS["jsonl"]  # what is damaged is told of when it is read
     stream = TextStream(io.BytesIO(unpacked[:_LOOKED_AT]), encoding)

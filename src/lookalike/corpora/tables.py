@@ -15,10 +15,9 @@ _SPLIT = "split"
 
 
 class TableCorpus(Corpus):
-    """Rows of a table, used where it is as far as Arrow can; a list of `str` is a column `text`.
+    """Rows of a table, without a copy as far as Arrow can; a list of `str` is a column `text`.
 
-    `select` gives rows back as what came in: a list for a list, a data frame for a data frame, a
-    lazy one for a lazy one; of what can be read once only, an Arrow table.
+    `select` returns the type that was given; of a source that can be read once, an Arrow table.
     """
 
     format = "table"
@@ -70,7 +69,7 @@ class TableCorpus(Corpus):
             return chosen.lazy() if self._is_lazy else chosen
         if hasattr(source, "take") and hasattr(source, "schema"):  # an Arrow table
             return _without_views(source).take(positions)
-        if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+        if _is_arrow(source):
             taken = _without_views(self._table).take(positions)
             return taken["text"] if not hasattr(source, "columns") else taken
         return [source[position] for position in positions.tolist()]
@@ -103,20 +102,23 @@ def _is_polars(source: Any) -> bool:
 
 
 def _is_stream(source: Any) -> bool:
-    """Return whether this is a dataset that comes row by row, of which none can be chosen."""
+    """Return whether this is a dataset that streams its rows."""
     return hasattr(source, "with_format") and not hasattr(source, "select")
 
 
 def _is_plain_iterable(source: Any) -> bool:
-    """Return whether these are documents one by one, and neither a table nor a single one."""
+    """Return whether this iterates over documents, and is neither a table nor a document."""
     if isinstance(source, str | bytes | Mapping) or getattr(source, "ndim", 1) == 0:
         return False
-    known = ("__arrow_c_stream__", "__arrow_c_array__", "with_format", "iloc")
-    return not any(hasattr(source, name) for name in known)
+    return not (_is_arrow(source) or hasattr(source, "with_format") or hasattr(source, "iloc"))
+
+
+def _is_arrow(source: Any) -> bool:
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
 def as_table(source: Any, name: str) -> Any:
-    """Return an Arrow table of whatever is one, over the same memory as far as that goes."""
+    """Return a source as an Arrow table, over the same memory as far as possible."""
     if hasattr(source, "with_format") and hasattr(source, "iter"):  # a Hugging Face dataset
         parts = list(source.with_format("arrow").iter(BATCH_ROWS))
         return pa.concat_tables(parts) if parts else pa.table({"text": pa.array([], pa.string())})
@@ -127,7 +129,7 @@ def as_table(source: Any, name: str) -> Any:
             raise DocumentError(f"{name} is no table: {error}") from error
     if isinstance(source, pa.Table):
         return source
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+    if _is_arrow(source):
         return _from_arrow(source)
     if not isinstance(source, list):
         raise ArgumentError(
@@ -138,7 +140,7 @@ def as_table(source: Any, name: str) -> Any:
 
 
 def _from_arrow(source: Any) -> Any:
-    """Return a table of whatever speaks the Arrow C interface; a single column is `text`."""
+    """Return a table from the Arrow C interface; a single column is `text`."""
     if hasattr(source, "columns") or isinstance(source, pa.RecordBatch | pa.RecordBatchReader):
         return pa.table(source)
     if hasattr(source, "__arrow_c_stream__"):
@@ -147,7 +149,7 @@ def _from_arrow(source: Any) -> Any:
 
 
 def _from_list(rows: list[Any], name: str) -> Any:
-    """Return a table of str, or of mappings from column to value; all may have other columns."""
+    """Return a table of str, or of mappings from column to value."""
     if rows and isinstance(rows[0], Mapping):
         try:
             columns = dict.fromkeys(column for row in rows for column in row)
@@ -172,18 +174,13 @@ def _from_list(rows: list[Any], name: str) -> Any:
 
 def is_splits(source: Any) -> bool:
     """Return whether these are datasets by name."""
-    return (
-        isinstance(source, Mapping)
-        and bool(source)
-        and all(hasattr(part, "with_format") for part in source.values())
-    )
+    if not isinstance(source, Mapping) or not source:
+        return False
+    return all(hasattr(part, "with_format") for part in source.values())
 
 
 class SplitsCorpus(TableCorpus):
-    """The rows of all splits, one after the other, with a column `split` if they have none.
-
-    So documents of one split are compared with those of another. `select` gives splits back.
-    """
+    """The rows of all splits, with a column `split` if they have none; `select` returns splits."""
 
     def __init__(self, splits: Mapping[str, Any]) -> None:
         self._splits = splits

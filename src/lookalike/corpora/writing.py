@@ -32,16 +32,6 @@ from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.storage import check_replaceable, is_there, same_file, whole_file, whole_folder
 from lookalike.storage.files import temporary_folder
 
-__all__ = [
-    "check_outside_folder",
-    "check_table_target",
-    "check_target",
-    "local_file",
-    "target_format",
-    "write_corpus",
-    "write_table",
-]
-
 _PREFIX = "lookalike-rows-"
 
 
@@ -57,13 +47,15 @@ def write_corpus(
 ) -> int:
     """Write the rows of a corpus that are to be kept, with columns added; return how many.
 
-    In the format that the name of the file tells, or else in the corpus's own. JSON Lines and plain
-    text that stay what they are keep their lines byte for byte; the files of a folder are copied
-    into a new one. `skip_bad` must be what it was when the corpus was first read: `keep` and
-    `added` count rows as that reading did. `identity` is what the corpus was then; if it is not
-    that any more when all rows have been copied, nothing is written. `in_place` lets the file be
-    one that is read. What stays of a folder of shards goes to a new folder of the same, if the name
-    tells no format. To a stream, rows go as they are read again: an error may come after some.
+    The name of the file tells the format, else it is that of the corpus. JSON Lines and plain text
+    keep their lines byte for byte; files of a folder are copied to a new one, and a folder of
+    shards becomes a new folder of shards if the name tells no format. Rows for a stream are written
+    as they are read, so an error may come after some.
+
+    Args:
+        skip_bad: the same as when the corpus was first read: `keep` and `added` count rows so.
+        identity: of the corpus when it was first read; if it has changed, nothing is written.
+        in_place: allow the file to be one that is read.
     """
     check_target(corpus, path, annotated=added is not None, in_place=in_place)
     corpus, keep, added = unfiltered(corpus, keep, added, Problems(skip_bad))
@@ -106,7 +98,7 @@ def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
 def write_table(
     batches: Iterator[Rows], path: Path, format: str | None = None, like: Corpus | None = None
 ) -> int:
-    """Write record batches of one schema to a file, in a format or that which its name tells.
+    """Write record batches of one schema to a file (default: in the format that its name tells).
 
     `like` is the corpus whose rows these are, if it has the same format.
     """
@@ -149,11 +141,11 @@ def target_format(corpus: Corpus, target: Target) -> str:
     named = named_format(target) if isinstance(target, Path) else None
     if named is not None:
         return named.name
-    if corpus.format == "files" and corpus.page_text is not None and not isinstance(target, Path):
+    pages = corpus.format == "files" and corpus.page_text is not None
+    if pages and not isinstance(target, Path):
         return "jsonl"
-    if corpus.format == "table" or _is_written(FORMATS[corpus.format]):
-        return corpus.format
-    return "jsonl"
+    own = corpus.format == "table" or _is_written(FORMATS[corpus.format])
+    return corpus.format if own else "jsonl"
 
 
 def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: bool = False) -> None:
@@ -236,7 +228,7 @@ def check_outside_folder(root: Path | None, path: Path) -> None:
 
 
 def _is_folder_of_shards(corpus: Corpus, path: Path) -> bool:
-    """Return whether what stays of each file goes to a file of its own, in a new folder."""
+    """Return whether the kept rows of each file go to a file of their own, in a new folder."""
     if corpus.root is None or format_of(path) is not None:
         return False
     own = FORMATS[corpus.format]
