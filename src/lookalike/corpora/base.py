@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -108,6 +108,22 @@ def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
         while (batch := coming.result()) is not None:
             coming = background.submit(next, batches, None)
             yield batch
+
+
+def in_groups(
+    items: Iterable[Batch], size: Callable[[Batch], int], most_bytes: int, most: int
+) -> Iterator[list[Batch]]:
+    """Yield items some at a time: about as many bytes, and at most as many items."""
+    some: list[Batch] = []
+    held = 0
+    for item in items:
+        some.append(item)
+        held += size(item)
+        if held >= most_bytes or len(some) == most:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
 
 
 @dataclass

@@ -26,6 +26,8 @@ charset_normalizer = LazyModule("charset_normalizer", "detecting the encoding of
 
 UTF8, ASCII = "utf-8", "ascii"
 
+NAME_ENCODING = "name it with --encoding (in Python encoding=)"
+
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins with the mark of UTF-16
     (codecs.BOM_UTF32_BE, "utf-32-be"),

@@ -24,18 +24,7 @@ from lookalike.corpora.base import (
 )
 from lookalike.corpora.columns import TEXT_GUESSES
 from lookalike.corpora.encodings import Encodings
-from lookalike.corpora.formats import Format, Output
-from lookalike.corpora.formats.duck import (
-    Database,
-    connection,
-    duckdb_errors,
-    first_line,
-    quoted,
-    quoted_name,
-    quoted_paths,
-    record_batches,
-    write_by_duckdb,
-)
+from lookalike.corpora.formats import Format, Output, duck
 from lookalike.corpora.formats.lines import (
     LineBatch,
     LineCorpus,
@@ -48,8 +37,7 @@ from lookalike.storage.files import temporary_folder
 
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
-_AT_A_TIME = 1 << 16
-"""Quotes."""
+_QUOTES_AT_A_TIME = 1 << 16
 
 State = tuple[bool, int]
 """Whether a place is inside of quotes, and the byte before it."""
@@ -95,14 +83,14 @@ class Records(Lines):
             ends = np.append(0, ends)  # the record before ended with it
         last = int(data[-1])
         if last == _QUOTE and (not len(turns) or turns[-1] != len(data) - 1):
-            last = 0  # a character like any other, after which no value begins
+            last = 0  # no value begins after it
         return ends, (bool((len(turns) + inside) % 2), last)
 
     def _turns(self, data: NDArray[np.uint8], inside: bool, before: int) -> NDArray[np.int64]:
         """Return the quotes that begin or end a quoted value.
 
-        One begins it only where a value begins; elsewhere, as in 5" of snow, it is a character like
-        any other. Two in a row inside of a value end it and begin it again, which is the same.
+        A quote begins one only where a value begins, not in 5" of snow. Two in a row inside a value
+        end it and begin it again.
         """
         quotes = _places(data, _QUOTE)
         ahead = np.where(quotes > 0, data[quotes - 1], before)
@@ -110,8 +98,8 @@ class Records(Lines):
             return quotes
         turning = np.zeros(len(quotes), np.bool_)
         ended = -1 if before == _QUOTE else -2  # the last quote that turned
-        for begin in range(0, len(quotes), _AT_A_TIME):  # objects take more than numbers
-            part = slice(begin, begin + _AT_A_TIME)
+        for begin in range(0, len(quotes), _QUOTES_AT_A_TIME):  # objects take more than numbers
+            part = slice(begin, begin + _QUOTES_AT_A_TIME)
             turned = []
             for place, byte in zip(quotes[part].tolist(), ahead[part].tolist(), strict=True):
                 turns = inside or (
@@ -139,20 +127,20 @@ _NOT_UTF8 = "not utf-8 encoded"
 class DelimitedCorpus(LineCorpus):
     """CSV or TSV files with a header, all with the same columns.
 
-    DuckDB is given some whole records at a time, in a file of their own: so much is held, and no
-    more, and what is too long never gets there.
+    DuckDB reads some whole records at a time from a file of their own, which bounds memory; records
+    that are too long are not among them.
     """
 
     def __init__(
         self, paths: Sequence[Path], format: str, encodings: Encodings | None = None
     ) -> None:
         super().__init__(paths, format, encodings)
-        first_line = next(self._texts(self.paths[0]), "")
-        self.delimiter = "\t" if format == "tsv" else _delimiter_of(first_line)
+        first = next(self._texts(self.paths[0]), "")
+        self.delimiter = "\t" if format == "tsv" else max(",;\t|", key=first.count)
         self._columns = self._header(self.paths[0])
         if len(set(self._columns)) != len(self._columns):
             raise FormatError(
-                f"{self.paths[0]}: its first line is {first_line[:200]!r}; expected a header with "
+                f"{self.paths[0]}: its first line is {first[:200]!r}; expected a header with "
                 "a different name for each column"
             )
         for path in self.paths[1:]:
@@ -164,13 +152,11 @@ class DelimitedCorpus(LineCorpus):
                 )
 
     def columns(self) -> list[str]:
-        """Return the names in the header."""
         return list(self._columns)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns."""
         headers: dict[Path, bytes] = {}
-        with temporary_folder(_PREFIX) as folder, connection() as database:
+        with temporary_folder(_PREFIX) as folder, duck.connection() as database:
             for batch in read_ahead(self.batches(problems, Records(self.delimiter))):
                 header = headers.get(batch.path) or _first_record(batch)
                 headers[batch.path] = header
@@ -180,10 +166,7 @@ class DelimitedCorpus(LineCorpus):
                 self.done = batch.done
 
     def _header(self, path: Path) -> list[str]:
-        """Return the names of columns, which may go over several lines.
-
-        One without a name gets that of pandas, whose index is written so.
-        """
+        """Return the names of columns; those without one get the name that pandas gives them."""
         try:
             header = next(csv.reader(self._texts(path), delimiter=self.delimiter), None)
         except csv.Error as error:
@@ -193,7 +176,7 @@ class DelimitedCorpus(LineCorpus):
         return [name or f"Unnamed: {at}" for at, name in enumerate(header)]
 
     def _texts(self, path: Path) -> Iterator[str]:
-        """Yield lines as text, as far as they are asked for."""
+        """Yield lines as text."""
         for batch in line_batches(path, MAX_DOCUMENT, Problems(), None, self.encodings):
             for index, line in enumerate(batch.lines):
                 try:
@@ -201,27 +184,27 @@ class DelimitedCorpus(LineCorpus):
                 except UnicodeDecodeError:
                     raise FileError(f"{batch.where(index)}: {batch.undecodable()}") from None
 
-    def _parsed(self, part: _Part, database: Database, problems: Problems) -> Iterator[Rows]:
+    def _parsed(self, part: _Part, database: duck.Database, problems: Problems) -> Iterator[Rows]:
         """Yield the rows of some records."""
         # All columns are looked at, so that each reading finds the same rows bad.
-        names = ", ".join(map(quoted_name, self._columns))
+        names = ", ".join(map(duck.quoted_name, self._columns))
         try:
             result = database.sql(f"SELECT {names} FROM {self._source(part, problems.skip_bad)}")
-            yield from record_batches(result, BATCH_ROWS)
+            yield from duck.record_batches(result, BATCH_ROWS)
             if problems.skip_bad:
                 for record, message in _rejected(database):
                     problems.report(part.where(record), part.reason(message))
-        except duckdb_errors() as error:
+        except duck.errors() as error:
             raise _readable(error, part) from error
 
     def _source(self, part: _Part, skip_bad: bool) -> str:
         """Return the table function; nothing in it is guessed from the data."""
-        kinds = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in self._columns)
+        kinds = ", ".join(f"{duck.quoted(name)}: 'VARCHAR'" for name in self._columns)
         buffer = max(2 * part.longest, _SMALLEST_BUFFER)
         options = [
             "auto_detect=false",
             "header=true",
-            f"delim={quoted(self.delimiter)}",
+            f"delim={duck.quoted(self.delimiter)}",
             "quote='\"'",
             "escape='\"'",
             "allow_quoted_nulls=false",  # an empty text is one, and not a missing one
@@ -233,11 +216,11 @@ class DelimitedCorpus(LineCorpus):
             f"ignore_errors={str(skip_bad).lower()}",
             *(["store_rejects=true"] if skip_bad else []),
         ]
-        return f"read_csv({quoted_paths([part.file])}, {', '.join(options)})"
+        return f"read_csv({duck.quoted_paths([part.file])}, {', '.join(options)})"
 
 
 class _Part:
-    """Some records in a file of their own, behind the header, which shows how lines end here."""
+    """Some records in a file of their own, behind the header."""
 
     def __init__(self, batch: LineBatch, header: bytes, file: Path) -> None:
         self._batch = batch
@@ -256,30 +239,23 @@ class _Part:
             ) from error
 
     def where(self, record: int) -> str:
-        """Return how people find a record, as DuckDB counts them: the header is 1."""
+        """Return how people find a record; DuckDB counts from the header, which is 1."""
         return self._batch.where(record - (1 if self._has_header else 2))
 
     def reason(self, message: str) -> str:
-        """Return what is wrong with a record, of which DuckDB says this."""
+        """Return what is wrong with a record, by DuckDB's message."""
         return self._batch.undecodable() if _NOT_UTF8 in message else message
 
 
 def _first_record(batch: LineBatch) -> bytes:
-    """Return the header, of which the first batch of a file has to be the beginning."""
+    """Return the header, with which the first batch of a file has to begin."""
     if batch.first != 1:
         raise FormatError(f"{batch.path}: has no header in its first line, or too long a one")
     return batch.data[: batch.ends[0]].tobytes()
 
 
-def _delimiter_of(header: str) -> str:
-    """Return the character that the header has most of, a comma if none."""
-    return max(",;\t|", key=header.count)
-
-
-def _rejected(database: Database) -> list[tuple[int, str]]:
-    """Return which records were left out, and why: records, not errors, of which one may have
-    several.
-    """
+def _rejected(database: duck.Database) -> list[tuple[int, str]]:
+    """Return which records were left out, and one error of each."""
     found: list[tuple[int, str]] = database.sql(
         "SELECT line, min(error_message) FROM reject_errors GROUP BY ALL ORDER BY ALL"
     ).fetchall()
@@ -293,7 +269,7 @@ def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
     text = str(error)
     record = re.search(r"CSV Error on Line: (\d+)", text)
     if record is None:
-        return FileError(f"{part.path}: cannot be read: {first_line(error)}")
+        return FileError(f"{part.path}: cannot be read: {duck.first_line(error)}")
     reasons = [part for part in text.splitlines()[1:4] if part and not part.startswith("Possible")]
     reason = part.reason("; ".join(reasons)[:500])
     return DocumentError(
@@ -305,8 +281,8 @@ def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
 def _write(batches: Iterator[Rows], schema: Any, output: Output, delimiter: str) -> None:
     if isinstance(output.like, DelimitedCorpus):
         delimiter = output.like.delimiter
-    how = f"DELIMITER {quoted(delimiter)}"
-    write_by_duckdb(batches, schema, output, "FORMAT csv", "HEADER true", how)
+    how = ("FORMAT csv", "HEADER true", f"DELIMITER {duck.quoted(delimiter)}")
+    duck.write(batches, schema, output, how)
 
 
 def _begins(text: str, whole: bool, delimiters: str) -> bool:
@@ -314,9 +290,7 @@ def _begins(text: str, whole: bool, delimiters: str) -> bool:
     first = next((line for line in text.split("\n") if line and not line.isspace()), "")
     delimiter = max(delimiters, key=first.count)
     try:
-        records = [
-            record for record in csv.reader(io.StringIO(text), delimiter=delimiter) if record
-        ]
+        records = list(filter(None, csv.reader(io.StringIO(text), delimiter=delimiter)))
     except csv.Error:
         return False
     header = records[0] if records else []
@@ -335,9 +309,8 @@ CSV = Format(
     suffixes=(".csv",),
     open=lambda paths, encodings: DelimitedCorpus(paths, "csv", encodings),
     write=partial(_write, delimiter=","),
-    begins=lambda text, whole: (
-        not _begins(text, whole, "\t") and _begins(text, whole, ",;|")  # tabs are tried first
-    ),
+    # Tabs are tried first.
+    begins=lambda text, whole: not _begins(text, whole, "\t") and _begins(text, whole, ",;|"),
     shards=True,
     streams=True,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,10 +29,9 @@ def _duckdb() -> Any:
 
 @contextmanager
 def connection(name: str | None = None) -> Iterator[Database]:
-    """Open an empty database in memory that reads only what it is told to.
+    """Open an empty database in memory that reads nothing by itself.
 
-    With the name of what is read, all of DuckDB's errors are `FileError`s; without, the caller
-    knows what they mean. A lack of memory always is one.
+    A lack of memory is raised as `FileError`; with the name of what is read, all errors are.
     """
     module = _duckdb()
     settings = {
@@ -74,15 +73,15 @@ def connection(name: str | None = None) -> Iterator[Database]:
 
 
 def interrupt_queries() -> None:
-    """Let queries that are running end; to be called by another thread that has heard of Ctrl-C.
+    """End running queries; called by another thread on Ctrl-C.
 
-    The thread that runs them hears of it only between their steps, which may take for ever.
+    The thread that runs them notices Ctrl-C only between steps, which may take very long.
     """
     for opened in list(_open):
         opened.interrupt()
 
 
-def duckdb_errors() -> type[Exception]:
+def errors() -> type[Exception]:
     """Return the class of all of DuckDB's errors."""
     error: type[Exception] = _duckdb().Error
     return error
@@ -94,7 +93,7 @@ def is_lack_of_memory(error: Exception) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error says before it goes into details."""
+    """Return the first line of an error."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
@@ -118,12 +117,12 @@ def quoted_strings(texts: Iterable[str]) -> str:
 
 
 def quoted_paths(paths: Iterable[Path]) -> str:
-    """Return paths as SQL writes them, none of which is taken for a pattern."""
+    """Return paths as SQL writes them, with the characters of patterns escaped."""
     return quoted_strings(re.sub(r"[*?[]", r"[\g<0>]", str(path)) for path in paths)
 
 
 def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[Rows]:
-    """Yield batches of at most so many rows; where there are none, an empty one with the types."""
+    """Yield batches of at most so many rows, or an empty one with the types."""
     reader = result.to_arrow_reader(rows)
     batch = None
     for batch in reader:
@@ -134,10 +133,7 @@ def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[Rows]
 
 @contextmanager
 def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any]) -> Iterator[None]:
-    """Let queries read record batches under a name, once, as they come.
-
-    An error of the iterator is raised as it is, not as what DuckDB makes of it.
-    """
+    """Let queries read record batches under a name, once; raise the iterator's errors unchanged."""
     raised: list[BaseException] = []
 
     def guarded() -> Iterator[Any]:
@@ -150,7 +146,7 @@ def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any])
     database.register(name, pa.RecordBatchReader.from_batches(schema, guarded()))
     try:
         yield
-    except duckdb_errors():
+    except errors():
         if raised:
             raise raised[0] from None
         raise
@@ -158,20 +154,18 @@ def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any])
         database.unregister(name)
 
 
-def write_by_duckdb(batches: Iterator[Rows], schema: Any, output: Output, *options: str) -> None:
-    """Write record batches of one schema as DuckDB's COPY does with these options."""
+def write(batches: Iterator[Rows], schema: Any, output: Output, options: Sequence[str]) -> None:
+    """Write record batches of one schema by DuckDB's COPY with these options."""
     half = [at for at, kind in enumerate(schema.types) if pa.types.is_float16(kind)]
     for at in half:  # which DuckDB does not know
         schema = schema.set(at, schema.field(at).with_type(pa.float32()))
     if half:
         batches = (batch.cast(schema) for batch in batches)
     packed = [f"COMPRESSION {output.compression}"] if output.compression else []
+    how = f"{quoted(str(output.file))} ({', '.join([*options, *packed])})"
     with connection() as database:
         try:
             with streamed(database, "rows_to_write", schema, batches):
-                database.execute(
-                    f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(output.file))} "
-                    f"({', '.join([*options, *packed])})"
-                )
-        except duckdb_errors() as error:
+                database.execute(f"COPY (SELECT * FROM rows_to_write) TO {how}")
+        except errors() as error:
             raise FileError(f"{output.path} cannot be written: {first_line(error)}") from error

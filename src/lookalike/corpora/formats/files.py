@@ -17,6 +17,7 @@ from lookalike.corpora.base import (
     Problems,
     Rows,
     chosen_columns,
+    in_groups,
     pa,
 )
 from lookalike.corpora.encodings import (
@@ -38,13 +39,11 @@ _COLUMNS = ("path", "text", "bytes")
 class FolderCorpus(Corpus):
     """A document a file, in order of path; columns are `path`, `text` and `bytes`.
 
-    Folders are searched to the bottom; links to folders are not followed, and what is no plain file
-    is left out. A folder that cannot be read is an error, or with `Problems.skip_bad` named and
-    counted; one that was given always is an error. A file with a NUL byte in its first 8 KB is
-    binary, unless it is UTF-16 or UTF-32. Text that is not UTF-8 is decoded, by the encoding that
-    was given or detected. What is binary or cannot be decoded is left out, counted and named; a
-    single file that was given is an error.
-    Paths are relative to the folder, if there is but one.
+    Folders are searched to the bottom, but links to folders are not followed, and only plain files
+    are read. A folder that cannot be read is an error; inside another one, with
+    `Problems.skip_bad`, it is named and counted. A NUL byte in the first 8 KB of a file makes it
+    binary, unless it is UTF-16 or UTF-32. Files that are binary or cannot be decoded are left out,
+    counted and named; a single given file is an error. Paths are relative to a single folder.
     """
 
     format = "files"
@@ -63,11 +62,10 @@ class FolderCorpus(Corpus):
             raise FileError(f"{self.name} has no files; is it the folder that is meant?")
 
     def columns(self) -> list[str]:
-        """Return the three there are."""
         return list(_COLUMNS)
 
     def shown(self, file: Path) -> str:
-        """Return a file's path as the column has it."""
+        """Return a file's path for the column."""
         shown = file.relative_to(self.root) if self.root else file
         return os.fsencode(f"{shown}").decode("utf-8", "replace")
 
@@ -82,9 +80,7 @@ class FolderCorpus(Corpus):
                 yield file, text
 
     def text_of(self, file: Path, problems: Problems) -> bytes | None:
-        """Return a file's text in UTF-8, without a byte order mark; None if it has none, which is
-        counted.
-        """
+        """Return a file's text in UTF-8, without a byte order mark; None if it is left out."""
         try:
             with open(file, "rb") as opened:
                 data = opened.read(_BEGINNING)
@@ -110,20 +106,16 @@ class FolderCorpus(Corpus):
         return text
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns."""
-        batch: list[dict[str, Any]] = []
-        size = 0
-        for file, text in self.documents(problems):
-            batch.append({"path": self.shown(file), "text": text, "bytes": len(text)})
-            size += len(text)
-            if size >= BATCH_BYTES or len(batch) == BATCH_ROWS:
-                yield _record_batch(batch, columns)
-                batch, size = [], 0
-        if batch:
-            yield _record_batch(batch, columns)
+        documents = self.documents(problems)
+        for some in in_groups(documents, lambda one: len(one[1]), BATCH_BYTES, BATCH_ROWS):
+            values = [
+                {"path": self.shown(file), "text": text, "bytes": len(text)} for file, text in some
+            ]
+            kinds = [("path", pa.string()), ("text", pa.large_string()), ("bytes", pa.int64())]
+            batch = pa.RecordBatch.from_pylist(values, pa.schema(kinds))
+            yield chosen_columns(batch, columns, pa.string())
 
     def copy_rows(self, rows: KeptRows, target: Target) -> int | None:
-        """Copy files into a new folder."""
         if not isinstance(target, Path):
             return None
         written = 0
@@ -132,7 +124,7 @@ class FolderCorpus(Corpus):
                 chosen, _ = rows.next(1)
                 if not len(chosen):
                     continue
-                # The parts of a path that cannot lead out of a folder.
+                # Paths of copies cannot lead out of the folder.
                 plain = [part for part in file.absolute().parts[1:] if part != ".."]
                 copy = folder / (file.relative_to(self.root) if self.root else Path(*plain))
                 copy.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +134,6 @@ class FolderCorpus(Corpus):
         return written
 
     def identity(self) -> list[Any]:
-        """Return names, sizes and times of change."""
         found = []
         for file in self.files:
             try:
@@ -174,11 +165,6 @@ def files_in(path: Path, closed: list[OSError]) -> list[Path]:
             except OSError as error:  # names of a folder can be read, but not what they stand for
                 closed.append(error)
     return sorted(found)
-
-
-def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> Rows:
-    kinds = [("path", pa.string()), ("text", pa.large_string()), ("bytes", pa.int64())]
-    return chosen_columns(pa.RecordBatch.from_pylist(rows, pa.schema(kinds)), columns, pa.string())
 
 
 FORMAT = Format(name="files", suffixes=(), open=FolderCorpus, copies=True, rows=False)

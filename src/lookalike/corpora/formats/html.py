@@ -1,6 +1,6 @@
 """Web pages, whose main text is the document: a page a file, or a column of pages.
 
-What is in the pages becomes columns. Isolated processes read them (`lookalike.pages.workers`).
+Isolated processes (`lookalike.pages.workers`) turn pages into columns.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from lookalike.corpora.base import (
     MAX_PAGE,
     UNREADABLE,
     Corpus,
+    DerivedCorpus,
     Problems,
     Rows,
     chosen_columns,
+    in_groups,
     pa,
     reading_threads,
 )
-from lookalike.corpora.columns import undictionaried
+from lookalike.corpora.columns import is_string, undictionaried
 from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats import Format, compression_of, format_of, open_input
 from lookalike.corpora.formats.files import FolderCorpus
@@ -45,30 +47,30 @@ class Chunk:
     """Some rows, of which the pages are still to be read."""
 
     others: Any
-    """Columns that do not come from pages, as a batch of as many rows."""
+    """A batch of the columns that do not come from pages."""
     pages: Sequence[RawPage | Page | Refused]
-    """A `Page` is known already: the file is no web page but plain text."""
+    """A `Page` is plain text that was read already."""
     where: Callable[[int], str]
     """How people find the page at a place of this chunk."""
     done: float
     """How much of the corpus has been seen by then."""
     items: Sequence[Any] = ()
-    """What the pages are to whoever made the chunk, one for each."""
+    """One for each page; `PageReading.kept` returns those of rows."""
     first: int = 0
     """The place of its first page among all."""
     unread: int = 0
-    """Pages that somebody is reading."""
+    """Pages that are being read."""
 
 
 @dataclass
 class PageReading:
-    """How the pages of a corpus are read, by whatever way they come.
+    """How the pages of a corpus are read.
 
-    It does not know the corpus: that would live on with it, and copies of standard input as well.
+    It does not refer to the corpus, which could otherwise not be freed with its copies of input.
     """
 
     names: dict[str, str]
-    """What the columns that come from pages are called, by field."""
+    """The names of columns that come from pages, by field."""
     limits: PageLimits = field(default_factory=PageLimits)
     _refused: dict[int, Refused] = field(default_factory=dict)
 
@@ -79,10 +81,9 @@ class PageReading:
     def rows(
         self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
     ) -> Iterator[Rows]:
-        """Yield batches of these columns; pages that cannot be read are no rows, and are counted.
+        """Yield batches of these columns; pages that cannot be read are counted, and not rows.
 
-        Which ones these are stays as it was when they were first read: the time that one takes is
-        not always the same.
+        Every reading refuses the pages that the first one did, though their times differ.
         """
         for batch, _ in self.kept(corpus, chunks, columns, problems):
             yield batch
@@ -107,7 +108,7 @@ class PageReading:
             yield self._finished(pending.popleft(), ready, wanted, columns, problems)
 
     def _unread(self, chunks: Iterator[Chunk], pending: deque[Chunk]) -> Iterator[RawPage]:
-        """Yield the pages that have to be read; note the chunks that wait for them."""
+        """Yield the pages to read, and note the chunks that wait for them."""
         seen = 0
         for chunk in chunks:
             chunk.first, seen = seen, seen + len(chunk.pages)
@@ -166,11 +167,10 @@ _PAGE_COLUMNS = ("path", "title", "language", "text", "links", "bytes")
 
 
 class PageFolderCorpus(FolderCorpus):
-    """Files of which those called .html, .htm and .xhtml are web pages, also packed.
+    """Files of which those called .html, .htm and .xhtml are web pages, also compressed.
 
-    Columns are `path`, `title`, `language`, `text`, `links` and `bytes`, as many as the file has.
-    Files of other names are what they are for `FolderCorpus`, without title and links; with
-    `only_pages` all files are pages, whatever they are called.
+    Columns are `path`, `title`, `language`, `text`, `links` and `bytes`. Other files are those of
+    `FolderCorpus`, without title and links; with `only_pages` all files are pages.
     """
 
     page_text = "text"
@@ -178,11 +178,7 @@ class PageFolderCorpus(FolderCorpus):
     max_document = MAX_PAGE
 
     def __init__(
-        self,
-        paths: Sequence[Path],
-        *,
-        only_pages: bool = False,
-        encodings: Encodings | None = None,
+        self, paths: Sequence[Path], *, only_pages: bool = False, encodings: Encodings | None = None
     ) -> None:
         check_installed()
         super().__init__(paths, encodings)
@@ -196,7 +192,6 @@ class PageFolderCorpus(FolderCorpus):
         self.described = [*self.reading.described(), only_pages, *([given] if given else [])]
 
     def columns(self) -> list[str]:
-        """Return those of pages."""
         return list(_PAGE_COLUMNS)
 
     def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
@@ -205,40 +200,34 @@ class PageFolderCorpus(FolderCorpus):
             yield from ((file, b"") for file in files)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns."""
         return self.reading.rows(self, self._chunks(problems), columns, problems)
 
     def _chunks(self, problems: Problems) -> Iterator[Chunk]:
-        for error in self._closed:
-            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
-        some: list[tuple[Path, RawPage | Page | Refused, int]] = []
-        size = 0
-        for index, file in enumerate(self.files):
-            page = self._page(file, problems)
-            if page is not None:
-                some.append((file, *page))
-                size += page[1]
-            if some and (
-                size >= BATCH_BYTES or len(some) == _CHUNK_FILES or index + 1 == len(self.files)
-            ):
-                yield self._chunk(some, (index + 1) / len(self.files))
-                some, size = [], 0
-        if some:
-            yield self._chunk(some, 1.0)
+        pages = self._all_pages(problems)
+        for some in in_groups(pages, lambda one: one[2], BATCH_BYTES, _CHUNK_FILES):
+            yield self._chunk(*zip(*some, strict=True))
 
-    def _chunk(self, some: list[tuple[Path, Any, int]], done: float) -> Chunk:
-        paths = [file for file, _, _ in some]
+    def _chunk(
+        self, paths: Sequence[Path], pages: Sequence[Any], sizes: Any, done: Sequence[float]
+    ) -> Chunk:
         others = pa.record_batch(
             {
                 "path": pa.array([self.shown(path) for path in paths], pa.string()),
-                "bytes": pa.array([size for _, _, size in some], pa.int64()),
+                "bytes": pa.array(sizes, pa.int64()),
             }
         )
-        pages = [page for _, page, _ in some]
-        return Chunk(others, pages, lambda at: f"{paths[at]}", done, paths)
+        return Chunk(others, pages, lambda at: f"{paths[at]}", done[-1], paths)
+
+    def _all_pages(self, problems: Problems) -> Iterator[tuple[Path, Any, int, float]]:
+        for error in self._closed:
+            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
+        for index, file in enumerate(self.files):
+            page = self._page(file, problems)
+            if page is not None:
+                yield file, *page, (index + 1) / len(self.files)
 
     def _page(self, file: Path, problems: Problems) -> tuple[RawPage | Page | Refused, int] | None:
-        """Return a file's page and how many bytes it has; None if it is none, which is reported."""
+        """Return a file's page and its bytes; None, which is reported, if it cannot be read."""
         if not self._only_pages and format_of(file) != "html":
             text = self.text_of(file, problems)
             if text is None:
@@ -257,10 +246,10 @@ class PageFolderCorpus(FolderCorpus):
 
 
 def _read(file: Path, most: int) -> bytes:
-    """Return the first bytes of a file, unpacked, one more than there may be."""
+    """Return the first bytes of a file, decompressed, one more than there may be."""
     if compression_of(file) is None:
         with open(file, "rb") as plain:
-            # Room is made for all bytes that are asked for, and that costs more than they do.
+            # Python allocates as many bytes as are asked for.
             size = os.fstat(plain.fileno()).st_size or most
             return plain.read(min(size, most) + 1)
     stream, beneath = open_input(file)
@@ -278,12 +267,11 @@ _ESCAPED = 8
 _ADDRESSES = ("url", "uri", "warc-target-uri", "target_uri", "link")
 
 
-class HtmlColumnCorpus(Corpus):
+class HtmlColumnCorpus(DerivedCorpus):
     """The rows of another corpus, with `text`, `title`, `language` and `links` in place of HTML.
 
-    Where the corpus has a column of such a name already, that of pages is called `page_text` and so
-    on. HTML is text, or bytes in whatever encoding. A column called `url` says where pages are
-    from, by which their links are made whole.
+    If the corpus has such a column already, that of pages is called `page_text` and so on. HTML is
+    text, or bytes in any encoding. Links are resolved by the addresses in a column such as `url`.
     """
 
     max_document = MAX_PAGE
@@ -291,12 +279,9 @@ class HtmlColumnCorpus(Corpus):
     def __init__(self, inner: Corpus, column: str, limits: PageLimits | None = None) -> None:
         check_installed()
         inner.column_for(column, (), "HTML")
-        self.inner = inner
+        super().__init__(inner)
         self.html_column = column
         self._url = inner.column_for(None, _ADDRESSES, "addresses")
-        self.name, self.format, self.files = inner.name, inner.format, inner.files
-        self.spool, self.notices = inner.spool, inner.notices
-        self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
         self._others = [name for name in inner.columns() if name != column]
         names = {
             field: f"page_{field}" if field in self._others else field
@@ -304,17 +289,14 @@ class HtmlColumnCorpus(Corpus):
         }
         self.page_text = names["text"]
         self.marked_text = "page_marked_text"
-        reading = PageReading({**names, "marked": self.marked_text}, limits or PageLimits())
-        self.reading = reading
+        self.reading = PageReading({**names, "marked": self.marked_text}, limits or PageLimits())
         self._names = names
-        self.described = [*reading.described(), column, inner.described]
+        self.described = [*self.reading.described(), column, inner.described]
 
     def columns(self) -> list[str]:
-        """Return those of the other corpus, and those of pages in place of HTML."""
         return [*self._others, *self._names.values()]
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns."""
         ours = {*self._names.values(), self.marked_text}
         others = [name for name in dict.fromkeys(columns) if name not in ours]
         address = [self._url] if self._url and self._url not in others else []
@@ -323,17 +305,12 @@ class HtmlColumnCorpus(Corpus):
         return self.reading.rows(self, self._chunks(batches, others), columns, problems)
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
-        """Yield batches of all columns, with types."""
         problems.sizes_left_out = True
         chunks = self._chunks(self._bounded().rows(problems), self._others)
         return self.reading.rows(self, chunks, self.columns(), problems)
 
-    def identity(self) -> list[Any] | None:
-        """Return that of the other corpus."""
-        return self.inner.identity()
-
     def _bounded(self) -> Corpus:
-        """Return the other corpus, whose rows have room for a page, escaped as it may be."""
+        """Return the other corpus, with room in its rows for an escaped page."""
         self.inner.max_document = min(MAX_DOCUMENT, _ESCAPED * self.max_document)
         return self.inner
 
@@ -351,11 +328,7 @@ class HtmlColumnCorpus(Corpus):
 
     def _pages(self, batch: Rows) -> list[RawPage | Refused]:
         column = undictionaried(batch.column(self.html_column))
-        types = pa.types
-        is_text = any(
-            kind(column.type)
-            for kind in (types.is_string, types.is_large_string, types.is_string_view)
-        )
+        types, is_text = pa.types, is_string(column.type)
         is_bytes = types.is_binary(column.type) or types.is_large_binary(column.type)
         if not is_text and not is_bytes and not types.is_null(column.type):
             raise DocumentError(
@@ -374,14 +347,10 @@ class HtmlColumnCorpus(Corpus):
         ]
 
 
-def _open(paths: list[Path], encodings: Encodings) -> PageFolderCorpus:
-    return PageFolderCorpus(paths, only_pages=True, encodings=encodings)
-
-
 FORMAT = Format(
     name="html",
     suffixes=(".html", ".htm", ".xhtml"),
-    open=_open,
+    open=lambda paths, encodings: PageFolderCorpus(paths, only_pages=True, encodings=encodings),
     begins=lambda text, whole: _PAGE.match(text.lstrip()) is not None,
     rows=False,
 )

@@ -6,6 +6,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,15 @@ from lookalike.corpora.base import (
     Problems,
     Rows,
     chosen_rows,
+    in_groups,
     pa,
 )
-from lookalike.corpora.encodings import Encodings
-from lookalike.corpora.formats import FileCorpus, Format, Output, Target, open_text
-from lookalike.corpora.formats.duck import write_by_duckdb
+from lookalike.corpora.encodings import NAME_ENCODING, Encodings
+from lookalike.corpora.formats import FileCorpus, Format, Target, duck, open_text
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
 
 _MOST_LEVELS = 300
-"""More than that, and Python's own reading and writing of JSON and Arrow may give up."""
+"""Beyond that, Python's `json` and Arrow may fail."""
 Objects = list[dict[str, Any]]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -40,8 +41,7 @@ _HALF_A_CHARACTER = re.compile(r"\\u[dD]")
 class JsonArrayCorpus(FileCorpus):
     """Files with one JSON array of objects each.
 
-    An object that is longer than `max_document` cannot be skipped, because where it ends is known
-    only when it has been read: it is an error in any case.
+    An object that is longer than `max_document` is always an error: its end is not known.
     """
 
     def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
@@ -52,15 +52,21 @@ class JsonArrayCorpus(FileCorpus):
         """Return all keys, in order of appearance."""
         if self._columns is None:
             batches = self.objects(Problems(skip_bad=True))
-            self._columns = list(
-                dict.fromkeys(key for rows in batches for row in rows for key in row)
-            )
+            keys = dict.fromkeys(key for rows in batches for row in rows for key in row)
+            self._columns = list(keys)
         return list(self._columns)
 
     def objects(self, problems: Problems) -> Iterator[Objects]:
         """Yield all objects of all files, some at a time."""
-        found: Objects = []
-        held = read = 0
+        found = self._objects(problems)
+        for some in in_groups(found, lambda one: one[1], BATCH_BYTES, BATCH_ROWS):
+            self.done = some[-1][2]
+            yield [value for value, _, _ in some]
+        self.done = 1.0
+
+    def _objects(self, problems: Problems) -> Iterator[tuple[dict[str, Any], int, float]]:
+        """Yield objects, the characters of each, and how much of the corpus has been seen."""
+        read = 0
         for path, size in zip(self.paths, self.sizes, strict=True):
             array = _Array(path, self.max_document, self.encodings.given)
             for index, (value, text) in enumerate(array):
@@ -73,34 +79,19 @@ class JsonArrayCorpus(FileCorpus):
                 elif _HALF_A_CHARACTER.search(text) and not _is_unicode(value):
                     problems.report(where, "has half of a character (a lone surrogate)")
                 else:
-                    found.append(value)
-                    held += len(text)
-                if len(found) == BATCH_ROWS or held >= BATCH_BYTES:
-                    self.done = min(1.0, (read + array.done) / self.total_bytes)
-                    yield found
-                    found, held = [], 0
+                    yield value, len(text), min(1.0, (read + array.done) / self.total_bytes)
             read += size
             array.stream.note(path, self.encodings, problems)
-        if found:
-            yield found
-        self.done = 1.0
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
         for rows in self.objects(problems):
-            yield pa.record_batch(
-                [
-                    pa.array([_as_text(row.get(column)) for row in rows], pa.large_string())
-                    for column in columns
-                ],
-                names=list(columns),
-            )
+            values = [[_as_text(row.get(column)) for row in rows] for column in columns]
+            arrays = [pa.array(column, pa.large_string()) for column in values]
+            yield pa.record_batch(arrays, names=list(columns))
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
-        """Yield batches of all columns, with the types that all objects together suggest.
-
-        Reads everything once more to find out the types.
-        """
+        """Yield batches of all columns, with the types that another reading finds."""
         names = self.columns()
         try:
             found = [
@@ -121,15 +112,10 @@ class JsonArrayCorpus(FileCorpus):
             ) from error
 
     def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
-        """Return the objects at ascending positions."""
-        return chosen_rows(
-            self.objects(Problems(skip_bad)),
-            positions,
-            lambda rows, chosen: [rows[at] for at in chosen.tolist()],
-        )
+        batches = self.objects(Problems(skip_bad))
+        return chosen_rows(batches, positions, lambda rows, at: [rows[one] for one in at.tolist()])
 
     def copy_rows(self, rows: KeptRows, target: Target) -> int:
-        """Write an array of the objects, with the added keys."""
         written = 0
         with self.open_output(target, is_json=True) as file:
             for objects in self.objects(rows.problems):
@@ -166,10 +152,7 @@ class _Array:
             except (ValueError, RecursionError, OSError, EOFError) as error:
                 reason, hint = str(error), ""
                 if isinstance(error, UnicodeDecodeError):
-                    hint = (
-                        "; if it has another encoding, name it with --encoding (in Python "
-                        "encoding=)"
-                    )
+                    hint = f"; if it has another encoding, {NAME_ENCODING}"
                 if isinstance(error, json.JSONDecodeError):
                     reason = f"{error.msg} at character {self._passed + error.pos:,}"
                     if error.msg == _EXTRA:
@@ -226,7 +209,7 @@ class _Array:
             self._more()
 
     def _more(self, least: int = 1) -> None:
-        """Read on: at least so many characters, so that no value is tried more than some times."""
+        """Read at least so many characters, so that no value is tried too often."""
         parts = [self._text[self._at :]]
         while least > 0 and not self._at_end:
             part = next(self._chunks, None)
@@ -271,15 +254,11 @@ def _as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
-    write_by_duckdb(batches, schema, output, "FORMAT json", "ARRAY true")
-
-
 FORMAT = Format(
     name="json",
     suffixes=(".json",),
     open=JsonArrayCorpus,
-    write=_write,
+    write=partial(duck.write, options=("FORMAT json", "ARRAY true")),
     begins=lambda text, whole: text.lstrip().startswith("["),
     streams=True,
 )

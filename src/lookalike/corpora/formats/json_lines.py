@@ -1,8 +1,7 @@
-"""JSON Lines: a JSON object a line, which stays as it is.
+"""JSON Lines: a JSON object a line, which is written as it is.
 
-Values are taken out by the core where all lines of a batch are plain (nearly always), and by
-DuckDB elsewhere: it knows all of JSON, but takes five times as long, and a tenth of a second to be
-imported.
+The core takes out values where all lines of a batch are plain, as nearly always. Elsewhere DuckDB
+does: it knows all of JSON, but takes five times as long, and a tenth of a second to import.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -31,18 +31,7 @@ from lookalike.corpora.base import (
     reading_threads,
 )
 from lookalike.corpora.encodings import Encodings
-from lookalike.corpora.formats import Format, Output, Target
-from lookalike.corpora.formats.duck import (
-    Database,
-    connection,
-    duckdb_errors,
-    first_line,
-    is_lack_of_memory,
-    quoted,
-    quoted_strings,
-    streamed,
-    write_by_duckdb,
-)
+from lookalike.corpora.formats import Format, Target, duck
 from lookalike.corpora.formats.lines import LineBatch, LineCorpus, copy_lines
 from lookalike.errors import DocumentError, FormatError
 
@@ -65,8 +54,7 @@ class JsonLinesCorpus(LineCorpus):
         if self._columns is None:
             keys: dict[str, None] = {}
             silent = Problems(skip_bad=True)
-            batches = (self.lines_of(path, silent) for path in self.paths)
-            beginnings = (islice(some, 1) for some in batches)
+            beginnings = (islice(self.lines_of(path, silent), 1) for path in self.paths)
             for batch in chain.from_iterable(beginnings):
                 for line in batch.lines.slice(0, _LINES_FOR_COLUMNS):
                     with suppress(ValueError, RecursionError):
@@ -83,12 +71,12 @@ class JsonLinesCorpus(LineCorpus):
             if (batch.path, batch.first) in self._clean:
                 yield batch.lines.view(pa.large_string())
             else:
-                with connection(self.name) as database:
+                with duck.connection(self.name) as database:
                     yield self._objects(batch, problems, database)
             self.done = batch.done
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
+        """Yield batches of strings; numbers, lists and objects are written as JSON."""
         for batch in self.batches(problems):
             values = _plain_values(batch, columns, reading_threads())
             if values is None:
@@ -96,19 +84,18 @@ class JsonLinesCorpus(LineCorpus):
             if values is not None:
                 self._clean.add((batch.path, batch.first))
             else:
-                with connection(self.name) as database:
+                with duck.connection(self.name) as database:
                     values = _values(self._objects(batch, problems, database), columns, database)
             yield values
             self.done = batch.done
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
-        """Yield batches of all columns, with the types that all lines together suggest.
+        """Yield batches of all columns, with the types that another reading finds.
 
-        Reads everything once to find out the types. What is nested more than 50 levels deep comes
-        as text, as JSON writes it.
+        Values that are nested more than 50 levels deep are JSON as text.
         """
         silent = problems.silent()  # the second reading counts nothing again
-        with connection(self.name) as database:
+        with duck.connection(self.name) as database:
             try:
                 structure = self._structure(database, problems)
                 if structure is None:
@@ -116,20 +103,19 @@ class JsonLinesCorpus(LineCorpus):
                 for lines in self.lines(silent):
                     database.register("batch", pa.table({"line": lines}))
                     rows = database.sql(
-                        f"SELECT unnest(from_json(line, {quoted(structure)})) FROM batch"
+                        f"SELECT unnest(from_json(line, {duck.quoted(structure)})) FROM batch"
                     )
                     yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
-            except (duckdb_errors(), pa.ArrowException, RecursionError) as error:
-                if is_lack_of_memory(error):
+            except (duck.errors(), pa.ArrowException, RecursionError) as error:
+                if duck.is_lack_of_memory(error):
                     raise
                 raise FormatError(
                     f"{self.name}: cannot become a table, perhaps because it has no keys, an empty "
                     "one or two that differ in upper and lower case only, or because it is nested "
-                    f"too deeply ({first_line(error)}); write .jsonl instead"
+                    f"too deeply ({duck.first_line(error)}); write .jsonl instead"
                 ) from error
 
     def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
-        """Return the objects at ascending positions."""
         return chosen_rows(self.lines(Problems(skip_bad)), positions, self._parsed)
 
     def _parsed(self, lines: Any, chosen: NDArray[np.int64]) -> list[dict[str, Any]]:
@@ -141,50 +127,42 @@ class JsonLinesCorpus(LineCorpus):
             ) from error
 
     def copy_rows(self, rows: KeptRows, target: Target) -> int:
-        """Write lines as they are, each with an end; objects get the added keys."""
+        """Write lines as they are, with the added keys."""
         with self.open_output(target, is_json=True) as file:
             return copy_lines(file, self.lines(rows.problems), rows, _extended)
 
     def place_of(self, row: int) -> str:
-        """Return the file and the line of a row; blank lines are no rows."""
-        left = row
-        for batch in self.batches(Problems(skip_bad=True)):
-            for index, line in enumerate(batch.lines):
-                if not line.as_py().isspace():
-                    if not left:
-                        return batch.where(index)
-                    left -= 1
-        return super().place_of(row)
+        """Return the file and the line of a row; blank lines are not rows."""
+        places = (
+            batch.where(index)
+            for batch in self.batches(Problems(skip_bad=True))
+            for index, line in enumerate(batch.lines)
+            if not line.as_py().isspace()
+        )
+        return next(islice(places, row, None), None) or super().place_of(row)
 
-    def _structure(self, database: Database, problems: Problems) -> str | None:
+    def _structure(self, database: duck.Database, problems: Problems) -> str | None:
         """Return the types of all lines together, as DuckDB takes them; None if there are none."""
         schema = pa.schema([("line", pa.large_string())])
         tables = (pa.record_batch({"line": _shallow(part)}) for part in self.lines(problems))
-        with streamed(database, "every_line", schema, tables):
-            found = database.sql(
-                "SELECT json_group_structure(line::JSON) FROM every_line"
-            ).fetchall()[0][0]
+        with duck.streamed(database, "every_line", schema, tables):
+            query = "SELECT json_group_structure(line::JSON) FROM every_line"
+            ((found,),) = database.sql(query).fetchall()
         return None if found is None else json.dumps(_with_types(json.loads(found)))
 
-    def _objects(self, batch: LineBatch, problems: Problems, database: Database) -> Any:
+    def _objects(self, batch: LineBatch, problems: Problems, database: duck.Database) -> Any:
         """Return the lines of a batch that are objects; report the others, skip blank ones."""
         texts = [(at, text) for at, text in batch.decoded(problems) if not text.isspace()]
         lines = pa.array([text for _, text in texts], pa.large_string())
         database.register("batch", pa.table({"line": lines}))
-        kinds = (
-            database.sql(
-                "SELECT CASE WHEN json_valid(line) THEN json_type(line) END AS kind FROM batch"
-            )
-            .to_arrow_table()["kind"]
-            .combine_chunks()
-        )
+        query = "SELECT CASE WHEN json_valid(line) THEN json_type(line) END AS kind FROM batch"
+        kinds = database.sql(query).to_arrow_table()["kind"].combine_chunks()
         for (index, text), kind in zip(texts, kinds.to_pylist(), strict=True):
             if kind is None:
                 problems.report(batch.where(index), f"is not JSON ({_reason(text)})")
             elif kind != "OBJECT":
-                problems.report(
-                    batch.where(index), f"is JSON of type {kind.lower()}; expected an object"
-                )
+                reason = f"is JSON of type {kind.lower()}; expected an object"
+                problems.report(batch.where(index), reason)
         return lines.filter(compute.fill_null(compute.equal(kinds, "OBJECT"), False))
 
 
@@ -198,7 +176,7 @@ def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any
         return None
     made = {}
     for key, (data, offsets, present) in zip(keys, found, strict=True):
-        valid = None
+        valid = present
         if present is not None:
             valid = pa.py_buffer(np.packbits(present, bitorder="little"))
         buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(data)]
@@ -207,38 +185,33 @@ def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any
 
 
 def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
-    """Return the values as DuckDB finds them, where every line is surely an object; None elsewhere.
-
-    That is where a value is a fraction or a list, for example; no line is looked at by itself.
-    """
+    """Return the values as DuckDB finds them; None if a line may not be an object."""
     if any(map(_has_surrogates, columns)):
         return None
     try:
-        with connection() as database:
+        with duck.connection() as database:
             values = _values(batch.lines.cast(pa.large_string()), columns, database)
-    except (pa.ArrowInvalid, duckdb_errors()):
+    except (pa.ArrowInvalid, duck.errors()):
         return None
-    # A line that has none of the values may be no object at all.
+    # A line that has none of the values may not be an object.
     return None if all(column.null_count for column in values.columns) else values
 
 
-def _values(lines: Any, columns: Sequence[str], database: Database) -> Any:
+def _values(lines: Any, columns: Sequence[str], database: duck.Database) -> Any:
     """Return those keys of objects as strings, parsing each line once."""
     database.register("batch", pa.table({"line": lines}))
     names = ", ".join(f"v[{at + 1}] AS c{at}" for at in range(len(columns)))
-    pointers = quoted_strings(_pointer(column) for column in columns)
-    table = database.sql(
-        f"SELECT {names} FROM (SELECT json_extract_string(line, {pointers}) AS v FROM batch)"
-    ).to_arrow_table()
-    return pa.record_batch(
-        [_in_one(table.column(at)) for at in range(len(columns))], names=list(columns)
-    )
+    pointers = duck.quoted_strings(_pointer(column) for column in columns)
+    found = f"SELECT json_extract_string(line, {pointers}) AS v FROM batch"
+    table = database.sql(f"SELECT {names} FROM ({found})").to_arrow_table()
+    values = [column.cast(pa.large_string()).combine_chunks() for column in table.columns]
+    return pa.record_batch(values, names=list(columns))
 
 
 def _shallow(lines: Any) -> Any:
-    """Return objects with text in place of what is nested too deep, of which DuckDB makes no types.
+    """Return objects with text in place of what is nested too deep.
 
-    It gives up for good at 126 levels, and Arrow takes no types of more than 64.
+    DuckDB fails at 126 levels, and Arrow takes no types of more than 64.
     """
     opened = [compute.count_substring(lines, bracket) for bracket in "[{"]
     deep = compute.greater(compute.add(*opened), _MOST_LEVELS)
@@ -267,17 +240,12 @@ def _cut(text: str) -> str:
 
 
 def _with_types(structure: Any) -> Any:
-    """Return a structure as DuckDB has it, in which all that has no type, or several, is text."""
+    """Return a structure of DuckDB in which values without a type, or with several, are text."""
     if isinstance(structure, dict):
         return {key: _with_types(inner) for key, inner in structure.items()}
     if isinstance(structure, list):
         return [_with_types(inner) for inner in structure]
     return "VARCHAR" if structure in ("NULL", "JSON") else structure
-
-
-def _in_one(column: Any) -> Any:
-    """Return a column in one piece, whatever its length in bytes."""
-    return column.cast(pa.large_string()).combine_chunks()
 
 
 def _has_surrogates(text: str) -> bool:
@@ -292,11 +260,10 @@ def _pointer(column: str) -> str:
 
 def _reason(text: str) -> str:
     try:
-        json.loads(text)
+        with suppress(RecursionError):
+            json.loads(text)
     except ValueError as error:
         return str(error)
-    except RecursionError:
-        pass
     return "it has values that JSON does not allow, or is nested too deeply"
 
 
@@ -308,10 +275,6 @@ def _extended(line: str, added: dict[str, Any]) -> str:
     return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
 
 
-def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
-    write_by_duckdb(batches, schema, output, "FORMAT json")
-
-
 def _begins(text: str, whole: bool) -> bool:
     """Return whether a line is an object, and the first is not the beginning of an array."""
     lines = [line for line in text.split("\n") if line and not line.isspace()]
@@ -321,18 +284,17 @@ def _begins(text: str, whole: bool) -> bool:
 
 
 def _is_json(line: str) -> bool:
-    try:
+    with suppress(ValueError, RecursionError):
         json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        return True
+    return False
 
 
 FORMAT = Format(
     name="jsonl",
     suffixes=(".jsonl", ".ndjson"),
     open=JsonLinesCorpus,
-    write=_write,
+    write=partial(duck.write, options=("FORMAT json",)),
     begins=_begins,
     shards=True,
     streams=True,

@@ -22,7 +22,7 @@ from lookalike.corpora.base import (
     compute,
     pa,
 )
-from lookalike.corpora.encodings import ASCII, UTF8, Encodings
+from lookalike.corpora.encodings import ASCII, NAME_ENCODING, UTF8, Encodings
 from lookalike.corpora.formats import FileCorpus, Format, Target, open_text
 from lookalike.errors import FileError
 
@@ -31,8 +31,7 @@ _NEWLINE = ord("\n")
 _PIECE = 1 << 20
 """Bytes in which ends are counted, to see how many lines a batch may have."""
 _MOST_ENDS = 1 << 17
-"""Lines after which a batch ends with the piece it is in: short lines cost more than their bytes,
-and what is held must be bounded for a file of line ends, too."""
+"""Lines after which a batch ends with its piece: short lines take more memory than their bytes."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,12 @@ class LineBatch:
     first: int
     """The number of the first line, counted from 1."""
     data: NDArray[np.uint8]
+    """In UTF-8, at least up to the end of the last line."""
     ends: NDArray[np.int64]
-    """Where each line ends; `data` is at least as long as the last."""
     done: float
-    """Bytes of the file read so far, as they lie on disk."""
+    """Bytes of the file read so far, as they are on disk."""
     encoding: str = UTF8
-    """That of the file; `data` is UTF-8 in any case."""
+    """Of the file."""
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -72,10 +71,7 @@ class LineBatch:
     def undecodable(self) -> str:
         """Return what is wrong with a line that could not be decoded."""
         name = "UTF-8" if self.encoding in (UTF8, ASCII) else self.encoding
-        return (
-            f"is not {name}; if all of the file has another encoding, name it with --encoding (in "
-            "Python encoding=)"
-        )
+        return f"is not {name}; if all of the file has another encoding, {NAME_ENCODING}"
 
     @cached_property
     def lines(self) -> Any:
@@ -86,10 +82,10 @@ class LineBatch:
 
 
 class Lines:
-    """Where the lines of a file end. What a place is like needs no more than the data there."""
+    """Finds where the lines of a file end; other formats have records in place of lines."""
 
     begin: Any = None
-    """What the beginning of a file is like."""
+    """The state at the beginning of a file."""
     batch: type[LineBatch] = LineBatch
     marks: bytes = b"\n"
     """The bytes that are looked at one by one."""
@@ -97,7 +93,7 @@ class Lines:
     def ends(
         self, data: NDArray[np.uint8], state: Any, at_end: bool
     ) -> tuple[NDArray[np.int64], Any]:
-        """Return where lines end, as far as ends are to be seen, and what comes after the data."""
+        """Return where lines end in the data, and the state after it."""
         ends = _native.line_ends(data)
         return ends[: len(ends) - int(len(ends) > 0 and data[-1] != _NEWLINE)], state
 
@@ -109,10 +105,9 @@ def line_batches(
     lines: Lines | None = None,
     encodings: Encodings | None = None,
 ) -> Iterator[LineBatch]:
-    """Yield all lines of a file in UTF-8, or whatever else `lines` tells, without copying them one
-    by one.
+    """Yield all lines of a file, or what `lines` takes for lines, in UTF-8.
 
-    Those of more than `most` bytes are reported, and not held: neither whole nor expanded.
+    Those of more than `most` bytes are reported, and never held.
     """
     lines, encodings = lines or Lines(), encodings or Encodings()
     stream, file = open_text(path, encodings.given)
@@ -132,9 +127,8 @@ def line_batches(
                 read = stream.fill(data[len(rest) :])
                 before, position = position, file.tell()
             except (OSError, EOFError) as error:
-                raise FileError(
-                    f"{path}: cannot be read after line {first - 1}: {error}"
-                ) from error
+                told = f"{path}: cannot be read after line {first - 1}: {error}"
+                raise FileError(told) from error
             at_end = read == 0
             if stream.decided or at_end:
                 stream.note(path, encodings, problems)
@@ -163,7 +157,7 @@ def line_batches(
                 used = int(ends[-1]) if len(ends) else 0
                 first += count_newlines(part[:used])
                 done += used
-                # Looked for in twice as much: what is looked at again is no more than all of it.
+                # In twice as much: so all that is looked at again is no more than the data.
                 longer = 0 if used else done + 2 * len(part)
             rest = data[done:]
             if len(rest) > most:
@@ -221,7 +215,7 @@ def _of_good_length(batch: LineBatch, most: int, problems: Problems) -> Iterator
 
 
 class TextLinesCorpus(LineCorpus):
-    """Files with a document a line; its one column is `text`. Empty lines are documents too."""
+    """Files with a document a line, in the column `text`. Empty lines are documents, too."""
 
     fixed_columns = True
 
@@ -229,7 +223,6 @@ class TextLinesCorpus(LineCorpus):
         super().__init__(paths, "text", encodings)
 
     def columns(self) -> list[str]:
-        """Return the one there is."""
         return ["text"]
 
     def lines(self, problems: Problems) -> Iterator[Any]:
@@ -242,13 +235,11 @@ class TextLinesCorpus(LineCorpus):
             self.done = batch.done
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of lines without their ends."""
         for lines in self.lines(problems):
             texts = compute.utf8_rtrim(lines, characters="\r\n")
             yield chosen_columns(pa.record_batch({"text": texts}), columns, pa.large_string())
 
     def copy_rows(self, rows: KeptRows, target: Target) -> int:
-        """Write lines as they are, each with an end."""
         with self.open_output(target) as file:
             return copy_lines(file, self.lines(rows.problems), rows)
 
@@ -259,9 +250,8 @@ def copy_lines(
     rows: KeptRows,
     extended: Callable[[str, dict[str, Any]], str] | None = None,
 ) -> int:
-    """Write lines as they are, each with an end; return how many.
-
-    `extended` returns a line with columns that are added to it.
+    """Write lines as they are, each with an end, or as `extended` returns them with columns added;
+    return how many.
     """
     written = 0
     for lines in batches:
@@ -281,7 +271,7 @@ def copy_lines(
 
 
 def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
-    """Yield the bytes of chosen lines: as they lie, or gathered where that would be many pieces."""
+    """Yield the bytes of chosen lines, in place or, where that would be many pieces, gathered."""
     if not len(chosen):
         return
     breaks = np.flatnonzero(np.diff(chosen) != 1) + 1

@@ -1,4 +1,4 @@
-"""Parquet files: read by pyarrow if they all have one schema, by DuckDB if it has to be united."""
+"""Parquet files: read by pyarrow if all have one schema, else by DuckDB, which unites schemas."""
 
 from __future__ import annotations
 
@@ -27,15 +27,7 @@ from lookalike.corpora.base import (
     reading_threads,
 )
 from lookalike.corpora.encodings import Encodings
-from lookalike.corpora.formats import FileCorpus, Format, Output
-from lookalike.corpora.formats.duck import (
-    connection,
-    duckdb_errors,
-    first_line,
-    quoted_name,
-    quoted_paths,
-    record_batches,
-)
+from lookalike.corpora.formats import FileCorpus, Format, Output, duck
 from lookalike.corpora.formats.parquet_layout import Pages, measure_pages, write_groups
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
@@ -43,36 +35,34 @@ from lookalike.lazy import LazyModule
 parquet = LazyModule("pyarrow.parquet", "Parquet")
 
 _PAGE_DOCUMENTS = 8
-"""How many of the longest documents a page may have room for. Writers look at the size of a page
-only after a thousand rows or so, and so make large ones of long documents.
+"""How many of the longest documents a page may hold. Writers check the size of a page only every
+thousand rows or so.
 """
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 16 << 20
-"""A row group that is written has as many rows or, roughly, bytes; so much is in memory, twice for
-each thread that writes.
-"""
+"""A written row group has as many rows or, roughly, bytes; each thread holds two of them."""
 _MOST_WRITERS = 8
 _COMPRESSION = "snappy"
 
 
 @dataclass
 class HeldRows:
-    """Rows of a corpus with all columns, which need not be decoded again while it is the same.
+    """Decoded rows of a corpus, with all columns, for the next reading.
 
-    Where some were bad nothing is held: whoever reads again is told of these again.
+    If some rows were bad nothing is held: the next reading has to report them, too.
     """
 
     room: int
-    """Bytes that they may have."""
+    """Bytes that the rows may have."""
     _batches: list[Rows] = field(default_factory=list)
     _identity: list[Any] | None = None
 
     def held(self, corpus: Corpus) -> bool:
-        """Return whether these are all rows of it, as it is now."""
+        """Return whether all rows of the corpus, as it is now, are held."""
         return self._identity is not None and self._identity == corpus.identity()
 
     def given_up(self) -> Iterator[Rows]:
-        """Yield them, and hold none any more: memory is free as soon as they were worked on."""
+        """Yield the rows, and let go of each batch."""
         batches, self._batches, self._identity = deque(self._batches), [], None
         while batches:
             yield batches.popleft()
@@ -80,7 +70,7 @@ class HeldRows:
     def holding(
         self, corpus: Corpus, batches: Iterator[Rows], problems: Problems
     ) -> Iterator[Rows]:
-        """Yield the same, and hold them when all have passed; too many are let go."""
+        """Yield the same rows, and hold them when all have passed, if there is room."""
         identity, bad, size = corpus.identity(), problems.bad, 0
         passed: list[Rows] = []
         for batch in batches:
@@ -119,20 +109,17 @@ class ParquetCorpus(FileCorpus):
         self._united = None if _is_plain(schemas) else _united(self.paths)
         if self._united is not None:
             try:
-                with connection() as database:
+                with duck.connection() as database:
                     relation = database.sql(f"SELECT * FROM {self._united}")
                     self._columns = list(relation.columns)
-            except duckdb_errors() as error:
-                raise FileError(
-                    f"{self.name}: have no common schema: {first_line(error)}"
-                ) from error
+            except duck.errors() as error:
+                told = f"{self.name}: have no common schema: {duck.first_line(error)}"
+                raise FileError(told) from error
 
     def columns(self) -> list[str]:
-        """Return the columns of the schema."""
         return list(self._columns)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns, with their types."""
         if self._held is not None and self._held.held(self):
             whole = self._held.given_up()
             self.done = 1.0
@@ -146,18 +133,18 @@ class ParquetCorpus(FileCorpus):
             yield _only_columns(batch, columns)
 
     def _read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        # If some are to be left out, all texts are looked at: each reading finds the same rows bad.
+        # All texts are looked at, so that each reading leaves out the same bad rows.
         wanted = [*columns, *(self._texts if problems.skip_bad else ())]
         present = [column for column in dict.fromkeys(wanted) if column in self._columns]
         row = 0
         if self._united is None:
-            # Found out here: what limits this thread is not known to that which reads ahead.
-            memory, _ = limits()  # of which half is for what is held: that is copied
+            # Asked for here, because the thread that reads ahead does not know the limits.
+            memory, _ = limits()  # half of it is for rows that are held, which are copies
             page = min(_PAGE_DOCUMENTS * self.max_document, (memory or sys.maxsize) // 2)
             batches = read_ahead(self._plain(present, page, problems))
             errors: tuple[type[Exception], ...] = (OSError, pa.ArrowException)
         else:
-            batches, errors = _numbered(self._by_duckdb(present)), (duckdb_errors(),)
+            batches, errors = _numbered(self._by_duckdb(present)), (duck.errors(),)
         try:
             for row, batch in batches:
                 batch.validate(full=True)  # a file may say that anything is UTF-8
@@ -166,9 +153,8 @@ class ParquetCorpus(FileCorpus):
                 row += len(batch)
                 self.done = row / max(1, self._count)
         except errors as error:
-            raise FileError(
-                f"{self.name}: cannot be read after row {row}: {first_line(error)}"
-            ) from error
+            told = f"{self.name}: cannot be read after row {row}: {duck.first_line(error)}"
+            raise FileError(told) from error
 
     def _plain(
         self, columns: Sequence[str], page: int, problems: Problems
@@ -197,7 +183,7 @@ class ParquetCorpus(FileCorpus):
     def _is_bounded(
         self, where: str, rows: int, pages: Pages, most: int, problems: Problems
     ) -> bool:
-        """Report a group of rows that would expand beyond all bounds: a page is held whole."""
+        """Report a row group with a page that would expand too much: pages are held whole."""
         if pages.largest <= most and pages.long_value <= self.max_document:
             return True
         problems.report(
@@ -211,9 +197,8 @@ class ParquetCorpus(FileCorpus):
         return False
 
     def _of_good_length(self, batch: Any, row: int, problems: Problems) -> Iterator[Any]:
-        """Yield a batch without rows that have too long a text, which are reported.
-
-        In parts, if its texts are repeated in many rows, and will have a copy for each.
+        """Yield a batch without rows that have too long a text, which are reported; in parts, if
+        texts that many rows share will be copied for each.
         """
         too_long, sizes = np.zeros(len(batch), bool), np.zeros(len(batch), np.int64)
         for column in batch.columns:
@@ -231,11 +216,10 @@ class ParquetCorpus(FileCorpus):
             begin = end
 
     def _by_duckdb(self, columns: Sequence[str]) -> Iterator[Rows]:
-        names = ", ".join(map(quoted_name, columns))
-        with connection() as database:
-            yield from record_batches(
-                database.sql(f"SELECT {names} FROM {self._united}"), BATCH_ROWS
-            )
+        names = ", ".join(map(duck.quoted_name, columns))
+        with duck.connection() as database:
+            found = database.sql(f"SELECT {names} FROM {self._united}")
+            yield from duck.record_batches(found, BATCH_ROWS)
 
 
 def _only_columns(batch: Any, columns: Sequence[str]) -> Any:
@@ -251,7 +235,7 @@ def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
-    """Write record batches of one schema, with its metadata; groups of rows in several threads."""
+    """Write record batches of one schema, with its metadata, in several threads."""
     like = output.like.compression if isinstance(output.like, ParquetCorpus) else None
     threads = min(reading_threads(), _MOST_WRITERS)
     try:
@@ -276,7 +260,7 @@ def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
 
 
 def _decoded_bytes(metadata: Any) -> int:
-    """Return the bytes of a file's values; more where a dictionary has long ones for many rows."""
+    """Return the bytes of a file's values; long ones in dictionaries may take more."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return sum(group.total_byte_size for group in groups)
 
@@ -303,14 +287,13 @@ def _writable_codec(codecs: Counter[str]) -> str | None:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     try:
-        # Opened here: pyarrow would take some names for addresses, and refuse those that are not
-        # Unicode.
+        # Opened here: pyarrow takes some names for addresses, and only those that are Unicode.
         source = pa.OSFile(os.fsencode(path), "rb")
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error}") from error
     with source:
         try:
-            # Without buffering ahead, so that a large row group is not in memory as a whole.
+            # Without buffering ahead, so that a large row group is not in memory whole.
             file = parquet.ParquetFile(source, pre_buffer=False)
         except (OSError, pa.ArrowException) as error:
             raise FileError(f"{path}: is not readable Parquet: {error}") from error
@@ -326,14 +309,14 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
         some.append(batch)
         size, rows = size + batch.nbytes, rows + len(batch)
         if size + batch.nbytes > BATCH_BYTES or rows >= BATCH_ROWS:  # another would be too much
-            yield some[0] if len(some) == 1 else pa.concat_batches(some)
+            yield pa.concat_batches(some) if len(some) > 1 else batch
             some, size, rows = [], 0, 0
     if some:
-        yield some[0] if len(some) == 1 else pa.concat_batches(some)
+        yield pa.concat_batches(some) if len(some) > 1 else some[0]
 
 
 def _is_text(kind: Any) -> bool:
-    """Return whether values are texts or bytes, in whatever form."""
+    """Return whether values are texts or bytes."""
     types = pa.types
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
@@ -347,13 +330,12 @@ def _text_lengths(column: Any) -> NDArray[np.int64] | None:
         return None
     if pa.types.is_dictionary(column.type):
         lengths = _text_lengths(column.dictionary)
-        if lengths is None:
-            return None
-        indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        return lengths[indices] if len(lengths) else np.zeros(len(column), np.int64)
+        if lengths is None or not len(lengths):
+            return lengths if lengths is None else np.zeros(len(column), np.int64)
+        return lengths[column.indices.fill_null(0).to_numpy(zero_copy_only=False)]
     if not len(column):
         return np.zeros(0, np.int64)
-    # Where texts end is looked at as it lies: most of pyarrow's own ways import pandas.
+    # The ends of texts are read in place: most of pyarrow's own functions import pandas.
     large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
     ends = np.frombuffer(column.buffers()[1], np.int64 if large else np.int32)
     return np.diff(ends[column.offset : column.offset + len(column) + 1]).astype(np.int64)
@@ -399,7 +381,7 @@ def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
 
 def _united(paths: Sequence[Path]) -> str:
     # The names of folders are no columns, even if they look like "year=2020".
-    return f"read_parquet({quoted_paths(paths)}, union_by_name=true, hive_partitioning=false)"
+    return f"read_parquet({duck.quoted_paths(paths)}, union_by_name=true, hive_partitioning=false)"
 
 
 FORMAT = Format(

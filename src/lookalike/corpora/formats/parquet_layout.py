@@ -1,15 +1,11 @@
-"""The inside of Parquet files, where pyarrow is not enough: page headers, and joining row groups.
+"""The inside of Parquet files (apache/parquet-format, in Thrift's compact protocol).
 
-`measure_pages` finds out how much the pages of a row group expand to before one is decoded. A page
-is decompressed whole, and a value in a dictionary, or with a common prefix, becomes as many copies
-as there are rows: a file of some kilobytes can become gigabytes. Readers allocate what the headers
-of pages say, so only these are read.
+`measure_pages` finds out how much the pages of a row group expand to before one is decoded, by
+their headers alone. A page is decompressed whole, and a value in a dictionary, or with a common
+prefix, becomes a copy for each row: a file of some kilobytes can become gigabytes.
 
-`write_groups` lets several threads write a file: each encodes a file of one row group, and these
-are joined. The bytes of groups follow each other, and the footer of the first gets the descriptions
-of all, with their offsets moved.
-
-The format is apache/parquet-format, in Thrift's compact protocol.
+`write_groups` writes a file in several threads: each encodes a file of one row group, and these are
+joined. The footer of the first gets the descriptions of all, with their offsets moved.
 """
 
 from __future__ import annotations
@@ -35,17 +31,12 @@ _DATA, _DATA_V2, _DICTIONARY = 0, 3, 2
 _PREFIXED = 7  # DELTA_BYTE_ARRAY: of values that begin alike, the beginning is there once
 _NESTED_DEEPEST = 16
 _REPEATED_ROOM = 4
-"""How many times the size may be exceeded by repeated values: they hardly are all so long."""
+"""How many times repeated values may exceed the size: few of them are that long."""
 
-_CODECS = {
-    "UNCOMPRESSED": "",
-    "SNAPPY": "snappy",
-    "GZIP": "gzip",
-    "ZSTD": "zstd",
-    "BROTLI": "brotli",
-    "LZ4": "lz4_raw",  # or an older one, which fails then
+_CODECS = {"UNCOMPRESSED": "", "LZ4": "lz4_raw"} | {
+    name.upper(): name for name in ("snappy", "gzip", "zstd", "brotli")
 }
-"""As pyarrow calls them."""
+"""The names that pyarrow has for codecs; an older LZ4 fails."""
 _LOOKED_INTO = 8 << 20
 
 _MAGIC = b"PAR1"
@@ -63,16 +54,15 @@ _PAGE_OFFSETS = (9, 10, 11, 14)  # of its description: data, index, dictionary, 
 
 @dataclass
 class Pages:
-    """What is known of the pages of a row group."""
+    """Sizes in bytes of the pages of a row group."""
 
     largest: int = 0
-    """Bytes of a page."""
     long_value: int = 0
-    """Bytes that some value has at least; its page has no room for shorter ones only."""
+    """The least size of the longest value."""
     repeated: int = 0
-    """Bytes that a value may have which is there once and stands in many rows."""
+    """The largest size of a value that is stored once for many rows."""
     row: int = 0
-    """Bytes of a row, in the page that has the longest on average."""
+    """Of a row, in the page with the longest rows on average."""
 
     def rows_within(self, size: int, most: int) -> int:
         """Return how many rows to decode at a time so that they take about `size` bytes."""
@@ -90,10 +80,8 @@ def measure_pages(path: Path, group: Any, columns: Collection[str]) -> Pages:
                 try:
                     _measure(file, chunk, group.num_rows, found)
                 except (IndexError, KeyError, TypeError, ValueError) as error:
-                    raise FileError(
-                        f"{path}: is not readable Parquet: a page of the column "
-                        f"{chunk.path_in_schema!r} has no valid header"
-                    ) from error
+                    page = f"a page of the column {chunk.path_in_schema!r} has no valid header"
+                    raise FileError(f"{path}: is not readable Parquet: {page}") from error
     return found
 
 
@@ -130,7 +118,7 @@ def _measure(file: BinaryIO, chunk: Any, rows: int, found: Pages) -> None:
 
 
 def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
-    """Return the bytes of the longest value of a dictionary's page, or what is more."""
+    """Return at least the bytes of the longest value in the page of a dictionary."""
     name = _CODECS.get(codec)
     if name is None or max(size, packed) > _LOOKED_INTO:
         return size
@@ -139,7 +127,7 @@ def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
         if name:
             data = pa.decompress(data, size, name, asbytes=True)
     except (OSError, pa.ArrowException):
-        return size  # whoever reads it will say what is wrong
+        return size  # reading it will tell what is wrong
     longest = _native.longest_prefixed(np.frombuffer(data, np.uint8))
     return size if longest is None or len(data) != size else longest
 
@@ -164,7 +152,7 @@ def write_groups(
 ) -> None:
     """Write tables of one schema, with its metadata, as the row groups of a file.
 
-    As many as there are threads are in memory at once, each as a table and as bytes.
+    Each thread holds a table and its bytes.
     """
     with open(path, "wb") as file, ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[Any]] = deque()
@@ -252,8 +240,7 @@ def _moved_chunk(chunk: list[Field], by: int) -> list[Field]:
 class _Reader:
     """Reads Thrift's compact protocol, so that it can be written again.
 
-    The data may be hostile: `IndexError` where they end too early, `ValueError` where they are not
-    valid.
+    Raises `IndexError` if the data, which may be hostile, ends too early, else `ValueError`.
     """
 
     def __init__(self, data: bytes) -> None:

@@ -1,7 +1,7 @@
-"""Crawls as WARC, packed or not: the web pages among their records, read by FastWARC.
+"""Crawls as WARC, compressed or not: the web pages among their records, read by FastWARC.
 
-A crawl has been cut off, or written by a program with mistakes, often enough: what is broken is
-left out, counted and named, and reading goes on at the next record that can be found.
+Many crawls are cut off or have invalid records. These are left out, counted and named, and reading
+goes on at the next record that can be found.
 """
 
 from __future__ import annotations
@@ -18,11 +18,18 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.checks import optional_module
-from lookalike.corpora.base import BATCH_BYTES, MAX_PAGE, Problems, Rows, pa
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    MAX_PAGE,
+    Problems,
+    Rows,
+    in_groups,
+    pa,
+    reading,
+)
 from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats import FileCorpus, Format
 from lookalike.corpora.formats.html import Chunk, PageReading
-from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
 from lookalike.pages import RawPage, Refused
 from lookalike.pages.extract import check_installed
@@ -37,12 +44,12 @@ _CHUNK_PAGES = 256
 _HEADERS = 1 << 16
 """Bytes of HTTP headers that a page may have besides its own."""
 _STARTS = re.compile(rb"WARC/1\.[01]\r?\n|\x1f\x8b\x08|\x28\xb5\x2f\xfd")
-"""How a record begins: as it is, or packed by gzip or zstd."""
+"""How a record begins: as it is, or compressed by gzip or zstd."""
 _PACKED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _UNPACKED = 1 << 20
 _MOST_AGAIN = 8
-"""How many times its size may be read of a file: a record that says it is longer than it is costs a
-look at all that follows, and after so many the rest of the file is left.
+"""How many times its size may be read of a file, of which the rest is left then: a record that
+claims to be longer than it is costs a reading of all that follows.
 """
 _ALWAYS_AGAIN = 64 << 20
 
@@ -64,8 +71,7 @@ class WarcCorpus(FileCorpus):
     """The pages of crawls: records of type `response` whose content is HTML.
 
     Columns are `id`, `url`, `date`, `status`, `title`, `language`, `text` and `links`. The id is
-    the URL; that of a page whose URL has come before has its number after it, as in
-    "http://example.org/ (2)", or the next number if that has come as well: no two are the same.
+    the URL, with a number if it has come before, as in "http://example.org/ (2)".
     """
 
     page_text = "text"
@@ -84,33 +90,33 @@ class WarcCorpus(FileCorpus):
         self.described = self.reading.described()
 
     def columns(self) -> list[str]:
-        """Return the eight there are."""
         return list(_COLUMNS)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns."""
         return self.reading.rows(self, self._chunks(problems), columns, problems)
 
     def _chunks(self, problems: Problems) -> Iterator[Chunk]:
         times: dict[int, int] = {}  # of each URL and id, by its hash
-        some: list[Record] = []
-        ids: list[str] = []
-        size = before = 0
+        for some in in_groups(self._records(problems), _size, BATCH_BYTES, _CHUNK_PAGES):
+            found = [record for record, _ in some]
+            yield _chunk(found, [distinct_id(one.url, times) for one in found], some[-1][1])
+
+    def _records(self, problems: Problems) -> Iterator[tuple[Record, float]]:
+        """Yield all records, each with how much of the corpus has been seen."""
+        before = 0
         for path, length in zip(self.paths, self.sizes, strict=True):
             for record in records(path, self.max_document, problems):
-                some.append(record)
-                ids.append(distinct_id(record.url, times))
-                size += len(record.page.html) if isinstance(record.page, RawPage) else 0
-                if size >= BATCH_BYTES or len(some) == _CHUNK_PAGES:
-                    yield _chunk(some, ids, (before + record.done) / self.total_bytes)
-                    some, ids, size = [], [], 0
+                yield record, (before + record.done) / self.total_bytes
             before += length
-        if some:
-            yield _chunk(some, ids, 1.0)
+
+
+def _size(one: tuple[Record, float]) -> int:
+    page = one[0].page
+    return len(page.html) if isinstance(page, RawPage) else 0
 
 
 def distinct_id(url: str, times: dict[int, int]) -> str:
-    """Return an id that none before has: it is among `times`, by its hash, as all are."""
+    """Return an id that none before has; the hashes of all are in `times`."""
     key, number, id = _hash(url), 1, url
     if key in times:
         number = times[key]
@@ -139,32 +145,29 @@ def _chunk(some: list[Record], ids: list[str], done: float) -> Chunk:
 
 
 def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
-    """Yield the web pages of a file, of at most `most` bytes each, in order.
+    """Yield the web pages of a file in order, one at a time, of at most `most` bytes each.
 
-    Holds one at a time. Where a record is broken, the next beginning of one is looked for.
+    After a broken record, reading goes on at the next beginning of one.
     """
-    try:
-        with open(path, "rb") as file:
-            size = path.stat().st_size
-            begin: int | None = 0
-            read = 0
-            told = False  # that there is something broken from where reading begins
-            while begin is not None:
-                try:
-                    yield from _from(file, path, begin, most)
-                    return
-                except _Broken as broken:
-                    if not (told and broken.place == begin):
-                        problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
-                    told = broken.behind
-                    read += file.tell() - begin
-                    begin = _next_start(file, broken.place + 1)
-                if begin is not None and read > _MOST_AGAIN * size + _ALWAYS_AGAIN:
-                    reason = "too much had to be read again for broken ones; what follows is left"
-                    problems.leave_out(BROKEN, f"{path}, byte {begin:,}", reason)
-                    return
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(f"{path}:"), open(path, "rb") as file:
+        size = path.stat().st_size
+        begin: int | None = 0
+        read = 0
+        told = False  # that there is something broken from where reading begins
+        while begin is not None:
+            try:
+                yield from _from(file, path, begin, most)
+                return
+            except _Broken as broken:
+                if not (told and broken.place == begin):
+                    problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
+                told = broken.behind
+                read += file.tell() - begin
+                begin = _next_start(file, broken.place + 1)
+            if begin is not None and read > _MOST_AGAIN * size + _ALWAYS_AGAIN:
+                reason = "too much had to be read again for broken ones; what follows is left"
+                problems.leave_out(BROKEN, f"{path}, byte {begin:,}", reason)
+                return
 
 
 class _Broken(Exception):
@@ -172,10 +175,9 @@ class _Broken(Exception):
 
     def __init__(self, place: int, reason: str, *, behind: bool = False) -> None:
         super().__init__(reason)
-        self.place = place
-        self.reason = reason
+        self.place, self.reason = place, reason
         self.behind = behind
-        """Whether there is a whole record at the place, and what follows it is broken."""
+        """Whether the record at the place is whole, and what follows it is broken."""
 
 
 def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]:
@@ -205,9 +207,9 @@ def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]
 
 
 def _check_end(path: Path, place: int) -> None:
-    """Raise `OSError` where what was packed from a place on, that of the last record, is cut off.
+    """Raise `OSError` if the last record, at this place, is compressed and cut off.
 
-    FastWARC takes that for the end, where it could unpack nothing of a record.
+    FastWARC takes that for the end, if it can decompress nothing of a record.
     """
     with open(path, "rb") as file:
         file.seek(place)
@@ -221,9 +223,9 @@ def _check_end(path: Path, place: int) -> None:
 
 
 def _kind(record: Any, place: int) -> str:
-    """Return what a record is; one whose headers were cut off, or misread, is broken.
+    """Return the type of a record; raise `_Broken` for headers that FastWARC could not read.
 
-    FastWARC takes what it understands of headers, and lets those be empty that are missing.
+    It takes what it understands of headers, and leaves others empty.
     """
     kind = record.headers.get("WARC-Type")
     if kind is None:
@@ -239,7 +241,7 @@ def _kind(record: Any, place: int) -> str:
 
 
 def _page(record: Any, data: bytes, path: Path, place: int, most: int) -> Record | None:
-    """Return a response as a page; None if it is none."""
+    """Return a response as a page; None if it is not a page."""
     headers = archives.HeaderMap("latin1")
     begin = headers.parse(io.BytesIO(data[:_HEADERS]))
     kind = (headers.get("Content-Type") or "").strip().lower()
