@@ -3,12 +3,7 @@
 from lookalike.corpora.base import Corpus, Problems
 from lookalike.corpora.formats import FORMATS, Format, format_of
 from lookalike.corpora.opening import open_corpus
-from lookalike.corpora.writing import (
-    check_table_target,
-    check_target,
-    write_corpus,
-    write_table,
-)
+from lookalike.corpora.writing import check_table_target, check_target, write_corpus, write_table
 
 __all__ = [
     "FORMATS",

@@ -299,7 +299,6 @@ class FilteredCorpus(DerivedCorpus):
         return self.inner.rows_at(self.inner_rows(Problems(skip_bad))[positions], skip_bad)
 
     def _looked_at(self) -> list[str]:
-        """Return the columns that decide."""
         names = [self._columns.text]
         if self.filters.language is not None and self._language:
             names.append(self._language)

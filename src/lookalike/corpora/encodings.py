@@ -375,7 +375,6 @@ class TextStream:
         return buffer[: self.readinto(buffer)].tobytes()
 
     def _begin(self) -> None:
-        """Look for a byte order mark."""
         self._begun = True
         beginning = b""
         while len(beginning) < _LONGEST_MARK and (more := self._raw.read(_LONGEST_MARK)):

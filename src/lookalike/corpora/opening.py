@@ -268,7 +268,6 @@ def _take_files(
 
 
 def _several_formats(formats: Iterable[str]) -> FormatError:
-    """Return the error for an input of more than one format."""
     return FormatError(
         f"the input has files of several formats ({', '.join(sorted(formats))}); give those of "
         "one format at a time, or say which with ",

@@ -148,7 +148,6 @@ def _fit(
     threads: int,
     tell: Callable[[str, float], None],
 ) -> None:
-    """Let the signer learn from the corpus."""
     if not isinstance(signer, WeightedSigner) or not signer.weights.learns:
         raise ArgumentError(
             Said(f"{signer!r}", "this method"),
@@ -169,7 +168,6 @@ def _fit(
 
 @contextmanager
 def _scratch(path: Path) -> Iterator[list[BinaryIO]]:
-    """Open four files without names beside `path`."""
     try:
         with ExitStack() as files:
             yield [

@@ -79,7 +79,6 @@ def _packing(beginning: bytes) -> str:
 
 
 def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
-    """Return the format that begins so."""
     unpacked = beginning
     if packed:
         try:
@@ -110,7 +109,6 @@ def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
 
 
 def _others() -> list[str]:
-    """Return the formats that standard input may have, besides plain text."""
     return [one for one in FORMATS.names() if one not in ("text", "files")]
 
 

@@ -102,7 +102,6 @@ def _is_polars(source: Any) -> bool:
 
 
 def _is_stream(source: Any) -> bool:
-    """Return whether this is a dataset that streams its rows."""
     return hasattr(source, "with_format") and not hasattr(source, "select")
 
 

@@ -74,7 +74,6 @@ def send_bands(layout: BandLayout, chunks: Chunks, buckets: int, batches: Batche
 def _entries(
     positions: list[NDArray[np.int64]], keys: list[NDArray[np.uint32]], buckets: int
 ) -> Iterator[Any]:
-    """Yield the entries of documents, packed by bucket."""
     rows, columns = np.concatenate(positions), np.concatenate(keys, axis=1)
     large = [_large_rows(column) for column in columns]
     if any(one is not None for one in large):
@@ -146,7 +145,6 @@ def meet_bands(buckets: int, old: int, batches: Batches) -> Iterator[Any]:
 
 
 def _meet_band(band: int, entries: NDArray[Any], buckets: int, old: int) -> Iterator[Any]:
-    """Yield pairs and large keys of one band."""
     keys, positions = (np.ascontiguousarray(entries[name]) for name in ("key", "position"))
     counted = positions < 0
     if counted.any():

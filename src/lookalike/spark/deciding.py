@@ -235,7 +235,6 @@ class Decider:
 
     @property
     def _asks(self) -> bool:
-        """Whether `keep` is a function."""
         return callable(self.settings.keep)
 
     @property
@@ -243,7 +242,6 @@ class Decider:
         return sql.struct(*(f"`{name}`" for name in self.names)).alias("row")
 
     def _nothing(self) -> dict[str, Any]:
-        """Return the columns of gathered rows, all of them null."""
         kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
         kinds["similarity"] = "double"
         if self._asks:

@@ -214,7 +214,6 @@ def _rename_parts(spark: Any, path: str) -> None:
 
 
 def _columns(lines: Any) -> list[str]:
-    """Return the keys of the first lines, in order of appearance."""
     names: dict[str, None] = {}
     for row in lines.limit(_LINES_LOOKED_AT).collect():
         with suppress(ValueError, RecursionError):

@@ -184,7 +184,6 @@ def gathered(batches: Batches, dtype: Any) -> dict[int, NDArray[Any]]:
 
 
 def _bytes_of(column: Any) -> bytes:
-    """Return the bytes of all rows, one after the other."""
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32)[[column.offset, column.offset + len(column)]]
     return bytes(memoryview(data)[ends[0] : ends[1]]) if data is not None else b""

@@ -93,7 +93,6 @@ def more_than_local(
 
 
 def _too_short(signed: SignedTable) -> PositionSet:
-    """Return the documents that are too short to be compared."""
     found = map_arrow(signed.columns("enough"), _tell_short, PACKED, signed.chunks)
     return PositionSet.of(told_rows(found, signed.documents).get(0, []), signed.documents)
 
@@ -195,7 +194,6 @@ def _entries(
     positions: NDArray[np.int64],
     here: Lookup,
 ) -> NDArray[Any]:
-    """Return the first features of documents."""
     offsets, features, weights = _features(settings, documents)
     sizes = np.diff(offsets)
     document = np.repeat(np.arange(len(sizes)), sizes)

@@ -63,7 +63,6 @@ def search(
 
 
 def _look_up(queries: Any, most: int | None, far: int | None, batches: Batches) -> Iterator[Any]:
-    """Yield what the indexes of a partition answer."""
     held, count = [], 0
     for batch in batches:
         held.append(batch)
@@ -78,7 +77,6 @@ def _look_up(queries: Any, most: int | None, far: int | None, batches: Batches) 
 def _answers(
     table: Any, queries: NDArray[np.uint8], most: int | None, far: int | None
 ) -> Iterator[Any]:
-    """Yield what one index answers."""
     from lookalike.indexes import SliceIndex
 
     table = table.sort_by("id")  # so that ties are broken by id
@@ -107,7 +105,6 @@ def _answers(
 
 
 def _rows(signatures: list[bytes | None], whose: str) -> NDArray[np.uint8]:
-    """Return signatures as an array."""
     widths = {len(one) if one is not None else None for one in signatures}
     if len(widths) > 1 or None in widths:
         told = ", ".join(

@@ -213,7 +213,6 @@ class Preparation:
         return Prepared(made.where(f"{LEFT_OUT} is null"), columns, compared, dict(left_out))
 
     def _schema(self, frame: Any) -> Any:
-        """Return the columns of rows that are ready, with their types."""
         from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
         kinds = dict.fromkeys(self.kept, StringType())

@@ -176,7 +176,6 @@ class DelimitedCorpus(LineCorpus):
         return [name or f"Unnamed: {at}" for at, name in enumerate(header)]
 
     def _texts(self, path: Path) -> Iterator[str]:
-        """Yield lines as text."""
         for batch in line_batches(path, MAX_DOCUMENT, Problems(), None, self.encodings):
             for index, line in enumerate(batch.lines):
                 try:
@@ -185,7 +184,6 @@ class DelimitedCorpus(LineCorpus):
                     raise FileError(f"{batch.where(index)}: {batch.undecodable()}") from None
 
     def _parsed(self, part: _Part, database: duck.Database, problems: Problems) -> Iterator[Rows]:
-        """Yield the rows of some records."""
         # All columns are looked at, so that each reading finds the same rows bad.
         names = ", ".join(map(duck.quoted_name, self._columns))
         try:

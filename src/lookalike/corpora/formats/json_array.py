@@ -238,7 +238,6 @@ class _Array:
 
 
 def _with_all(rows: Objects, names: Sequence[str]) -> Objects:
-    """Return rows that have all keys, in order."""
     return [{name: row.get(name) for name in names} for row in rows]
 
 

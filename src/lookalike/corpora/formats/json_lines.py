@@ -249,7 +249,6 @@ def _with_types(structure: Any) -> Any:
 
 
 def _has_surrogates(text: str) -> bool:
-    """Return whether a string cannot be UTF-8."""
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 

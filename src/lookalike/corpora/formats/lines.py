@@ -286,9 +286,5 @@ def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
 
 
 FORMAT = Format(
-    name="text",
-    suffixes=(".txt", ".text"),
-    open=TextLinesCorpus,
-    copies=True,
-    streams=True,
+    name="text", suffixes=(".txt", ".text"), open=TextLinesCorpus, copies=True, streams=True
 )

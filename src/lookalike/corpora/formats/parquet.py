@@ -245,7 +245,6 @@ def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
 
 
 def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
-    """Yield tables that are large enough to be a row group."""
     gathered: list[Any] = []
     rows = size = 0
     for batch in batches:
@@ -316,7 +315,6 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _is_text(kind: Any) -> bool:
-    """Return whether values are texts or bytes."""
     types = pa.types
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
@@ -353,7 +351,6 @@ def _cuts(sizes: NDArray[np.int64], most: int) -> list[int]:
 
 
 def _empty(schema: Any, columns: Sequence[str]) -> Any:
-    """Return a batch of no rows, for the types."""
     fields = [schema.field(column) for column in columns]
     return pa.RecordBatch.from_pylist([], pa.schema(fields, schema.metadata))
 

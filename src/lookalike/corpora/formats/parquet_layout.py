@@ -133,7 +133,6 @@ def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
 
 
 def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
-    """Return the fields of a page's header, and how many bytes it has."""
     room = _HEADER_BYTES
     while True:
         file.seek(position)
@@ -169,7 +168,6 @@ def write_groups(
 
 
 def _encoded(group: Any, schema: Any, compression: str) -> Any:
-    """Return the bytes of a file with one row group, or none."""
     sink = pa.BufferOutputStream()
     with parquet.ParquetWriter(sink, schema, compression=compression) as writer:
         if group is not None:

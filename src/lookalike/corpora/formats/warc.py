@@ -18,15 +18,7 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.checks import optional_module
-from lookalike.corpora.base import (
-    BATCH_BYTES,
-    MAX_PAGE,
-    Problems,
-    Rows,
-    in_groups,
-    pa,
-    reading,
-)
+from lookalike.corpora.base import BATCH_BYTES, MAX_PAGE, Problems, Rows, in_groups, pa, reading
 from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats import FileCorpus, Format
 from lookalike.corpora.formats.html import Chunk, PageReading
@@ -181,7 +173,6 @@ class _Broken(Exception):
 
 
 def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]:
-    """Yield the pages from a place on."""
     file.seek(begin)
     place = begin
     whole = False
@@ -241,7 +232,6 @@ def _kind(record: Any, place: int) -> str:
 
 
 def _page(record: Any, data: bytes, path: Path, place: int, most: int) -> Record | None:
-    """Return a response as a page; None if it is not a page."""
     headers = archives.HeaderMap("latin1")
     begin = headers.parse(io.BytesIO(data[:_HEADERS]))
     kind = (headers.get("Content-Type") or "").strip().lower()
@@ -265,7 +255,6 @@ def _page(record: Any, data: bytes, path: Path, place: int, most: int) -> Record
 
 
 def _next_start(file: BinaryIO, begin: int) -> int | None:
-    """Return where the next record may begin, from a place on."""
     file.seek(0, io.SEEK_END)
     if begin >= file.tell():
         return None
