@@ -270,10 +270,7 @@ class Corpus(ABC):
 
     @abstractmethod
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns; unknown ones are null.
-
-        Values of formats without types (JSON Lines, CSV) are strings.
-        """
+        """Yield batches of these columns, as strings unless `typed`; unknown columns are null."""
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with types."""
@@ -291,10 +288,7 @@ class Corpus(ABC):
         raise DocumentError(f"{self.name} is no table")
 
     def copy_rows(self, rows: KeptRows, target: Path | BinaryIO) -> int | None:
-        """Write kept rows in the format of the corpus, as they are, and return how many.
-
-        None: this corpus cannot do that.
-        """
+        """Write kept rows in the corpus's format and return how many; None if it cannot do that."""
         return None
 
     @abstractmethod

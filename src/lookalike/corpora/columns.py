@@ -155,10 +155,7 @@ def id_strings(column: Any, first_row: int) -> Any:
 def find_documents(
     corpus: Corpus, columns: Columns, wanted: Sequence[str], *, skip_bad: bool = False
 ) -> list[str]:
-    """Return the texts of documents by id or, without a column of ids, by row number.
-
-    Of several documents with one id the first is returned. Reads no further than needed.
-    """
+    """Return the first texts with these ids or, without a column of ids, of these row numbers."""
     found: dict[str, str] = {}
     examples: list[str] = []
     rows = 0
@@ -249,10 +246,7 @@ def filtered(corpus: Corpus, columns: Columns, filters: Filters | None) -> Corpu
 
 
 class FilteredCorpus(DerivedCorpus):
-    """The rows of another corpus that are wanted, which alone are counted.
-
-    Rows are written as the other corpus has them: URLs are removed only to compare texts.
-    """
+    """The rows of another corpus that are wanted; they are written with the URLs of their texts."""
 
     def __init__(self, inner: Corpus, columns: Columns, filters: Filters) -> None:
         super().__init__(inner)

@@ -192,10 +192,7 @@ def is_binary(beginning: bytes, given: str | None) -> bool:
 
 
 def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
-    """Return the text of a whole file in UTF-8, without a byte order mark, and its encoding.
-
-    Raises `NotText` if it is not text, or not in the given encoding.
-    """
+    """Return the text of a file in UTF-8, without a mark, and its encoding, or raise `NotText`."""
     if is_binary(data[:_BEGINNING], given):
         raise NotText(_packed(data) or _BINARY, True)
     name, skipped = _known(data[:_LONGEST_MARK], given) or (None, 0)
@@ -242,10 +239,7 @@ def mark_of(data: bytes) -> bytes:
 
 
 def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
-    """Return whether data that another encoding was given for looks like UTF-8 that is not ASCII.
-
-    Looks at 64 KB from the first byte that is not ASCII.
-    """
+    """Return whether data that another encoding was given for looks like UTF-8, but not ASCII."""
     if given is None or given == UTF8 or given.startswith(_WIDE):
         return False
     first = _HIGH_RUNS.search(data)
@@ -271,10 +265,7 @@ def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
 
 
 def _first_not_utf8(data: bytes) -> int | None:
-    """Return the position of the first byte that is not UTF-8; None if all are.
-
-    Data is decoded in pieces, because a string may take four times as much memory.
-    """
+    """Return the position of the first byte that is not UTF-8; None if all are."""
     decoder = codecs.getincrementaldecoder(UTF8)()
     for begin in range(0, len(data), _PIECE):
         held = len(decoder.getstate()[0])

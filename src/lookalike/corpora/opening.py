@@ -140,10 +140,7 @@ def with_old_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) 
 
 
 def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
-    """Return the files and folders that paths and patterns stand for; a pattern's sorted by name.
-
-    A path that exists is not taken for a pattern.
-    """
+    """Return the files and folders of paths and, unless a path of that name exists, patterns."""
     found: list[Path] = []
     for path in paths:
         if is_there(path):
@@ -294,9 +291,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _kind_of_spark(files: Sequence[Path]) -> str | None:
-    """Return the format of parts that Spark wrote, which calls JSON Lines .json or .txt; None if it
-    did not write them.
-    """
+    """Return the format of parts that Spark wrote, whose names do not tell it; None for others."""
     parts = [file for file in files if file.name.startswith(_PART)]
     others = {file.name for file in files if not file.name.startswith(_PART)}
     formats = {format_of(file) for file in parts}
@@ -357,10 +352,7 @@ def read_document(
     links: bool = False,
     encoding: str | None = None,
 ) -> str:
-    """Return the text of a file, or the main text of a web page: by its name, or by `page`.
-
-    With `links`, links are marked, for features that read them.
-    """
+    """Return the text of a file or, by its name or `page`, of a web page, with `links` marked."""
     if not (format_of(path) == "html" if page is None else page):
         return read_text(path, most_bytes, encoding)
     with reading(path), open(path, "rb"):

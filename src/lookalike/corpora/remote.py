@@ -69,10 +69,7 @@ class Spool:
     def copy(
         self, stream: BinaryIO, name: str, beginning: bytes = b"", origin: str | None = None
     ) -> Path:
-        """Keep the rest of a stream after its `beginning`; messages name the copy by its `origin`.
-
-        Errors of the stream are raised as they are.
-        """
+        """Copy the rest of a stream, whose errors are raised; messages name its `origin`."""
         path = CopiedPath(self.folder / name)
         path.origin = origin
         checksum, size = _native.Xxh64(), 0
@@ -209,10 +206,7 @@ class Upload:
         self._left.close()
 
     def publish(self) -> None:
-        """Upload the file, and check its size there.
-
-        S3 shows an object when all of it has arrived. Ctrl-C waits for the current request.
-        """
+        """Upload the file, and check its size there; Ctrl-C waits for the current request."""
         try:
             with ThreadPoolExecutor(1) as thread:
                 size = thread.submit(_send, self.path, self._files, self._key).result()

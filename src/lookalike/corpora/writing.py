@@ -98,10 +98,7 @@ def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
 def write_table(
     batches: Iterator[Rows], path: Path, format: str | None = None, like: Corpus | None = None
 ) -> int:
-    """Write record batches of one schema to a file (default: in the format that its name tells).
-
-    `like` is the corpus whose rows these are, if it has the same format.
-    """
+    """Write record batches of one schema, from the corpus `like` if that has the same format."""
     if format is None:
         check_table_target(path)
     write = FORMATS[format or format_of(path) or ""].write

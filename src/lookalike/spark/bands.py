@@ -116,9 +116,7 @@ def _bucket(
 
 
 def _large_rows(keys: NDArray[np.uint32]) -> _LargeRows | None:
-    """Return the rows of keys that more than `LARGEST_GROUP` rows have, these keys and how many
-    rows each has; None if there are none.
-    """
+    """Return the rows of keys that more than `LARGEST_GROUP` have, these keys, and their counts."""
     rows, offsets = _native.band_groups(keys[None, :], 0)
     sizes = np.diff(offsets)
     large = np.flatnonzero(sizes > LARGEST_GROUP)
@@ -129,10 +127,7 @@ def _large_rows(keys: NDArray[np.uint32]) -> _LargeRows | None:
 
 
 def meet_bands(buckets: int, old: int, batches: Batches) -> Iterator[Any]:
-    """Pair the rows of groups that are not too large, and tell of those that are.
-
-    No two of the first `old` documents are a pair.
-    """
+    """Pair the rows of groups, except two of the first `old`, and tell of large groups."""
     entries = gathered(batches, BAND_ENTRY).get(PAIRS)
     if entries is None:
         return

@@ -118,9 +118,7 @@ class Collapsed:
 
 
 def every_pair(pairs: Any, members: Any) -> Any:
-    """Return pairs of texts as pairs of documents: each copy of the one with each of the other, and
-    the copies of each text, `members`, with each other.
-    """
+    """Return pairs of texts as pairs of all documents, `members`, that have one of these texts."""
     spread = pairs
     for side in ("left", "right"):
         copies = members.select("first", "position").toDF(side, "copy")
@@ -147,10 +145,7 @@ def ordered(one: str, two: str) -> tuple[Any, Any]:
 
 
 def count_every_pair(pairs: Any, members: Any, old: int) -> int:
-    """Return how many pairs `every_pair` returns that are not of two old documents.
-
-    It counts by the sizes of groups: a million copies are 5 * 10**11 pairs, and one row here.
-    """
+    """Return the number of pairs of `every_pair`, by group sizes, except those of two old ones."""
     sizes = members.groupBy("first").agg(
         sql.count("*").alias("all"),
         sql.sum(sql.when(sql.col("position") < old, 1).otherwise(0)).alias("olds"),
@@ -181,10 +176,7 @@ def collapse(work: SparkWork, signed: SignedTable) -> Collapsed:
 
 
 def send_fingerprints(chunks: Chunks, buckets: int, batches: Batches) -> Iterator[Any]:
-    """Send fingerprints to where equal ones meet.
-
-    Copies within the partition are told at once, with the first of the partition.
-    """
+    """Send fingerprints to where equal ones meet; tell copies within the partition at once."""
     entries, copies = merged_entries(chunks.of(batches))
     yield from packed(copies, copies["first"] % buckets, COPY_HERE)
     yield from packed(entries, (entries["high"] % buckets).astype(np.int64), ENTRY)

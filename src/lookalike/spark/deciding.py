@@ -83,10 +83,7 @@ class Decider:
     signed: SignedTable
 
     def decide(self, proposed: Proposed, gathered: Any | None) -> Decided:
-        """Return which documents of these pairs are kept.
-
-        `gathered` is all that is needed of them but the texts, if that is known.
-        """
+        """Decide; `gathered` has all that is needed of documents but the texts, if it is known."""
         if self._is_crowd(proposed):
             return self._of_crowd(proposed)
         collapsed = self.signed.collapsed

@@ -187,9 +187,7 @@ def check_new(spark: Any, path: str) -> None:
 
 
 def _place(spark: Any, path: str) -> tuple[Any, Any, Any] | None:
-    """Return the file system of a path, the path as Java has it, and its class; None where the
-    session has no access to them, as with Spark Connect.
-    """
+    """Return the file system of a path, its Java object and class; None with Spark Connect."""
     jvm, context = getattr(spark, "_jvm", None), getattr(spark, "_jsc", None)
     if jvm is None or context is None:
         return None

@@ -64,10 +64,7 @@ class _Block:
 
 
 def compare_blocks(radius: int, most: int | None, batches: Batches) -> Iterator[Any]:
-    """Compare the two blocks of a task, or one with itself; see `MATCHES`.
-
-    Of a row that has more than `most` matches, only those that may become pairs are sent.
-    """
+    """Compare the two blocks of a task, or one with itself; see `MATCHES` and `_sent`."""
     table = table_of(batches)
     if table is None:
         return

@@ -34,10 +34,7 @@ _BYTES_A_ROW = 1 << 16
 
 
 def map_arrow(frame: Any, function: Callable[..., Iterable[Any]], schema: Any, *before: Any) -> Any:
-    """Return `frame.mapInArrow(...)` of a function that takes `before` and then the batches.
-
-    PySpark warns of each new pandas, which has no part in it.
-    """
+    """Return `frame.mapInArrow(...)` of a function that takes `before` and then the batches."""
     names = frame.columns
     function = partial(function, *before)
     if any("." in name for name in names):  # which PySpark takes for parts of structures
@@ -116,9 +113,7 @@ def packed_by_bucket(
     begins: NDArray[np.int64],
     kind: int,
 ) -> Batches:
-    """Yield records as packed rows: those of bucket i are records[begins[i]] to
-    records[begins[i + 1]].
-    """
+    """Yield records as packed rows; those of bucket i are records[begins[i] : begins[i + 1]]."""
     if not len(records):
         return
     most = max(1, _BYTES_A_ROW // records.dtype.itemsize)

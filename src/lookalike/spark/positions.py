@@ -130,10 +130,7 @@ class Numbering:
         return sum(self.counts.values())
 
     def first(self, piece: Piece, row: int, count: int) -> int:
-        """Return the number of a row of a piece, of which there are `count` from there on.
-
-        Rows that were not there when they were counted are an error.
-        """
+        """Return the position of a row of a piece; rows that were not counted are an error."""
         if row + count > self.counts.get(piece, 0):
             raise DocumentError(
                 f"{piece[0] or 'the DataFrame'} has other rows than when it was read first; "

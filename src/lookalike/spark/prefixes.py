@@ -124,10 +124,7 @@ _ROUNDING, _SLACK, _SUMMED = 2e-12, 1e-9, 1e-7
 
 
 def common_slots(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
-    """Tell the slots that more documents of a partition have than most, with their counts.
-
-    The slot `LARGEST` has the most features of a document.
-    """
+    """Tell the common slots of a partition; `LARGEST` has the most features of a document."""
     counts, most = np.zeros(SLOTS, np.uint32), 0
     for batch in batches:
         for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):

@@ -200,9 +200,7 @@ def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str
 def _matches(
     work: SparkWork, leaders: Any, count: int, radius: int, bounds: Any, most: int | None
 ) -> Any:
-    """Return what is within the radius of each, by slices if there are bounds of them, else by
-    comparing blocks with blocks.
-    """
+    """Return what is within the radius of each, by slices if these have bounds, else by blocks."""
     names = ("position", "value", "best", "signature")
     if bounds is not None:
         buckets = max(1, -(-count // _SIGNATURES_A_BUCKET))

@@ -223,10 +223,7 @@ _PAIR, _DOCUMENT = 0, 1
 
 
 def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places: int) -> Any:
-    """Return pairs and documents; all that pairs connect is in one place.
-
-    Labels may have a `size`, for containment; it takes the place of a similarity.
-    """
+    """Return pairs and documents by component; a `size` of labels stands as a similarity."""
     place = sql.pmod(sql.xxhash64("label"), sql.lit(places)).cast("int").alias("place")
     one = pairs.join(labels, pairs["left"] == labels["position"]).select(
         place,
@@ -298,10 +295,7 @@ _EDGES = "member long, least long"
 
 
 def connected(pairs: Any, keep: Callable[[Any], Any], in_one_task: int = IN_ONE_TASK) -> Any:
-    """Return `position, label` for each document that has a pair: the least it is connected with.
-
-    `keep` makes frames last that are used more than once.
-    """
+    """Return `position, label` for documents that have pairs: the least they are connected with."""
     edges = keep(map_arrow(pairs.select("left", "right"), _trees, _EDGES))
     count = edges.count()
     if count <= in_one_task:

@@ -71,10 +71,7 @@ def find_columns(frame: Any, text: str | None, id: str | None, order: str | None
 
 
 def deciding_column(frame: Any, settings: DedupSettings, columns: Columns) -> list[Any]:
-    """Return the column that decides which rows are kept, if one does, as numbers in its order.
-
-    Text counts as numbers if every value is one, as in the local job; other text is refused.
-    """
+    """Return the column, if one decides which rows are kept, as numbers in its order."""
     if columns.order is None:
         return []
     kind = dict(frame.dtypes)[columns.order]
@@ -374,9 +371,7 @@ _SIGNATURES = ".lookalike"
 
 @dataclass
 class OldFiles:
-    """Files of an old corpus. `format` is used if their names tell none; `bad` are the lines that
-    were left out.
-    """
+    """Files of an old corpus; `format` is for names that tell none, `bad` counts lines left out."""
 
     path: str
     format: str | None = None
@@ -384,9 +379,7 @@ class OldFiles:
     bad: int = 0
 
     def frame(self, spark: Any, new: Columns, html: str | None) -> Any:
-        """Return the columns that are named as in the new corpus, or are obvious; all if one has
-        pages.
-        """
+        """Return the columns named as in the new corpus, or obvious ones; all if one has pages."""
         check_old(self.path)
         corpus = SparkCorpus.read(
             spark,

@@ -102,9 +102,7 @@ def _pairs(
     signatures: NDArray[np.uint8],
     old: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """Return pairs of positions, left before right, each once, and warnings; no two of the first
-    `old` are a pair.
-    """
+    """Return distinct pairs of positions, except two of the first `old`, and warnings."""
     best, best_value = position.copy(), value.copy()
     at = np.searchsorted(position, several["first"])
     best[at], best_value[at] = several["best"], several["best_value"]

@@ -61,16 +61,12 @@ class Verifier:
     signed: SignedTable
 
     def similarities(self, pairs: Any) -> Any | None:
-        """Return the pairs with promising signatures, with similarity and distance; None: no pairs
-        were given.
-        """
+        """Return the promising pairs with similarity and distance; None if there are no pairs."""
         needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
         return self.compared(self.distances(pairs, needed)) if len(needed) else None
 
     def distances(self, pairs: Any, needed: PositionSet, *, all_of_them: bool = False) -> Any:
-        """Return pairs of these documents with the distances of their signatures: the promising
-        pairs, or all.
-        """
+        """Return the promising pairs of these documents, or all, with their distances."""
         rows = signature_rows(self.signed, self.work.send(needed))
         rows = rows.selectExpr("position", "data as payload")
         pairs = pairs.select("left", "right", sql.lit(0).alias("distance"))
@@ -142,10 +138,7 @@ FEW = 1_000_000
 
 
 def needed_values(frame: Any, column: Any, numbering: Any, needed: Any) -> Any:
-    """Return `position, payload`: a column of text of the needed documents.
-
-    If these are few, Spark joins them where they are, and no other value leaves Java.
-    """
+    """Return `position, payload`: a column of needed documents; a few are joined in Java."""
     if len(needed.value) > FEW:
         return select_rows(frame, [column.alias("payload")], numbering, needed)
     return joined_rows(frame, [column.alias("payload")], numbering.value, needed.value)

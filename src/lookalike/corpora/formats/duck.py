@@ -29,10 +29,7 @@ def _duckdb() -> Any:
 
 @contextmanager
 def connection(name: str | None = None) -> Iterator[Database]:
-    """Open an empty database in memory that reads nothing by itself.
-
-    A lack of memory is raised as `FileError`; with the name of what is read, all errors are.
-    """
+    """Open a database in memory; a lack of memory, or with a name any error, is a `FileError`."""
     module = _duckdb()
     settings = {
         "preserve_insertion_order": "true",
@@ -73,10 +70,7 @@ def connection(name: str | None = None) -> Iterator[Database]:
 
 
 def interrupt_queries() -> None:
-    """End running queries; called by another thread on Ctrl-C.
-
-    The thread that runs them notices Ctrl-C only between steps, which may take very long.
-    """
+    """End running queries on Ctrl-C, which their own thread notices only between their steps."""
     for opened in list(_open):
         opened.interrupt()
 

@@ -64,10 +64,7 @@ class Chunk:
 
 @dataclass
 class PageReading:
-    """How the pages of a corpus are read.
-
-    It does not refer to the corpus, which could otherwise not be freed with its copies of input.
-    """
+    """How the pages of a corpus are read; without a reference to it, so that it can be freed."""
 
     names: dict[str, str]
     """The names of columns that come from pages, by field."""
@@ -81,10 +78,7 @@ class PageReading:
     def rows(
         self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
     ) -> Iterator[Rows]:
-        """Yield batches of these columns; pages that cannot be read are counted, and not rows.
-
-        Every reading refuses the pages that the first one did, though their times differ.
-        """
+        """Yield batches of these columns; unreadable pages, the same ones each time, are counted."""
         for batch, _ in self.kept(corpus, chunks, columns, problems):
             yield batch
 

@@ -39,10 +39,7 @@ _HALF_A_CHARACTER = re.compile(r"\\u[dD]")
 
 
 class JsonArrayCorpus(FileCorpus):
-    """Files with one JSON array of objects each.
-
-    An object that is longer than `max_document` is always an error: its end is not known.
-    """
+    """Files with one array of objects each; an object longer than `max_document` is an error."""
 
     def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
         super().__init__(paths, "json", encodings)

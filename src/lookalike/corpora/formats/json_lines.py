@@ -209,10 +209,7 @@ def _values(lines: Any, columns: Sequence[str], database: duck.Database) -> Any:
 
 
 def _shallow(lines: Any) -> Any:
-    """Return objects with text in place of what is nested too deep.
-
-    DuckDB fails at 126 levels, and Arrow takes no types of more than 64.
-    """
+    """Return objects with text in place of what DuckDB (126 levels) or Arrow (64) cannot nest."""
     opened = [compute.count_substring(lines, bracket) for bracket in "[{"]
     deep = compute.greater(compute.add(*opened), _MOST_LEVELS)
     if not compute.any(deep).as_py():

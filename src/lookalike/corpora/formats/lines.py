@@ -105,10 +105,7 @@ def line_batches(
     lines: Lines | None = None,
     encodings: Encodings | None = None,
 ) -> Iterator[LineBatch]:
-    """Yield all lines of a file, or what `lines` takes for lines, in UTF-8.
-
-    Those of more than `most` bytes are reported, and never held.
-    """
+    """Yield all lines of a file in UTF-8; those of more than `most` bytes are reported alone."""
     lines, encodings = lines or Lines(), encodings or Encodings()
     stream, file = open_text(path, encodings.given)
     first = 1
@@ -250,9 +247,7 @@ def copy_lines(
     rows: KeptRows,
     extended: Callable[[str, dict[str, Any]], str] | None = None,
 ) -> int:
-    """Write lines as they are, each with an end, or as `extended` returns them with columns added;
-    return how many.
-    """
+    """Write lines as they are, or as `extended` returns them with columns; return how many."""
     written = 0
     for lines in batches:
         chosen, added = rows.next(len(lines))

@@ -47,10 +47,7 @@ _COMPRESSION = "snappy"
 
 @dataclass
 class HeldRows:
-    """Decoded rows of a corpus, with all columns, for the next reading.
-
-    If some rows were bad nothing is held: the next reading has to report them, too.
-    """
+    """Decoded rows of a corpus for the next reading; none if bad ones are to be reported again."""
 
     room: int
     """Bytes that the rows may have."""

@@ -149,10 +149,7 @@ def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
 def write_groups(
     groups: Iterator[Any], schema: Any, path: Path, compression: str, threads: int
 ) -> None:
-    """Write tables of one schema, with its metadata, as the row groups of a file.
-
-    Each thread holds a table and its bytes.
-    """
+    """Write tables of one schema, with its metadata, as the row groups of a file."""
     with open(path, "wb") as file, ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[Any]] = deque()
         made = _Joined(file)

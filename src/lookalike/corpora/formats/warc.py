@@ -137,10 +137,7 @@ def _chunk(some: list[Record], ids: list[str], done: float) -> Chunk:
 
 
 def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
-    """Yield the web pages of a file in order, one at a time, of at most `most` bytes each.
-
-    After a broken record, reading goes on at the next beginning of one.
-    """
+    """Yield the web pages of a file in order, of at most `most` bytes each; skip broken records."""
     with reading(f"{path}:"), open(path, "rb") as file:
         size = path.stat().st_size
         begin: int | None = 0
@@ -198,10 +195,7 @@ def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]
 
 
 def _check_end(path: Path, place: int) -> None:
-    """Raise `OSError` if the last record, at this place, is compressed and cut off.
-
-    FastWARC takes that for the end, if it can decompress nothing of a record.
-    """
+    """Raise `OSError` if the last record is compressed and cut off, which FastWARC overlooks."""
     with open(path, "rb") as file:
         file.seek(place)
         beginning = file.read(4)
@@ -214,10 +208,7 @@ def _check_end(path: Path, place: int) -> None:
 
 
 def _kind(record: Any, place: int) -> str:
-    """Return the type of a record; raise `_Broken` for headers that FastWARC could not read.
-
-    It takes what it understands of headers, and leaves others empty.
-    """
+    """Return the type of a record; raise `_Broken` for headers that FastWARC could not read."""
     kind = record.headers.get("WARC-Type")
     if kind is None:
         raise _Broken(place, "has headers without a WARC-Type")
