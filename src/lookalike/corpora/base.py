@@ -415,14 +415,14 @@ def _only(batch: Any, chosen: NDArray[np.int64]) -> Iterator[Any]:
         yield batch.slice(int(run[0]), len(run))
 
 
+@dataclass
 class StringWriter:
     """Appends Arrow strings to two files: their bytes, and where each ends; nulls become empty."""
 
-    def __init__(self, data: BinaryIO, ends: BinaryIO) -> None:
-        self._data = data
-        self._ends = ends
-        self.size = 0
-        self.count = 0
+    _data: BinaryIO
+    _ends: BinaryIO
+    size: int = 0
+    count: int = 0
 
     def append(self, strings: Any) -> None:
         """Append a `large_string` array."""

@@ -191,6 +191,13 @@ def is_binary(beginning: bytes, given: str | None) -> bool:
     return not name.startswith(_WIDE) and b"\0" in beginning[:_BEGINNING]
 
 
+def read_bytes(path: Path, most: int, given: str | None) -> bytes:
+    """Return at most one byte more than `most` of a file, and of a binary one its first 8 KB."""
+    with open(path, "rb") as file:
+        data = file.read(_BEGINNING)
+        return data if is_binary(data, given) else data + file.read(max(0, most + 1 - len(data)))
+
+
 def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
     """Return the text of a file in UTF-8, without a mark, and its encoding, or raise `NotText`."""
     if is_binary(data[:_BEGINNING], given):

@@ -14,7 +14,7 @@ from typing import Any
 
 from lookalike.checks import file_path, is_address, without_secret
 from lookalike.corpora.base import Corpus, Problems, reading, some_files
-from lookalike.corpora.encodings import Encodings, NotText, check_encoding, is_binary, utf8_of
+from lookalike.corpora.encodings import Encodings, NotText, check_encoding, read_bytes, utf8_of
 from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
 from lookalike.pages import PageLimits
@@ -26,7 +26,6 @@ _ANY_FOLDERS = "**"
 _DONE, _PART = "_SUCCESS", "part-"
 """Names that Spark gives to the file that marks a complete folder, and to its parts."""
 _LONGEST_LINE = 1 << 26
-_BEGINNING = 8192
 
 
 def open_corpus(
@@ -374,10 +373,8 @@ def read_document(
 def read_text(path: Path, most_bytes: int, encoding: str | None = None) -> str:
     """Return a file's text; refuse binary files, and files larger than `most_bytes`."""
     encoding = check_encoding(encoding)
-    with reading(path), open(path, "rb") as file:
-        data = file.read(_BEGINNING)
-        if not is_binary(data, encoding):
-            data += file.read(max(0, most_bytes + 1 - len(data)))
+    with reading(path):
+        data = read_bytes(path, most_bytes, encoding)
     if len(data) > most_bytes:
         raise DocumentError(
             f"{path} is larger than {most_bytes:,} bytes; cut it into parts, and compare these"

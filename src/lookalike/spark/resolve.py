@@ -134,7 +134,7 @@ def _with_copies(
 
 
 def resolve(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]:
-    """Compare the documents of a place, of which the first are `old`, and decide; see `RESOLVED`."""
+    """Compare the documents of a place, the first `old` of which are old; see `RESOLVED`."""
     table = table_of(batches)
     if table is not None:
         yield from _Place(table, settings, old).resolved()

@@ -1,8 +1,7 @@
 """File formats: what one is, which there are, and what formats share.
 
-A format is a module with a `Format` that is registered in `FORMATS`, in this file or through the
-entry point group `lookalike.formats` of another package. Everything that lists formats asks the
-registry: opening, standard input, folders of shards, writing, and the command line.
+A format is a module with a `Format` that is registered in `FORMATS`, here or through the entry
+point group `lookalike.formats` of another package. Everything that lists formats asks the registry.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from lookalike.corpora.base import BATCH_BYTES, Corpus, Rows, pa
+from lookalike.corpora.base import BATCH_BYTES, Corpus, Rows, pa, reading
 from lookalike.corpora.encodings import UTF8, EncodedOutput, Encodings, TextStream
 from lookalike.errors import FileError
 from lookalike.registry import Registry
@@ -40,9 +39,9 @@ class Format:
     copies: bool = False
     """Whether `Corpus.copy_rows` writes rows of this format, though it has no tables."""
     magic: bytes = b""
-    """How files begin, if all begin alike."""
+    """The first bytes of all files, if there are such."""
     begins: Callable[[str, bool], bool] | None = None
-    """Return whether text is the beginning of such a file; True as second argument: all of it."""
+    """Return whether text is the beginning, or with True all, of such a file."""
     rows: bool = True
     """Whether a file has rows; else a file is one document."""
     shards: bool = False
@@ -159,32 +158,26 @@ class FileCorpus(Corpus):
             self.described = ["encoding", self.encodings.given]
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.name = f"{paths[0]}{more}"
-        try:
-            self.sizes = [path.stat().st_size for path in self.paths]
-        except OSError as error:
-            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        self.sizes: list[int] = []
         for path in self.paths:
+            with reading(f"{path}:"):
+                self.sizes.append(path.stat().st_size)
             check_plain(path)
         self.total_bytes = max(1, sum(self.sizes))
 
     def identity(self) -> list[Any]:
         """Return names, sizes and times of change; of copies, what is in them."""
-        try:
-            return [
-                (self.spool and self.spool.identity(path))
-                or [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
-                for path in self.paths
-            ]
-        except OSError as error:
-            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        found: list[Any] = []
+        for path in self.paths:
+            with reading(f"{path}:"):
+                state = path.stat()
+                own = [str(path.resolve()), state.st_size, state.st_mtime_ns]
+                found.append((self.spool and self.spool.identity(path)) or own)
+        return found
 
     @contextmanager
     def open_output(self, target: Target, *, is_json: bool = False) -> Iterator[Any]:
-        """Open a file or stream for rows of these files, in their encoding, if they have one.
-
-        What is written to it is UTF-8. The file appears when it is complete; it is compressed if
-        its name says so.
-        """
+        """Open a file or stream that takes UTF-8 and writes the encoding of these files."""
         name, mark = self.encoding_of_output()
         with open_target(target) as file:
             yield file if name == UTF8 else EncodedOutput(file, name, mark, is_json=is_json)

@@ -26,13 +26,13 @@ from lookalike.corpora.encodings import (
     is_binary,
     is_other_utf8,
     mark_of,
+    read_bytes,
     utf8_of,
 )
 from lookalike.corpora.formats import Format, Target, check_plain
 from lookalike.errors import DocumentError, FileError
 from lookalike.storage import whole_folder
 
-_BEGINNING = 8192
 _COLUMNS = ("path", "text", "bytes")
 
 
@@ -71,37 +71,38 @@ class FolderCorpus(Corpus):
 
     def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
         """Yield the files that are text, with it in UTF-8, without a byte order mark."""
-        for error in self._closed:
-            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
+        self.report_closed(problems)
         for index, file in enumerate(self.files):
             text = self.text_of(file, problems)
             self.done = (index + 1) / len(self.files)
             if text is not None:
                 yield file, text
 
+    def report_closed(self, problems: Problems) -> None:
+        """Report the folders that cannot be read."""
+        for error in self._closed:
+            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
+
     def text_of(self, file: Path, problems: Problems) -> bytes | None:
         """Return a file's text in UTF-8, without a byte order mark; None if it is left out."""
+        given = self.encodings.given
         try:
-            with open(file, "rb") as opened:
-                data = opened.read(_BEGINNING)
-                binary = is_binary(data, self.encodings.given)
-                if not binary:
-                    data += opened.read(max(0, self.max_document + 1 - len(data)))
+            data = read_bytes(file, self.max_document, given)
         except OSError as error:
             problems.report(f"{file}", f"cannot be read ({error.strerror})")
             return None
-        if not binary and len(data) > self.max_document:
+        if len(data) > self.max_document and not is_binary(data, given):
             problems.report_size(f"{file}", self.max_document)
             return None
         try:
-            text, encoding = utf8_of(data, self.encodings.given)
+            text, encoding = utf8_of(data, given)
         except NotText as error:
             if self.files == [file] and self.root is None and not problems.skip_bad:
                 raise DocumentError(f"{file} {error}; expected text") from None
             kind = None if error.binary else UNDECODABLE
             problems.leave_out_file(kind, file, str(error))
             return None
-        other = is_other_utf8(data, self.encodings.given)
+        other = is_other_utf8(data, given)
         self.encodings.note(file, encoding, mark_of(data), problems, valid_utf8=other)
         return text
 

@@ -78,7 +78,7 @@ class PageReading:
     def rows(
         self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
     ) -> Iterator[Rows]:
-        """Yield batches of these columns; unreadable pages, the same ones each time, are counted."""
+        """Yield batches of these columns; unreadable pages, the same each time, are counted."""
         for batch, _ in self.kept(corpus, chunks, columns, problems):
             yield batch
 
@@ -213,8 +213,7 @@ class PageFolderCorpus(FolderCorpus):
         return Chunk(others, pages, lambda at: f"{paths[at]}", done[-1], paths)
 
     def _all_pages(self, problems: Problems) -> Iterator[tuple[Path, Any, int, float]]:
-        for error in self._closed:
-            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
+        self.report_closed(problems)
         for index, file in enumerate(self.files):
             page = self._page(file, problems)
             if page is not None:

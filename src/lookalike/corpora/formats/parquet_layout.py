@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -232,15 +232,15 @@ def _moved_chunk(chunk: list[Field], by: int) -> list[Field]:
     return moved
 
 
+@dataclass
 class _Reader:
     """Reads Thrift's compact protocol, so that it can be written again.
 
     Raises `IndexError` if the data, which may be hostile, ends too early, else `ValueError`.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.at = 0
+    _data: bytes
+    at: int = 0
 
     def struct(self, depth: int = 0) -> list[Field]:
         """Return the fields, in their order."""
@@ -298,11 +298,11 @@ def _numbered(fields: list[Field]) -> dict[int, Any]:
     return {number: value for number, _, value in fields}
 
 
+@dataclass
 class _Writer:
     """Writes what `_Reader` has read."""
 
-    def __init__(self) -> None:
-        self.data = bytearray()
+    data: bytearray = field(default_factory=bytearray)
 
     def struct(self, fields: list[Field]) -> None:
         """Append fields, which are ascending."""
