@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tools.loopback_spark import LoopbackSpark
 
 from lookalike.cli import main
+from lookalike.corpora import Problems, open_corpus, write_table
 from support.refusals import refused
 from support.spark_corpora import mixed_corpus
 
@@ -55,3 +57,30 @@ def test_lines_stay_as_they_are(
     for option in ("-o", "--pairs"):
         message = refused(["dedup", "nowhere.jsonl", *engine, option, str(out)], capsys)
         assert "is there already" in message
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "text"])
+def test_formats_that_spark_reads_and_writes(
+    session: Any, cluster: LoopbackSpark, tmp_path: Path, format: str
+) -> None:
+    """The local job reads what Spark has written, also with quotes and delimiters in texts."""
+    texts = [f'{text}, "so\tto" say' for text in mixed_corpus(60)]
+    name = tmp_path / f"in.{'txt' if format == 'text' else format}"
+    if format == "text":
+        name.write_text("\n".join(texts) + "\n")
+    else:
+        table = pa.table({"name": list(map(str, range(60))), "text": texts})
+        write_table(iter(table.to_batches()), name)
+    command = ["dedup", str(name), "--quiet", "-o"]
+    assert main([*command, str(tmp_path / f"local{name.suffix}")]) == 0
+    assert main([*command, str(tmp_path / "out"), "--engine", f"spark={cluster.url}"]) == 0
+    local, out = (
+        sorted(rows_of(tmp_path / where, format)) for where in (f"local{name.suffix}", "out")
+    )
+    assert out == local and 0 < len(out) < 60
+
+
+def rows_of(path: Path, format: str) -> list[tuple[str, ...]]:
+    corpus = open_corpus(path, format)
+    batches = corpus.read(corpus.columns(), Problems())
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]

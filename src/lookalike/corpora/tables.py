@@ -39,11 +39,9 @@ class TableCorpus(Corpus):
         return int(self._table.num_rows)
 
     def columns(self) -> list[str]:
-        """Return the columns of the table."""
         return list(self._table.column_names)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns, with their types."""
         seen = 0
         for batch in chosen_columns(self._table, columns).to_batches(max_chunksize=BATCH_ROWS):
             yield batch
@@ -51,14 +49,12 @@ class TableCorpus(Corpus):
             self.done = seen / len(self)
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
-        """Yield batches of all columns."""
         return map(_without_views, self.read(self.columns(), problems))
 
     def identity(self) -> None:
         """Nothing tells whether a table in memory is that of another run."""
 
     def select(self, positions: NDArray[np.int64]) -> Any:
-        """Return these rows, in the type of the source."""
         source = self._source
         if hasattr(source, "iloc"):  # pandas
             return source.iloc[positions]
@@ -201,7 +197,6 @@ class SplitsCorpus(TableCorpus):
         self.name = name
 
     def select(self, positions: NDArray[np.int64]) -> Any:
-        """Return these rows, each in its split."""
         chosen = {}
         begin = 0
         for (split, part), size in zip(self._splits.items(), self._sizes, strict=True):

@@ -1,11 +1,9 @@
-"""The same de-duplication on Apache Spark, for what one machine cannot hold.
+"""De-duplication on Apache Spark, for corpora that one machine cannot hold.
 
-Functions on DataFrames. Spark shuffles and schedules; what is computed, the core computes, inside
-Arrow batches; and what is decided, the functions of `lookalike.dedup` decide. So the answers are
-those of the local job, row for row, for any number of partitions; but where that one proposes by
-chance (very many SimHash or TopSig signatures, `lookalike.dedup.propose.may_be_drawn`), Spark
-compares all, may find a few pairs more, and says so. PySpark is imported when one of them is
-called.
+Spark shuffles and schedules; the core computes, inside Arrow batches, and `lookalike.dedup`
+decides. So answers are those of the local job, row for row, for any number of partitions. Only
+where that proposes by chance (`lookalike.dedup.propose.may_be_drawn`), Spark compares all, may find
+a few more pairs, and says so. PySpark is imported when a function is called.
 """
 
 from __future__ import annotations

@@ -177,7 +177,8 @@ def _selected(
             yield pa.record_batch([pa.array(positions[which]), *some.columns], names)
 
 
-Compare = Callable[[Any, NDArray[np.int64], NDArray[np.int64], Any], Any]
+Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
+Compare = Callable[[Any, Sides, Any], Any]
 
 
 def meet(pairs: Any, payload: Any, kind: str, places: int, compare: Compare, schema: str) -> Any:
@@ -207,34 +208,23 @@ def _meeting(compare: Compare, batches: Batches) -> Iterator[Any]:
     known = found["left"].to_numpy()
     pairs = pairs.sort_by([("left", "ascending"), ("right", "ascending")])
     left, right = (np.searchsorted(known, pairs[side].to_numpy()) for side in ("left", "right"))
-    yield from compare(found["payload"], left, right, pairs).to_batches()
+    yield from compare(found["payload"], (left, right), pairs).to_batches()
 
 
 def with_distances(
-    settings: DedupSettings,
-    all_of_them: bool,
-    payload: Any,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    pairs: Any,
+    settings: DedupSettings, all_of_them: bool, payload: Any, sides: Sides, pairs: Any
 ) -> Any:
     """Return pairs with the distances of their signatures: the promising pairs, or all."""
     rows = signatures_of(payload, settings.signer().bits // 8)
-    distances = row_distances(settings, rows, left, right, 1)
-    near = np.ones(len(left), bool) if all_of_them else promising(distances, settings)
+    distances = row_distances(settings, rows, *sides, 1)
+    near = np.ones(len(pairs), bool) if all_of_them else promising(distances, settings)
     some = pairs.filter(pa.array(near))
     return some.set_column(2, "distance", pa.array(distances[near]))
 
 
-def with_similarities(
-    settings: DedupSettings,
-    payload: Any,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    pairs: Any,
-) -> Any:
+def with_similarities(settings: DedupSettings, payload: Any, sides: Sides, pairs: Any) -> Any:
     """Return pairs with the exact similarities of their texts."""
-    return _with_similarity(pairs, _similarities(settings, payload)(left, right, None))
+    return _with_similarity(pairs, _similarities(settings, payload)(*sides, None))
 
 
 def counted_features(settings: DedupSettings, batches: Batches) -> Iterator[Any]:

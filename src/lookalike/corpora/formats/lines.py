@@ -177,7 +177,6 @@ class LineCorpus(FileCorpus):
     def lines_of(
         self, path: Path, problems: Problems, lines: Lines | None = None
     ) -> Iterator[LineBatch]:
-        """Yield the lines of one file."""
         return line_batches(path, self.max_document, problems, lines, self.encodings)
 
 

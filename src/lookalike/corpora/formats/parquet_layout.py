@@ -183,7 +183,6 @@ class _Joined:
         file.write(_MAGIC)
 
     def append(self, encoded: Any) -> None:
-        """Append the row groups of a file."""
         data = memoryview(encoded)
         begin = len(data) - _TAIL - int.from_bytes(data[-_TAIL:-4], "little")
         footer = _Reader(bytes(data[begin:-_TAIL])).struct()
@@ -196,7 +195,6 @@ class _Joined:
         self.footer = self.footer or footer
 
     def finish(self) -> None:
-        """Write the footer."""
         changed = {_ROWS: self._rows, _GROUPS: (_STRUCT, self._groups)}
         writer = _Writer()
         writer.struct([(at, kind, changed.get(at, value)) for at, kind, value in self.footer or ()])
