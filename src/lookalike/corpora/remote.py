@@ -57,11 +57,11 @@ class Spool:
 
     def __init__(self, within: Path | None = None) -> None:
         self._content: dict[Path, tuple[list[Any], list[int]]] = {}
-        try:
-            if within is not None:
+        if within is not None:
+            try:
                 within.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{within}: cannot work here: {error.strerror}") from error
+            except OSError as error:
+                raise FileError(f"{within}: cannot work here: {error.strerror}") from error
         left = ExitStack()
         self.folder = left.enter_context(temporary_folder(_PREFIX, within))
         self._finish = weakref.finalize(self, left.close)

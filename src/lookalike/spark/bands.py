@@ -278,12 +278,10 @@ def number_rows(batches: Batches) -> Iterator[Any]:
 
 
 def send_blocks(places: Any, buckets: int, batches: Batches) -> Iterator[Any]:
-    """Send rows to the blocks that they are paired in.
+    """Send rows to the blocks that they are paired in: their own; the one before, if they are the
+    first of a block; and all that follow, if they are the first of all, or of the new ones.
 
-    These are its own; the one before, for the first rows of a block; and all that follow, for the
-    rows that lead: the first of all, and the first of the new ones. `places` has, for each
-    partition and group, how many of the group come before; the sizes; and how many of each are old.
-    Old rows come first.
+    `places` has the rows of a group before each partition, and the sizes and old rows of groups.
     """
     before, sizes, olds = places.value
     for batch in batches:

@@ -146,10 +146,8 @@ def ordered(one: str, two: str) -> tuple[Any, Any]:
 
 def count_every_pair(pairs: Any, members: Any, old: int) -> int:
     """Return the number of pairs of `every_pair`, by group sizes, except those of two old ones."""
-    sizes = members.groupBy("first").agg(
-        sql.count("*").alias("all"),
-        sql.sum(sql.when(sql.col("position") < old, 1).otherwise(0)).alias("olds"),
-    )
+    olds = sql.count(sql.when(sql.col("position") < old, 1)).alias("olds")
+    sizes = members.groupBy("first").agg(sql.count("*").alias("all"), olds)
     inside = sizes.selectExpr("sum(all * (all - 1) div 2 - olds * (olds - 1) div 2) as pairs")
     met = pairs.select("left", "right")
     for side in ("left", "right"):

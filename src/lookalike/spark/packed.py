@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, update_wrapper
 from itertools import pairwise
 from typing import Any
 
@@ -36,7 +36,7 @@ _BYTES_A_ROW = 1 << 16
 def map_arrow(frame: Any, function: Callable[..., Iterable[Any]], schema: Any, *before: Any) -> Any:
     """Return `frame.mapInArrow(...)` of a function that takes `before` and then the batches."""
     names = frame.columns
-    function = partial(function, *before)
+    function = update_wrapper(partial(function, *before), function)  # which names it in plans
     if any("." in name for name in names):  # which PySpark takes for parts of structures
         frame = frame.toDF(*(f"c{at}" for at in range(len(names))))
         function = partial(_with_names, function, names)

@@ -164,14 +164,12 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
         bounds = None  # too many are near: whole blocks of them, and by blocks they are compared
         found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
     warnings = _more_than_local(signatures, bits // 8)
-    facts = found.agg(sql.sum("found").alias("found"), sql.sum("left_out").alias("left_out"))
-    total = facts.first()
-    if (total.found or 0) + equal.count() <= limit:
-        if total.left_out:  # all of them fit, so none is left out
+    count_found, left_out = found.agg(sql.sum("found"), sql.sum("left_out")).first()
+    if (count_found or 0) + equal.count() <= limit:
+        if left_out:  # all of them fit, so none is left out
             found = _matches(work, leaders, count, radius, bounds, None)
-        return _of_rows(
-            work, signed, equal.union(found.select(*ordered("worse", "better"))), warnings
-        )
+        every = equal.union(found.select(*ordered("worse", "better")))
+        return _of_rows(work, signed, every, warnings)
     parts = max(work.cores, int(work.spark.conf.get("spark.sql.shuffle.partitions")))
     merged = map_arrow(found.repartition(parts, "worse"), nearby.merge_matches, PAIRS)
     merged = work.keep(merged)

@@ -122,9 +122,7 @@ class Rounds:
         """Return the pairs without those of two documents that are surely dropped.
 
         A document that ranks before all that it is a pair with is kept, and these are dropped; so
-        pairs of two of them decide nothing. Of variants of one template few other pairs are left.
-        All pairs are returned where they count: with keep="none", and where clusters are
-        components.
+        pairs of two of them decide nothing, unless keep is "none" or clusters are components.
         """
         if self.settings.cluster != "star" or self.settings.keep == "none":
             return accepted
@@ -160,9 +158,7 @@ class Rounds:
         return max(self.work.cores, -(-self.signed.documents // _DOCUMENTS_A_TASK))
 
     def _likeness(self, groups: Any) -> Any:
-        """Return the groups with all similarities; documents that only a chain of pairs connects
-        with the kept one are compared with it now.
-        """
+        """Return the groups with the similarities of documents that only a chain connects, too."""
         if self.settings.cluster == "star":
             return groups
         unknown = groups.where("similarity is null")
@@ -180,25 +176,23 @@ class Rounds:
 
     def _facts(self, groups: Any) -> ResolvedFacts:
         counts = self.signed.collapsed.originals.select("first", "count")
-        sized = groups.join(counts, "first", "left").select(
-            "cluster",
-            sql.coalesce("count", sql.lit(1)).alias("size"),
-            (sql.col("centre") != sql.col("first")).alias("other"),
+        sized = groups.join(counts, "first", "left").selectExpr(
+            "cluster", "coalesce(count, 1) as size", "centre <> first as other"
         )
         clusters = sized.groupBy("cluster").agg(
-            sql.sum("size").alias("size"),
-            sql.count(sql.when(sql.col("size") > 1, 1)).alias("texts"),
-            sql.sum(sql.col("size") - 1).alias("copies"),
-            sql.sum(sql.when(sql.col("other"), sql.col("size") - 1)).alias("estimated"),
+            sql.expr("sum(size) as size"),
+            sql.expr("count(if(size > 1, 1, null)) as texts"),
+            sql.expr("sum(size - 1) as copies"),
+            sql.expr("sum(if(other, size - 1, 0)) as estimated"),
         )
-        facts = clusters.agg(
-            sql.sum("texts").alias("texts"),
-            sql.sum("copies").alias("copies"),
-            sql.count(sql.when(sql.col("size") > 1, 1)).alias("clusters"),
-            sql.max("size").alias("largest"),
-            sql.sum("size").alias("documents"),
-            sql.count("*").alias("stay"),
-            sql.sum("estimated").alias("estimated"),
+        facts = clusters.selectExpr(
+            "sum(texts) as texts",
+            "sum(copies) as copies",
+            "count(if(size > 1, 1, null)) as clusters",
+            "max(size) as largest",
+            "sum(size) as documents",
+            "count(*) as kept",
+            "sum(estimated) as estimated",
         ).first()
         none, verify = self.settings.keep == "none", self.settings.verify
         return ResolvedFacts(
@@ -206,7 +200,7 @@ class Rounds:
             copies=facts.copies or 0,
             clusters=facts.clusters,
             largest=facts.largest or 0,
-            dropped=(facts.documents or 0) - (0 if none else facts.stay),
+            dropped=(facts.documents or 0) - (0 if none else facts.kept),
             estimated=0 if none or verify else facts.estimated or 0,
         )
 
@@ -337,7 +331,7 @@ def _stars(edges: Any, keep: Callable[[Any], Any]) -> Any:
 
 
 def _large_star(edges: Any) -> Any:
-    """Connect the larger neighbours of each with the least of it and its neighbours."""
+    """Connect the larger neighbors of each with the least of it and its neighbors."""
     both = edges.union(edges.select("least", "member")).toDF("one", "two")
     least = both.groupBy("one").agg(sql.least(sql.min("two"), sql.col("one")).alias("least"))
     larger = both.where("two > one").join(least, "one")
@@ -345,7 +339,7 @@ def _large_star(edges: Any) -> Any:
 
 
 def _small_star(edges: Any) -> Any:
-    """Connect each and its smaller neighbours with the least of these."""
+    """Connect each and its smaller neighbors with the least of these."""
     near = edges.toDF("one", "two")
     least = near.groupBy("one").agg(sql.min("two").alias("least"))
     smaller = near.join(least, "one").where("two <> least")

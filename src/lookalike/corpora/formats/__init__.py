@@ -198,14 +198,12 @@ class FileCorpus(Corpus):
 def open_input(path: Path) -> Any:
     """Open a file for reading, decompressed; return the stream and the file beneath it."""
     compression = compression_of(path)
-    try:
+    with reading(f"{path}:"):
         if compression is None:
             file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  # the caller closes it
             return file, file
         file = pa.OSFile(os.fsencode(path), "rb")
         return pa.CompressedInputStream(file, compression), file
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error}") from error
 
 
 def open_text(path: Path, encoding: str | None) -> tuple[TextStream, Any]:

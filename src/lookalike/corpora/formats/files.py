@@ -19,6 +19,7 @@ from lookalike.corpora.base import (
     chosen_columns,
     in_groups,
     pa,
+    reading,
 )
 from lookalike.corpora.encodings import (
     Encodings,
@@ -137,10 +138,8 @@ class FolderCorpus(Corpus):
     def identity(self) -> list[Any]:
         found = []
         for file in self.files:
-            try:
+            with reading(f"{file}:"):
                 status = file.stat()
-            except OSError as error:
-                raise FileError(f"{file}: has gone meanwhile: {error.strerror}") from error
             found.append([str(file.absolute()), status.st_size, status.st_mtime_ns])
         return found
 

@@ -24,6 +24,7 @@ from lookalike.corpora.base import (
     limits,
     pa,
     read_ahead,
+    reading,
     reading_threads,
 )
 from lookalike.corpora.encodings import Encodings
@@ -282,11 +283,9 @@ def _writable_codec(codecs: Counter[str]) -> str | None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    try:
+    with reading(f"{path}:"):
         # Opened here: pyarrow takes some names for addresses, and only those that are Unicode.
         source = pa.OSFile(os.fsencode(path), "rb")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error}") from error
     with source:
         try:
             # Without buffering ahead, so that a large row group is not in memory whole.
