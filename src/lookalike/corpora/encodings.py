@@ -233,9 +233,13 @@ def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
     return b"".join(parts), str(name)
 
 
+def packed_by(data: bytes) -> str:
+    """Return what has compressed data that begins so, such as "gzip"; nothing if none has."""
+    return next((name for magic, name in _PACKED.items() if data.startswith(magic)), "")
+
+
 def _packed(data: bytes) -> str:
-    """Return what to do with a compressed file; nothing if it is not compressed."""
-    found = next((name for magic, name in _PACKED.items() if data.startswith(magic)), "")
+    found = packed_by(data)
     return found and f"is compressed by {found}, and only files of rows are unpacked; unpack it"
 
 

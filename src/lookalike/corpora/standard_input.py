@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lookalike.corpora.base import Corpus, pa, reading
-from lookalike.corpora.encodings import TextStream, check_encoding
-from lookalike.corpora.formats import FORMATS, Format, compression_of
+from lookalike.corpora.encodings import TextStream, check_encoding, packed_by
+from lookalike.corpora.formats import FORMATS, Format
 from lookalike.corpora.opening import open_corpus
 from lookalike.corpora.remote import Spool, some_of
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import brief
 
-_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+_EXTENSIONS = {"gzip": ".gz", "zstd": ".zst"}
 _LONGEST_MAGIC = 7
 _ENOUGH = 1 << 18
 """Compressed bytes that are enough to decompress some."""
@@ -45,7 +45,7 @@ def open_standard_input(
         )
     with reading("standard input"):
         beginning = _read_some(stream, _LONGEST_MAGIC if format else _LOOKED_AT)
-    packed = _packing(beginning)
+    packed = _EXTENSIONS.get(packed_by(beginning), "")
     encoding = check_encoding(encoding)
     kind = FORMATS.get(format, "format") if format else _format(beginning, packed, encoding)
     spool = Spool(within)
@@ -67,22 +67,17 @@ def _read_some(stream: BinaryIO, enough: int) -> bytes:
     data = b""
     while len(data) < enough and (more := some_of(stream)):
         data += more
-        enough = _ENOUGH if _packing(data) else enough
+        enough = _ENOUGH if packed_by(data) in _EXTENSIONS else enough
         if data.lstrip().startswith(b"{"):  # JSON Lines, whatever follows
             break
     return data
-
-
-def _packing(beginning: bytes) -> str:
-    """Return the extension of files that begin so: .gz, .zst, or nothing."""
-    return next((end for magic, end in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
 def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
     unpacked = beginning
     if packed:
         try:
-            unpacked = _unpacked(beginning, str(compression_of(Path(_NAME + packed))))
+            unpacked = _unpacked(beginning, packed_by(beginning))
         except OSError:
             return FORMATS["jsonl"]  # what is damaged is told of when it is read
     stream = TextStream(io.BytesIO(unpacked[:_LOOKED_AT]), encoding)

@@ -19,7 +19,7 @@ import numpy as np
 from lookalike import _native
 from lookalike.checks import optional_module
 from lookalike.corpora.base import BATCH_BYTES, MAX_PAGE, Problems, Rows, in_groups, pa, reading
-from lookalike.corpora.encodings import Encodings
+from lookalike.corpora.encodings import Encodings, packed_by
 from lookalike.corpora.formats import FileCorpus, Format
 from lookalike.corpora.formats.html import Chunk, PageReading
 from lookalike.lazy import LazyModule
@@ -37,7 +37,6 @@ _HEADERS = 1 << 16
 """Bytes of HTTP headers that a page may have besides its own."""
 _STARTS = re.compile(rb"WARC/1\.[01]\r?\n|\x1f\x8b\x08|\x28\xb5\x2f\xfd")
 """How a record begins: as it is, or compressed by gzip or zstd."""
-_PACKED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _UNPACKED = 1 << 20
 _MOST_AGAIN = 8
 """How many times its size may be read of a file, of which the rest is left then: a record that
@@ -198,9 +197,8 @@ def _check_end(path: Path, place: int) -> None:
     """Raise `OSError` if the last record is compressed and cut off, which FastWARC overlooks."""
     with open(path, "rb") as file:
         file.seek(place)
-        beginning = file.read(4)
-        kind = next((kind for magic, kind in _PACKED.items() if beginning.startswith(magic)), None)
-        if kind is not None:
+        kind = packed_by(file.read(4))
+        if kind:
             file.seek(place)
             with pa.CompressedInputStream(pa.PythonFile(file, "r"), kind) as unpacked:
                 while unpacked.read(_UNPACKED):
