@@ -20,6 +20,7 @@ from lookalike.corpora.columns import Columns
 from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
+from lookalike.spark import resolve
 from lookalike.spark.packed import (
     Batches,
     by_kind,
@@ -31,20 +32,6 @@ from lookalike.spark.packed import (
 )
 from lookalike.spark.positions import PositionSet, collect_positions, packed_positions
 from lookalike.spark.propose import Proposed, signature_rows
-from lookalike.spark.resolve import (
-    COPIED,
-    EQUAL,
-    FOUND,
-    GROUP,
-    PAIRS,
-    RESOLVED,
-    SAME,
-    SIGNATURE,
-    TEXT,
-    TOLD,
-    ResolvedFacts,
-    resolve,
-)
 from lookalike.spark.rounds import Decided, Rounds, connected
 from lookalike.spark.signing import SignedTable
 from lookalike.spark.verify import SIMILARITIES, Verifier, joined_rows, select_rows
@@ -94,7 +81,7 @@ class Decider:
             return self._by_components(proposed)
         if not proposed.count:
             empty = self.work.spark.createDataFrame
-            return Decided(empty([], _GROUPS), empty([], SIMILARITIES), ResolvedFacts())
+            return Decided(empty([], _GROUPS), empty([], SIMILARITIES), resolve.ResolvedFacts())
         if len(proposed.needed) <= DOCUMENTS_A_TASK:
             pairs = proposed.rows.withColumn("place", sql.lit(0))
             return self._resolve(pairs, proposed.needed, None, 1)
@@ -168,8 +155,8 @@ class Decider:
         signatures = signature_rows(self.signed, self.work.send(proposed.needed))
         columns = "position", "value", "data"
         pairs = proposed.rows.selectExpr("left", "right", "cast(null as binary)").toDF(*columns)
-        rows = pairs.select(sql.lit(PAIRS).alias("kind"), *columns).union(
-            signatures.select(sql.lit(SIGNATURE).alias("kind"), *columns)
+        rows = pairs.select(sql.lit(resolve.PAIRS).alias("kind"), *columns).union(
+            signatures.select(sql.lit(resolve.SIGNATURE).alias("kind"), *columns)
         )
         how = self.settings, DOCUMENTS_A_TASK
         found = self.work.keep(map_arrow(rows.repartition(1), neighbors, NEIGHBORS, *how))
@@ -214,19 +201,19 @@ class Decider:
 
         similarity = {"similarity": "similarity"} if "similarity" in pairs.columns else {}
         parts = [
-            rows(PAIRS, pairs, position="left", value="right", **similarity),
-            rows(SIGNATURE, signature_rows(self.signed, sent), value="value", data="data"),
+            rows(resolve.PAIRS, pairs, position="left", value="right", **similarity),
+            rows(resolve.SIGNATURE, signature_rows(self.signed, sent), value="value", data="data"),
         ]
         if self._asks:
             copies = self.signed.collapsed.copy_rows.toDF("value", "position")
-            parts.append(rows(COPIED, copies, value="value"))
+            parts.append(rows(resolve.COPIED, copies, value="value"))
             whole = [self._row, sql.col(f"`{self.columns.text}`").alias("text")]
             held = select_rows(self.frame, whole, self.signed.numbering, sent)
-            parts.append(rows(TEXT, held, text="text", row="row"))
+            parts.append(rows(resolve.TEXT, held, text="text", row="row"))
         elif self.signed.collapsed.texts:
-            parts.append(rows(EQUAL, self.signed.collapsed.entries(sent), data="data"))
+            parts.append(rows(resolve.EQUAL, self.signed.collapsed.entries(sent), data="data"))
         if self.settings.verify and not self._asks:
-            parts.append(rows(TEXT, self._verifier.texts(sent), text="payload"))
+            parts.append(rows(resolve.TEXT, self._verifier.texts(sent), text="payload"))
         gathered = reduce(lambda one, two: one.union(two), parts)
         return self._resolved(gathered.repartitionById(places, "place"))
 
@@ -261,28 +248,28 @@ class Decider:
         if self._asks:
             gathered = gathered.withColumn("row", columns["row"])
             columns["row"] = sql.col("row")
-        kind, place = sql.lit(TEXT).alias("kind"), sql.lit(0).alias("place")
+        kind, place = sql.lit(resolve.TEXT).alias("kind"), sql.lit(0).alias("place")
         rows = rows.select(place, kind, "position", *columns.values())
         return self._resolved(gathered.union(rows).repartition(1), named=True)
 
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
         how = self.settings, self.signed.old
-        found = self.work.keep(map_arrow(gathered, resolve, RESOLVED, *how))
-        told = found.where(f"kind = {TOLD}").select("told").collect()
-        groups = found.where(f"kind = {GROUP}").select(
+        found = self.work.keep(map_arrow(gathered, resolve.resolve, resolve.RESOLVED, *how))
+        told = found.where(f"kind = {resolve.TOLD}").select("told").collect()
+        groups = found.where(f"kind = {resolve.GROUP}").select(
             "first", "cluster", "survivor", "centre", "similarity"
         )
         known = "similarity", "distance"
-        verified = found.where(f"kind = {FOUND}")
+        verified = found.where(f"kind = {resolve.FOUND}")
         verified = verified.selectExpr("first as left", "cluster as right", *known)
-        by_name = found.where(f"kind in ({FOUND}, {SAME})")
+        by_name = found.where(f"kind in ({resolve.FOUND}, {resolve.SAME})")
         by_name = by_name.selectExpr("left_name as left", "right_name as right", *known)
-        facts = ResolvedFacts.of([bytes(row.told) for row in told])
+        facts = resolve.ResolvedFacts.of([bytes(row.told) for row in told])
         return Decided(groups, verified, facts, by_name if named else None)
 
 
 def _also_compared(decided: Decided, count: int) -> Decided:
-    return replace(decided, facts=decided.facts + ResolvedFacts(compared=count))
+    return replace(decided, facts=decided.facts + resolve.ResolvedFacts(compared=count))
 
 
 NEIGHBORS = "kind int, left long, right long, distance int, data binary"
@@ -299,7 +286,7 @@ def neighbors(settings: DedupSettings, most: int, batches: Batches) -> Iterator[
     if table is None:
         return
     found = partial(rows_of, NEIGHBORS)
-    pairs, signed = by_kind(table, PAIRS, SIGNATURE)
+    pairs, signed = by_kind(table, resolve.PAIRS, resolve.SIGNATURE)
     signed = signed.sort_by("position")
     position = signed["position"].to_numpy()
     rows = signatures_of(signed["data"], settings.signer().bits // 8)
