@@ -83,7 +83,8 @@ def runs(values: NDArray[np.integer[Any]]) -> Iterator[tuple[int, int]]:
 
 def steps(counts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Return 0, 1, ... for each count, up to it, one after the other."""
-    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    found: NDArray[np.int64] = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+    return found
 
 
 def shuffled(frame: Any, buckets: int) -> Any:

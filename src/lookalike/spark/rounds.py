@@ -314,8 +314,9 @@ def _labels(batches: Batches) -> Iterator[Any]:
         return
     edges = np.concatenate(parts, axis=1)
     members, places = np.unique(edges, return_inverse=True)
+    left, right = np.ascontiguousarray(places.reshape(2, -1))
     labels = np.empty(len(members), np.int64)
-    _native.components(*np.ascontiguousarray(places.reshape(2, -1)), labels)
+    _native.components(left, right, labels)
     yield pa.record_batch({"position": pa.array(members), "label": pa.array(members[labels])})
 
 

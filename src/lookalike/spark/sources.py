@@ -212,7 +212,7 @@ class Preparation:
     def _schema(self, frame: Any) -> Any:
         from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-        kinds = dict.fromkeys(self.kept, StringType())
+        kinds: dict[str, Any] = dict.fromkeys(self.kept, StringType())
         reading = getattr(self.corpus(), "reading", None)
         if reading is not None:
             link = StructType([StructField(name, StringType()) for name in ("url", "text")])

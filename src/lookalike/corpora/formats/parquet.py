@@ -324,9 +324,10 @@ def _text_lengths(column: Any) -> NDArray[np.int64] | None:
         return None
     if pa.types.is_dictionary(column.type):
         lengths = _text_lengths(column.dictionary)
-        if lengths is None or not len(lengths):
-            return lengths if lengths is None else np.zeros(len(column), np.int64)
-        return lengths[column.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+        if lengths is None:
+            return None
+        indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return lengths[indices] if len(lengths) else np.zeros(len(column), np.int64)
     if not len(column):
         return np.zeros(0, np.int64)
     # The ends of texts are read in place: most of pyarrow's own functions import pandas.
