@@ -230,9 +230,8 @@ class Corpus(ABC):
     """Documents, one a row, in an order that does not change.
 
     Reading holds a batch at a time (`BATCH_BYTES`, or one row if that is longer) and can be
-    repeated. A row of a file that is longer than `max_document` is bad, and is not held. Blank
-    lines of JSON Lines are not rows. With `Problems.skip_bad`, each reading leaves out the same bad
-    rows.
+    repeated; with `Problems.skip_bad`, each reading leaves out the same bad rows. A row of a file
+    that is longer than `max_document` is bad, and is not held.
     """
 
     name: str

@@ -262,13 +262,9 @@ def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
 
 
 def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
-    """Return the encoding that needs no guess, and how many bytes its mark has.
-
-    A byte order mark overrides a given encoding. UTF-16 and UTF-32 without one are little-endian,
-    unless their first characters show otherwise.
-    """
+    """Return the encoding that needs no guess, and the length of its mark, which decides first."""
     mark = marked(beginning)
-    if given in _WIDE and mark is None:
+    if given in _WIDE and mark is None:  # nearly all such files are little-endian
         return f"{given}-le", 0
     if given in _WIDE and mark is not None and mark[0].startswith(given):
         return mark
@@ -313,10 +309,7 @@ class Encodings:
     def note(
         self, path: Path, name: str, mark: bytes, problems: Problems, *, valid_utf8: bool = False
     ) -> None:
-        """Keep the encoding of a file, and tell of one that may be wrong.
-
-        It may be if it was detected and is not UTF-8, or was given for a file that is valid UTF-8.
-        """
+        """Keep the encoding of a file; tell of one that was detected, or given for UTF-8."""
         self.found[path] = name, mark
         if not mark and name not in (UTF8, ASCII) and (self.given is None or valid_utf8):
             problems.note_encoding(name, path, given=self.given is not None)

@@ -271,11 +271,7 @@ def _is_at(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 def _file_system(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path there.
-
-    S3 would retry for minutes; here it gives up sooner. A small file is one request, where pyarrow
-    can do that: then a failed upload leaves no parts.
-    """
+    """Return the file system of an address, and the path there; S3 gives up within seconds."""
     files, path = file_systems.FileSystem.from_uri(address)
     kind = getattr(file_systems, "S3FileSystem", None)
     if kind is None or not isinstance(files, kind):
@@ -283,7 +279,7 @@ def _file_system(address: str) -> tuple[Any, str]:
     _, (settings,) = files.__reduce__()
     bounds = {"connect_timeout": CONNECT_SECONDS, "request_timeout": SILENT_SECONDS}
     settings |= {name: value for name, value in bounds.items() if settings[name] < 0}
-    if "allow_delayed_open" in settings:
+    if "allow_delayed_open" in settings:  # a small file is one request, and leaves no parts
         settings["allow_delayed_open"] = True
     retries = file_systems.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
     return kind(**settings, retry_strategy=retries), path

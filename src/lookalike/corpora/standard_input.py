@@ -32,11 +32,10 @@ def open_standard_input(
     within: Path | None,
     encoding: str | None = None,
 ) -> Corpus:
-    """Return a corpus of a stream, between files before and after it.
+    """Return a corpus of a stream, which is copied to a folder, between files before and after it.
 
-    If `format` is None, the beginning tells it, by the magic or the `begins` of formats; gzip and
-    zstd are known by their magic. Other text is refused, because it may be a document a line, or
-    one document. The stream is copied to a new folder in `within`, or where temporary files are.
+    Without a `format`, the beginning tells it, by the magic or `begins` of formats. Other text is
+    refused, because it may be a document a line, or one document.
     """
     if format == "files":
         raise ArgumentError(

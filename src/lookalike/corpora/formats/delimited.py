@@ -125,11 +125,7 @@ _NOT_UTF8 = "not utf-8 encoded"
 
 
 class DelimitedCorpus(LineCorpus):
-    """CSV or TSV files with a header, all with the same columns.
-
-    DuckDB reads some whole records at a time from a file of their own, which bounds memory; records
-    that are too long are not among them.
-    """
+    """CSV or TSV files with the same header; DuckDB reads some whole records at a time."""
 
     def __init__(
         self, paths: Sequence[Path], format: str, encodings: Encodings | None = None

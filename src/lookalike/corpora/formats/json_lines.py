@@ -90,10 +90,7 @@ class JsonLinesCorpus(LineCorpus):
             self.done = batch.done
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
-        """Yield batches of all columns, with the types that another reading finds.
-
-        Values that are nested more than 50 levels deep are JSON as text.
-        """
+        """Yield batches of all columns, with types; what is nested beyond 50 levels is JSON."""
         silent = problems.silent()  # the second reading counts nothing again
         with duck.connection(self.name) as database:
             try:

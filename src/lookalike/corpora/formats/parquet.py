@@ -195,9 +195,7 @@ class ParquetCorpus(FileCorpus):
         return False
 
     def _of_good_length(self, batch: Any, row: int, problems: Problems) -> Iterator[Any]:
-        """Yield a batch without rows that have too long a text, which are reported; in parts, if
-        texts that many rows share will be copied for each.
-        """
+        """Yield a batch, in parts if it has many bytes, without rows whose texts are too long."""
         too_long, sizes = np.zeros(len(batch), bool), np.zeros(len(batch), np.int64)
         for column in batch.columns:
             lengths = _text_lengths(column)

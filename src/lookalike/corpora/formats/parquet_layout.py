@@ -232,10 +232,7 @@ def _moved_chunk(chunk: list[Field], by: int) -> list[Field]:
 
 @dataclass
 class _Reader:
-    """Reads Thrift's compact protocol, so that it can be written again.
-
-    Raises `IndexError` if the data, which may be hostile, ends too early, else `ValueError`.
-    """
+    """Reads Thrift's compact protocol; hostile data raises `IndexError` or `ValueError`."""
 
     _data: bytes
     at: int = 0
