@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo demo-spark test test-arm crash check bench papers wheel format clean java chromium aarch64 FORCE
+.PHONY: demo demo-spark test test-arm crash check docs bench papers wheel format clean java chromium aarch64 FORCE
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -51,6 +51,11 @@ check: $(VENV)/package $(VENV)/check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_version.py
+	$(BIN)/python tools/make_docs.py
+
+# The documentation site, in build/site.
+docs: $(VENV)/package $(VENV)/docs
+	$(BIN)/python tools/make_docs.py
 
 bench: $(VENV)/package $(VENV)/bench java
 	$(BIN)/python -m benchmarks
@@ -110,7 +115,7 @@ $(VENV)/package: $(VENV)/build $(VENV)/modules $(NATIVE)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/test $(VENV)/check $(VENV)/wheel $(VENV)/bench: pyproject.toml | $(VENV)/python
+$(VENV)/test $(VENV)/check $(VENV)/docs $(VENV)/wheel $(VENV)/bench: pyproject.toml | $(VENV)/python
 	$(BIN)/python -m pip install --quiet --group $(notdir $@)
 	@touch $@
 

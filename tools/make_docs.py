@@ -1,0 +1,127 @@
+"""Build the documentation site in `build/site`: `make docs`.
+
+The pages of the site are those of `docs/`, those of the root folder, and a reference that is
+generated from the code. They are collected in one folder, with links rewritten for their place on
+the site; Zensical then builds the site in strict mode. A link to source code becomes plain text,
+because the site holds no source code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+from posixpath import normpath, relpath
+
+import lookalike
+from lookalike.cli import full_parser
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "build" / "pages"
+FROM_ROOT = {
+    "README.md": "index.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "benchmarks/README.md": "benchmarks.md",
+    "examples/README.md": "examples.md",
+}
+"""Where pages outside of `docs/` are on the site."""
+
+
+def main() -> int:
+    """Collect the pages and build the site."""
+    collect(PAGES)
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", ROOT / "mkdocs.yml"]
+    return subprocess.run(command, cwd=ROOT).returncode
+
+
+def collect(folder: Path) -> None:
+    """Write all pages of the site to `folder`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("README.md"))
+    texts = {f"docs/{page.relative_to(folder)}": page.read_text() for page in folder.rglob("*.md")}
+    texts |= {source: (ROOT / source).read_text() for source in FROM_ROOT}
+    texts["examples/README.md"] += "".join(map(_example, sorted((ROOT / "examples").glob("*.py"))))
+    for source, text in texts.items():
+        _write(folder / _place(source), _relinked(text, source))
+    _write(folder / "reference" / "commands.md", _commands())
+    _write(folder / "reference" / "api.md", _api())
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def _place(source: str) -> str:
+    """Return where a page is on the site."""
+    return FROM_ROOT.get(source) or source.removeprefix("docs/")
+
+
+def _relinked(text: str, source: str) -> str:
+    """Return a page with its links rewritten for its place on the site."""
+    here, there = PurePosixPath(source).parent, PurePosixPath(_place(source)).parent
+
+    def rewritten(link: re.Match[str]) -> str:
+        label, address, anchor = link.groups()
+        path = normpath(f"{here}/{address}")
+        if path == "docs/README.md":
+            path = "README.md"
+        if path.startswith("examples/") and path.endswith(".py"):
+            path, anchor = "examples/README.md", f"#{PurePosixPath(path).name.replace('.', '')}"
+        if path not in FROM_ROOT and not path.startswith("docs/"):
+            return label
+        return f"[{label}]({relpath(_place(path), there)}{anchor or ''})"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    link = r"\[([^\[\]]*)\]\((?!http|#)([^)#\s]+)(#[^)\s]+)?\)"
+    parts[::2] = [re.sub(link, rewritten, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _example(path: Path) -> str:
+    return f"\n## {path.name}\n\n```python\n{path.read_text()}```\n"
+
+
+def _commands() -> str:
+    """Return a page with the help of every command, and of every action of a command."""
+    pages = ["# Command line\n"]
+    parser = full_parser()
+    pages += [f"\n```text\n{parser.format_help()}```\n"]
+    for name, command in _subcommands(parser):
+        pages.append(f"\n## lookalike {name}\n\n```text\n{command.format_help()}```\n")
+        pages += [
+            f"\n### lookalike {name} {action}\n\n```text\n{one.format_help()}```\n"
+            for action, one in _subcommands(command)
+        ]
+    return "".join(pages)
+
+
+def _subcommands(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
+    found = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    return [pair for one in found for pair in one.choices.items()]
+
+
+def _api() -> str:
+    """Return a page with every public name, grouped by the package that it comes from."""
+    groups: dict[str, list[str]] = {}
+    for name in lookalike.__all__:
+        module = getattr(getattr(lookalike, name), "__module__", None)
+        if not name.startswith("_") and module is not None:
+            groups.setdefault(".".join(module.split(".")[:2]), []).append(name)
+    sections = [
+        f"\n## {group}\n" + "".join(f"\n::: lookalike.{name}\n" for name in names)
+        for group, names in sorted(groups.items())
+    ]
+    return "# Python API\n\nEverything is imported as `import lookalike as la`.\n" + "".join(
+        sections
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
