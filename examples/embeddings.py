@@ -24,7 +24,7 @@ def main() -> None:
     tuning = index.tune(k=10, recall=0.95)
     print(f"recall {tuning.recall:.2f} with {tuning.search_settings['candidates']} candidates")
 
-    result = la.dedup(embeddings, kind="vectors", threshold=0.99)
+    result = la.dedup(embeddings, threshold=0.99)
     print(f"{result.counts.documents} vectors, {result.counts.kept} kept")
 
 

@@ -111,6 +111,27 @@ def test_pairs_and_components_and_none() -> None:
     assert not none.keep.any()
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int32])
+def test_an_array_is_a_source(dtype: type) -> None:
+    """The kind need not be named, and what is kept is an array of the same type."""
+    some = np.random.default_rng(0).integers(-50, 50, (40, 12)).astype(dtype)
+    doubled = np.concatenate([some, some[:10]])
+    for order in (doubled, np.asfortranarray(doubled)):
+        result = la.dedup(order, threshold=0.99)
+        assert result.kind == "vectors"
+        kept = result.survivors()
+        assert kept.dtype == dtype and np.array_equal(kept, some)
+    assert la.dedup(doubled[:0]).counts.documents == 0
+
+
+def test_other_arrays_are_refused() -> None:
+    with pytest.raises(la.LookalikeError, match="not a number"):
+        la.dedup(np.full((3, 4), np.nan))
+    for wrong in (np.zeros((2, 3, 4)), np.array([["a", "b"]]), np.zeros(3)):
+        with pytest.raises(la.LookalikeError):
+            la.dedup(wrong)
+
+
 def test_rows_without_a_vector_stay_and_bad_ones_are_named() -> None:
     vectors = [[1.0, 0.0], None, [1.0, 0.0], None, [0.0, 0.0], [0.0, 0.0]]
     result = la.dedup(pa.table({"embedding": vectors}), kind="vectors")  # the column is a guess

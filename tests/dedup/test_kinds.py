@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from PIL import Image
 
 import lookalike as la
 from lookalike.cli import dedup as command
+from lookalike.cli import full_parser
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.job import run_job
 from lookalike.dedup.kinds import KINDS, OPTIONS, SPARK, support_lines, support_table, supports
@@ -35,8 +35,7 @@ COMMAND_ONLY = {
 
 
 def options_of_the_command() -> set[str]:
-    parser = argparse.ArgumentParser()
-    command.add(parser)
+    parser = full_parser().parser_of(["dedup"])
     names = {word for action in parser._actions for word in action.option_strings}
     typed = {name.lstrip("-").removeprefix("no-").replace("-", "_") for name in names}
     return typed - {"o", "h"}

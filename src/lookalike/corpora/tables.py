@@ -15,7 +15,8 @@ _SPLIT = "split"
 
 
 class TableCorpus(Corpus):
-    """Rows of a table, without a copy as far as Arrow can; a list of `str` is a column `text`.
+    """Rows of a table, without a copy as far as Arrow can; a list of `str` is a column `text`, an
+    array of numbers with a vector in each row a column `vector`.
 
     `select` returns the type that was given; of a source that can be read once, an Arrow table.
     """
@@ -56,6 +57,8 @@ class TableCorpus(Corpus):
 
     def select(self, positions: NDArray[np.int64]) -> Any:
         source = self._source
+        if is_vectors(source):
+            return source[positions]
         if hasattr(source, "iloc"):  # pandas
             return source.iloc[positions]
         if hasattr(source, "select") and hasattr(source, "with_format"):  # a dataset
@@ -105,7 +108,13 @@ def _is_plain_iterable(source: Any) -> bool:
     """Return whether this iterates over documents, and is neither a table nor a document."""
     if isinstance(source, str | bytes | Mapping) or getattr(source, "ndim", 1) == 0:
         return False
-    return not (_is_arrow(source) or hasattr(source, "with_format") or hasattr(source, "iloc"))
+    table = is_vectors(source) or hasattr(source, "with_format") or hasattr(source, "iloc")
+    return not (table or _is_arrow(source))
+
+
+def is_vectors(source: Any) -> bool:
+    """Return whether this is an array of numbers with a vector in each row."""
+    return isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind in "fiu"
 
 
 def _is_arrow(source: Any) -> bool:
@@ -126,10 +135,14 @@ def as_table(source: Any, name: str) -> Any:
         return source
     if _is_arrow(source):
         return _from_arrow(source)
+    if is_vectors(source):
+        flat = pa.array(np.ascontiguousarray(source).reshape(-1))
+        return pa.table({"vector": pa.FixedSizeListArray.from_arrays(flat, source.shape[1])})
     if not isinstance(source, list):
         raise ArgumentError(
             f"the source is of type {type(source).__name__}; expected a path, a list of str, an "
-            "Arrow table, a pandas or polars data frame, or a dataset or several by name"
+            "Arrow table, a pandas or polars data frame, an array of vectors, or a dataset or "
+            "several by name"
         )
     return _from_list(source, name)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lookalike.checks import is_address
 from lookalike.corpora.formats import format_of
 from lookalike.corpora.opening import expand_paths
+from lookalike.corpora.tables import is_vectors
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.media import MEDIA, Medium, medium_of_files
@@ -168,7 +169,7 @@ def kind_of(source: Any, options: Mapping[str, Any]) -> str:
         return TEXT
     given = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(given, list | tuple) or not given:
-        return TEXT
+        return VECTORS if is_vectors(given) else TEXT
     texts = given is source and any(not isinstance(one, os.PathLike) for one in given)
     if texts or any(is_address(one) for one in given):
         return TEXT
