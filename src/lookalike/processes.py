@@ -1,11 +1,12 @@
 """Isolated worker processes: a file that crashes its parser crashes a worker, not the program.
 
-A kind of work brings a `Task`: a function that runs on one item, and its limits. Workers are
-started when they are needed and used again. They exchange plain values (those of `marshal`) with
-this process through pipes, one answer per item, so that it is known which item ended a worker.
+Workers are started when they are needed and used again. They exchange plain values (those of
+`marshal`) with this process through pipes, one answer per item, so that it is known which item
+ended a worker.
 
-In `concurrent.futures` and pebble a crash fails every waiting item, or memory and time of an item
-are not limited; and `multiprocessing` imports the user's main module again.
+The pools of the standard library and of pebble limit neither the memory nor the processor time of
+an item, and in `concurrent.futures` a crash fails every waiting item. Both build on
+`multiprocessing`, which imports the user's main module again.
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ from threading import Condition, Event, Lock, Thread
 from typing import Any, BinaryIO, TypeVar, cast
 
 from lookalike.errors import MissingDependencyError
-
-__all__ = ["Failure", "MemoryBudget", "Stop", "Task", "run", "run_in_order"]
 
 _COMMAND = (
     "import sys; sys.path[:] = {path!r}; from lookalike.processes import main; main({setup!r})"
@@ -60,7 +59,7 @@ class Task:
     """What is done to an item, in messages."""
 
     def reason(self, failure: Failure) -> str:
-        """Return why an item has no answer, as a message shows it after the name of the item."""
+        """Return why an item has no answer, as messages show it after the name of the item."""
         if failure.out_of_memory and self.memory is not None:
             return f"takes more than {self.memory >> 20:,} MiB of memory to be {self.verb}d"
         if failure.out_of_time:
@@ -75,7 +74,7 @@ class Failure:
     """The result of an item that exceeded a limit or ended its worker."""
 
     status: int | None
-    """The exit status; negative: the signal that ended it. None: it ran out of memory."""
+    """Exit status; negative: the signal that ended the worker. None: out of memory, it goes on."""
 
     @property
     def out_of_memory(self) -> bool:
@@ -89,7 +88,7 @@ class Failure:
 
 
 class Stop:
-    """Ends runs from another thread: it kills the workers that they use."""
+    """Ends runs from another thread by killing their workers."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -97,7 +96,7 @@ class Stop:
         self._stopped = False
 
     def __call__(self) -> None:
-        """Kill the workers in use; no other work begins."""
+        """Kill the workers in use, and start no other work."""
         with self._lock:
             self._stopped = True
             for worker in self._workers:
@@ -114,14 +113,13 @@ class Stop:
             yield worker
         finally:
             with self._lock:
-                if worker is not None:
-                    self._workers.remove(worker)
+                self._workers -= {worker}
 
 
 def run(task: Task, items: Sequence[Any], stop: Stop | None = None) -> Iterator[Any]:
     """Yield the answer for each item, or a `Failure`; fewer if the work is stopped.
 
-    After a crash, a new worker continues. An item that ran out of time is not tried again.
+    An item that ran out of time is not tried again.
     """
     done = crashes = 0
     stop = stop or Stop()
@@ -140,7 +138,8 @@ def run(task: Task, items: Sequence[Any], stop: Stop | None = None) -> Iterator[
             worker.end()
             return
         if worker.status is None:
-            worker.give_back()
+            with _LOCK:
+                _IDLE.append(worker)
             continue
         failure = Failure(worker.status)
         crashes += 1
@@ -188,8 +187,7 @@ class MemoryBudget:
     @contextlib.contextmanager
     def taken(self, amount: int) -> Iterator[None]:
         """Wait until `amount` bytes are free, at most `total`, and hold them."""
-        # The first in turn waits for room and the others wait behind it, so that small requests
-        # cannot keep a large one waiting.
+        # Others wait behind the first in turn: small requests cannot keep a large one waiting.
         with self._turn, self._changed:
             self._changed.wait_for(lambda: self._used + amount <= self.total)
             self._used += amount
@@ -199,9 +197,6 @@ class MemoryBudget:
             with self._changed:
                 self._used -= amount
                 self._changed.notify_all()
-
-
-# In the process that has the items
 
 
 @dataclass(eq=False)
@@ -230,11 +225,8 @@ class _Worker:
         path = [path or str(Path.cwd()) for path in sys.path]
         process = subprocess.Popen(
             [sys.executable, "-c", _COMMAND.format(path=path, setup=setup)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            close_fds=True,
-        )
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         return cls(setup, process, os.getpid())
 
     def answers(self, task: Task, items: Sequence[Any]) -> Iterator[Any]:
@@ -248,18 +240,13 @@ class _Worker:
         except (EOFError, BrokenPipeError):
             self.status = self.end()
 
-    def give_back(self) -> None:
-        """Make it available to others."""
-        with _LOCK:
-            _IDLE.append(self)
-
     def end(self) -> int:
         """End the process, if it has not ended, and return its status."""
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 cast(BinaryIO, stream).close()
         if self.owner != os.getpid():
-            return 0  # it belongs to the parent, and goes on
+            return 0  # it belongs to the parent process
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return self.process.wait(0.5)
@@ -273,7 +260,7 @@ _IDLE: list[_Worker] = []
 
 @atexit.register
 def _end_all() -> None:
-    """End all idle workers: they would end by themselves when this process has ended."""
+    """End all idle workers now: each would end by itself when this process has ended."""
     with _LOCK:
         idle, _IDLE[:] = list(_IDLE), []
     for worker in idle:
@@ -286,10 +273,10 @@ def _end_all() -> None:
 
 
 def main(setup: str) -> None:
-    """Answer requests until standard input ends: that is when the parent process ends."""
+    """Answer requests until standard input ends with the parent process."""
     import resource  # only here: other processes do not need it
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # What a library prints must not be taken for an answer.
@@ -318,7 +305,7 @@ def main(setup: str) -> None:
 
 
 def _end_with_parent(waits: Event) -> None:
-    """End this process, whatever it does, when the process that started it has ended."""
+    """End this process when the one that started it has ended."""
     pipe = select.poll()
     pipe.register(0, 0)  # for nothing but its end
     waits.set()

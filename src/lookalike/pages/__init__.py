@@ -1,7 +1,7 @@
-"""Web pages: what is read of a page, before and after, and what a page may cost.
+"""Untrusted web pages: what is read of a page, and what a page may cost.
 
-Pages come from anybody, so isolated processes parse them (`workers`). A page that takes too long or
-too much memory, or crashes the parser, is refused with the reason.
+Isolated processes parse pages (`workers`). A page that takes too long or too much memory, or
+crashes the parser, is refused with the reason.
 """
 
 from __future__ import annotations
@@ -18,32 +18,30 @@ FIELDS = ("text", "title", "language", "links", "marked")
 """What can be found in a page. `marked` is its text with marks where links are; see `marks`."""
 
 Link = tuple[str, str]
-"""Where it leads, as far as that can be told, and its words."""
+"""Its address, as far as it is known, and its words."""
 
 
 @dataclass(frozen=True)
 class RawPage:
-    """A page as it came."""
+    """A page before it is read."""
 
     html: bytes
     charset: str | None = None
-    """What somebody else says of its encoding: an HTTP header."""
+    """Its encoding by an HTTP header."""
     url: str | None = None
-    """Where it is from, by which links are made whole."""
+    """Its address, to which relative links refer."""
     unpacked: int = 0
-    """Not 0: `html` is a message of HTTP whose body is packed, and has at most so many bytes when
-    it is unpacked.
-    """
+    """Not 0: `html` is a message of HTTP, with a compressed body of at most so many bytes."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What was found; what was not asked for is None."""
+    """The fields of a page; those that were not asked for are None."""
 
     text: str | None = None
     title: str | None = None
     language: str | None = None
-    """Two letters, such as "en"; None where there is too little text to tell."""
+    """Two letters, such as "en"; None if there is too little text."""
     links: list[Link] | None = None
     marked: str | None = None
 
@@ -60,45 +58,40 @@ _TAG = re.compile(
     rb"|<!--.*?(?:-->|\Z)|<(/?)([a-z][a-z0-9:-]*)[^<>]*?(/?)>",
     re.DOTALL | re.IGNORECASE,
 )
-"""What has no elements in it, whatever it looks like; or a tag."""
+"""A tag, or an element whose content is not parsed as HTML."""
 _FLAT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd td th tr thead tbody tfoot option optgroup colgroup rp rt html head body".split()
 )
-"""Elements that have nothing in them, or end where the next one begins: they lie in themselves only
-within others, which are counted.
-"""
+"""Elements that are empty, or end where the next one begins: they nest only within other elements,
+which are counted."""
 _CLOSED_ITSELF = frozenset((b"svg", b"math", b"path", b"g", b"rect", b"circle", b"use", b"line"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageLimits:
-    """Bounds on one page. How many bytes it may have is `max_document`, 16 MiB for pages."""
+    """Limits for one page. The limit of its bytes is `max_document`, 16 MiB for pages."""
 
     depth: int = 1000
-    """Elements that lie in each other; browsers stop at 512. Time grows with its square."""
+    """Levels of nested elements; browsers stop at 512. Time grows with its square."""
     tags: int = 100_000
     seconds: int = 10
-    """Of processor time. So that the same pages are left out wherever they are read, the other
-    bounds are such that pages within them hardly ever take a second.
+    """Of processor time. Pages within the other limits hardly ever take a second, so the same pages
+    are left out on every machine.
     """
     memory: int = 1 << 30
     """Bytes of memory that the process which parses pages may take."""
 
     def __post_init__(self) -> None:
-        bounds = {
-            "depth": (16, 1 << 20),
-            "tags": (16, 1 << 30),
-            "seconds": (1, 3600),
-            "memory": (1 << 28, 1 << 40),
-        }
+        bounds = {"depth": (16, 1 << 20), "tags": (16, 1 << 30), "seconds": (1, 3600),
+                  "memory": (1 << 28, 1 << 40)}  # fmt: skip
         for name, (least, most) in bounds.items():
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
 
 
 def refusal(html: bytes, limits: PageLimits) -> str | None:
-    """Return why a page is not parsed, or None. Ordinary pages cost a look at their bytes."""
+    """Return why a page is not parsed, or None."""
     tags = html.count(b"<")
     if tags > limits.tags:
         return f"has {tags:,} tags, and may have {limits.tags:,}"
@@ -108,10 +101,10 @@ def refusal(html: bytes, limits: PageLimits) -> str | None:
 
 
 def nesting(html: bytes, enough: int) -> int:
-    """Return about how many elements lie in each other; no more is counted than `enough` and one.
+    """Return about how deep elements are nested; it stops counting above `enough`.
 
-    As a parser sees it, an end without a beginning ends nothing, and what is never ended has all in
-    it that follows.
+    As in a parser, an end tag without a start tag ends nothing, and an element without an end tag
+    contains all that follows.
     """
     opened: Counter[bytes] = Counter()
     depth = deepest = 0
@@ -125,10 +118,9 @@ def nesting(html: bytes, enough: int) -> int:
         if not end:
             opened[name] += 1
             depth += 1
-            if depth > deepest:
-                deepest = depth
-                if deepest > enough:
-                    break
+            deepest = max(deepest, depth)
+            if deepest > enough:
+                break
         elif opened[name]:
             opened[name] -= 1
             depth -= 1

@@ -1,8 +1,7 @@
 """Text in which links are marked, so that one string has both the words and the links of a page.
 
 A link is a beginning, its address, a middle, its words, and an end. All marks, and each byte of the
-address, are characters of Unicode's last plane of private use, which no kind of words takes for
-letters. Kinds of features that read no links are given the text without them.
+address, are characters of Unicode's last private use plane, which are not letters.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ from __future__ import annotations
 import html as entities
 import re
 
-__all__ = ["clean", "has_marks", "marked_text", "split_marks", "unlinked_text", "without_marks"]
-
 _FIRST = 0x10F100  # and the 255 after it: the bytes of an address
 _BEGIN, _MIDDLE, _END = "\U0010f200", "\U0010f201", "\U0010f202"
 _UNLINKED = "\U0010f203"
-"""Before a text without links that could be taken for HTML: it has a < that is no tag's."""
+"""Before a text without links that could be taken for HTML: it has a < that is not a tag's."""
 _RESERVED = re.compile("[\U0010f100-\U0010f203]")
 _MARKED = re.compile(
     f"{_BEGIN}([\U0010f100-\U0010f1ff]*){_MIDDLE}([^{_BEGIN}-{_END}]*){_END}"
@@ -26,24 +23,24 @@ _TO_MARK = {byte: chr(_FIRST + byte) for byte in range(256)}
 
 
 def has_marks(text: str) -> bool:
-    """Return whether a text has marks: it is what a page says, and no page itself."""
+    """Return whether a text has marks: it is the text of a page, and not a page itself."""
     return _BEGIN in text or text.startswith(_UNLINKED)
 
 
 def without_marks(text: str) -> str:
-    """Return a text without addresses and marks, be it cut off within one: words of links stay."""
+    """Return a text without addresses and marks, also if it was cut within one."""
     return _RESERVED.sub("", _MARKED.sub(r"\2", text)) if has_marks(text) else text
 
 
 def clean(text: str) -> str:
-    """Return a text that has no characters which are marks here."""
+    """Replace characters that are used as marks."""
     return text if text.isascii() else _RESERVED.sub(" ", text)
 
 
 def marked_text(minimal: str, resolved: dict[str, str | None]) -> str:
     """Return Resiliparse's minimal HTML as text with marks.
 
-    `resolved` says where addresses lead; links to nowhere (None) are words like others.
+    `resolved` has the absolute addresses; links to nowhere (None) become plain words.
     """
     parts: list[str] = []
     address: str | None = None
@@ -65,7 +62,7 @@ def marked_text(minimal: str, resolved: dict[str, str | None]) -> str:
 
 
 def unlinked_text(text: str) -> str:
-    """Return plain text as one with marks, that has no links."""
+    """Return plain text as a text with marks that has no links."""
     return _told_apart(clean(text))
 
 

@@ -1,14 +1,12 @@
 """Parse pages in isolated worker processes, in order.
 
-Resiliparse holds Python's lock while it parses, so that threads would wait for each other. A page
-that crashes its parser crashes a worker process.
+Resiliparse holds the GIL while it parses, so threads would wait for each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import astuple
-from functools import lru_cache
 from typing import Any
 
 from lookalike.pages import Page, PageLimits, RawPage, Refused, refusal
@@ -16,12 +14,10 @@ from lookalike.pages.extract import check_installed, read_page, unpack
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from lookalike.shown import escape_terminal
 
-__all__ = ["read_pages"]
-
 _BATCH_PAGES = 64
 _BATCH_BYTES = 2 << 20
 _LONGEST_REASON = 120
-"""Characters of a message of a library that are shown."""
+"""Characters of an error of a library that are shown."""
 
 
 def read_pages(
@@ -31,16 +27,15 @@ def read_pages(
     *,
     threads: int = 1,
 ) -> Iterator[Page | Refused]:
-    """Yield what is wanted (`FIELDS`) of each page, in order, parsed by `threads` processes.
+    """Yield the wanted fields (`FIELDS`) of each page, in order, parsed by `threads` processes.
 
-    No page raises: one that exceeds the limits, or crashes its parser, is `Refused`. Only a few
-    batches are held.
+    A page that exceeds the limits, or crashes its parser, is `Refused`. Few batches are held.
     """
     check_installed()
     limits = limits or PageLimits()
     fields = [name for name in Page.__dataclass_fields__ if name in wanted]
     task = Task(
-        "lookalike.pages.workers:_parser", (tuple(vars(limits).items()), fields),
+        "lookalike.pages.workers:_parser", (vars(limits), fields),
         seconds=limits.seconds, memory=limits.memory, verb="parse",
     )  # fmt: skip
 
@@ -68,27 +63,20 @@ def _batches(pages: Iterable[RawPage]) -> Iterator[list[RawPage]]:
 
 
 def _parser() -> Callable[..., Any]:
-    """Return what a worker does with a page."""
     return _parse
 
 
-@lru_cache(1)
-def _page_limits(values: tuple[tuple[str, int], ...]) -> PageLimits:
-    return PageLimits(**dict(values))
-
-
-def _parse(page: tuple[Any, ...], limits: tuple[tuple[str, int], ...], wanted: list[str]) -> Any:
+def _parse(page: tuple[Any, ...], limits: dict[str, int], wanted: list[str]) -> Any:
     """Return the fields of a page, or the reason why there are none."""
     html, charset, url, unpacked = page
     try:
         if unpacked:
             html = unpack(html, unpacked)
-        reason = refusal(html, _page_limits(limits))
+        reason = refusal(html, PageLimits(**limits))
         if reason is not None:
             return reason
-        found = read_page(RawPage(html, charset, url), wanted)
-        return found.text, found.title, found.language, found.links, found.marked
+        return tuple(vars(read_page(RawPage(html, charset, url), wanted)).values())
     except (ValueError, RuntimeError, RecursionError, LookupError, OSError) as error:
-        # What the error says may have all of the page in it.
+        # The message may contain all of the page.
         reason = escape_terminal(str(error), _LONGEST_REASON)
         return f"cannot be parsed ({type(error).__name__}: {reason})"
