@@ -1,4 +1,4 @@
-"""A medium of another package works in dedup, collections, on the command line and in reports."""
+"""A medium of another package works in dedup, collections, reports, commands and the service."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.media import MEDIA, medium_of_files
 from support.refusals import refused
+from support.running_service import running
 
 CHORDS = {"a": "0f0f", "b": "0f0e", "c": "f000", "d": "0f0f", "e": "zzzz"}
 
@@ -102,3 +103,44 @@ def test_sign_and_search(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "is a chord" in refused(["search", "t.lookalike", "music/a.chord"], capsys)
     said = refused(["search", "m.lookalike", "--file", "texts.jsonl"], capsys)
     assert "texts.jsonl is not a chord, and the index has chords" in said
+
+
+def test_the_service(tmp_path: Path) -> None:
+    place, run = tmp_path / "served", tmp_path / "run"
+    place.mkdir()
+    run.mkdir()
+    signer = MEDIA["chords"]().signer
+    documents = [
+        {"id": name, "signature": signer.sign([f"CHORD {notes}".encode()]).tobytes().hex()}
+        for name, notes in CHORDS.items()
+        if notes != "zzzz"
+    ]
+    with running(place, run) as served:
+        made = served.good(
+            "POST", "/v1/collections", {"name": "music", "signer": {"method": "chords"}}
+        )
+        assert (made["bits"], made["signer"], made["measure"]) == (16, signer.to_dict(), None)
+        described = {"name": "again", "description": signer.to_dict()}
+        assert served.good("POST", "/v1/collections", described)["signer"] == made["signer"]
+        wrong = {"name": "wide", "signer": {"method": "chords", "bits": 64}}
+        message = served.refused(422, "bad_argument", "POST", "/v1/collections", wrong)
+        assert message == "bits does nothing with chords; leave it out"
+        music = "/v1/collections/music"
+        written = served.good("PUT", f"{music}/documents", {"documents": documents})
+        assert written["added"] == 4
+        text = {"documents": [{"id": "e", "text": "music/e.chord"}]}
+        refusal = served.refused(422, "bad_argument", "PUT", f"{music}/documents", text)
+        assert "is one of chords, which are not opened" in refusal
+        asked = {"signature": documents[1]["signature"], "radius": 1}
+        found = served.good("POST", f"{music}/query", asked)["matches"]
+        assert [(match["id"], match["distance"]) for match in found] == [
+            ("b", 0), ("a", 1), ("d", 1),
+        ]  # fmt: skip
+        found = served.good("POST", f"{music}/query", {"id": "a", "radius": 0})["matches"]
+        assert [(match["id"], match["similarity"]) for match in found] == [("d", 1.0)]
+        assert served.good("GET", f"{music}/groups?radius=1")["groups"][0]["size"] == 3
+        assert served.good("GET", f"{music}/map")["regions"]
+        job = served.job(f"{music}/dedup", {"radius": 1})
+        assert (job["state"], job["summary"]["duplicates"]) == ("done", 2)
+    with la.open_collection(place / "music.db", "music") as docs:
+        assert docs.signer == signer and docs.within(b"CHORD f000", radius=0).ids == ["c"]

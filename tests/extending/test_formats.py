@@ -14,6 +14,7 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora import FORMATS, Problems, open_corpus
+from support.running_service import running
 
 TEXTS = [
     "the quick brown fox jumps over the lazy dog near the old river bank today",
@@ -121,6 +122,23 @@ def test_collections(source: Path, tmp_path: Path) -> None:
     assert main(["collection", "import", str(docs), str(source), "--quiet"]) == 0
     assert main(["collection", "export", str(docs), str(tmp_path / "all.rec"), "--quiet"]) == 0
     assert texts_of(tmp_path / "all.rec") == TEXTS
+
+
+def test_an_upload_to_the_service(source: Path, tmp_path: Path) -> None:
+    place, run = tmp_path / "served", tmp_path / "run"
+    place.mkdir()
+    run.mkdir()
+    with running(place, run) as served:
+        served.good("POST", "/v1/collections", {"name": "docs"})
+        sent = {"content_type": "application/octet-stream"}
+        upload = "/v1/collections/docs/upload?format="
+        job = served.ask("POST", f"{upload}records", source.read_bytes(), **sent)[2]
+        assert served.ended(job["id"])["summary"]["added"] == len(TEXTS)
+        for other in ("parquet", "warc", "html", "files", "record"):
+            message = served.refused(422, "bad_parameter", "POST", upload + other, b"x", **sent)
+            assert "Input should be 'jsonl', 'json', 'csv', 'tsv' or 'text'" in message
+    with la.open_collection(place / "docs.db", "docs") as docs:
+        assert sorted(str(one.text) for one in docs) == sorted(TEXTS)
 
 
 def test_help_and_errors(source: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,7 @@ def test_requests_are_cheap_or_not(database: Path, tmp_path: Path) -> None:
     def threads(queries_: int, **given: Any) -> Any:
         body = QueryBody.model_validate({"signature": HEX, **given})
         sort = queries._Sort.of("signature", body)
-        return sort.reading(made, made.library.collection("c"), queries_)
+        return sort.threads(made, made.library.collection("c"), queries_)
 
     assert threads(1) == made.read_much, "the first waits for the index"
     made.library.collection("c").search(np.zeros(8, np.uint8))
@@ -174,7 +174,7 @@ def test_a_batch_of_lanes_ends_when_all_have_gone() -> None:
 
     async def ask() -> None:
         with ThreadPoolExecutor(2) as threads:
-            lanes: Lanes[int, int] = Lanes(threads, lambda size: None)
+            lanes: Lanes[int, int] = Lanes(threads.submit, lambda size: None)
             both = [asyncio.ensure_future(lanes.ask("a", answer, number)) for number in range(2)]
             await asyncio.to_thread(begun.wait)
             both[0].cancel()

@@ -33,7 +33,7 @@ def test_questions_that_wait_become_one_batch() -> None:
 
     async def ask() -> list[int]:
         with ThreadPoolExecutor(2) as threads:
-            lanes: Lanes[int, int] = Lanes(threads, lambda size: None)
+            lanes: Lanes[int, int] = Lanes(threads.submit, lambda size: None)
             first = asyncio.ensure_future(lanes.ask("a", answer, 1))
             await asyncio.to_thread(begun.wait, 120)  # it has not waited for company
             others = [asyncio.ensure_future(lanes.ask("a", answer, n)) for n in range(2, 9)]
@@ -57,7 +57,7 @@ def test_one_bad_question_does_not_spoil_the_others() -> None:
 
     async def ask() -> list[object]:
         with ThreadPoolExecutor(2) as threads:
-            lanes: Lanes[int, int] = Lanes(threads, lambda size: None)
+            lanes: Lanes[int, int] = Lanes(threads.submit, lambda size: None)
             asked = [lanes.ask("a", answer, number) for number in range(6)]
             return await asyncio.gather(*asked, return_exceptions=True)
 
@@ -70,7 +70,7 @@ def test_limits_end_what_takes_too_long_and_nothing_else() -> None:
     async def wait(seconds: float, limit: float) -> str:
         watch = Watch()
         try:
-            with Limit(watch, limit, lambda: Problem(408, "late", "too late")):
+            with Limit(watch, limit, lambda _: Problem(408, "late", "too late")):
                 await asyncio.sleep(seconds)
         except Problem as problem:
             assert not watch.limits

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from lookalike._native import decoded_json, decoded_messagepack
 from lookalike.service.formats import JSON, MESSAGEPACK, decode, decoded_size
 from lookalike.service.library import open_library
-from lookalike.service.limits import HELD, Memory
+from lookalike.service.limits import HELD, Held, Memory
 from lookalike.service.problems import Problem
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
@@ -192,7 +192,7 @@ def test_what_is_decoded_takes_no_more_than_was_counted(item: str) -> None:
 
 def test_memory_is_shared_between_keys() -> None:
     memory = Memory(1000, 600)
-    first, second, third = memory.hold("a"), memory.hold("a"), memory.hold("b")
+    first, second, third = Held(memory, "a"), Held(memory, "a"), Held(memory, "b")
     first.need(400)
     first.need(300)
     assert memory.taken == 400
@@ -202,7 +202,7 @@ def test_memory_is_shared_between_keys() -> None:
     second.need(200)
     third.need(400)
     with pytest.raises(Problem, match="other requests") as found:
-        memory.hold("c").need(1)
+        Held(memory, "c").need(1)
     assert found.value.status == 429
     with pytest.raises(Problem, match="takes 601 bytes") as found:
         third.need(601)
@@ -235,7 +235,7 @@ def test_a_request_that_is_over_holds_its_memory_while_a_thread_works(tmp_path: 
         go_on.wait(60)
 
     async def give_up() -> None:
-        held = service.memory.hold("a")
+        held = Held(service.memory, "a")
         held.need(1000)
         HELD.set(held)
         task = asyncio.ensure_future(service.read(work))

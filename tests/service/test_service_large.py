@@ -9,7 +9,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -114,13 +113,14 @@ def test_whoever_is_counted_has_the_same_room(
     log = Log("error", io.StringIO())
     service = Service(ServeSettings(), open_library(tmp_path / "docs.db"), tmp_path, log)
     body = BatchQueryBody.model_validate({"texts": ["number"] * 3, "include_text": True, **how})
-    whole = queries._answer_batch(service, "wide", body, JSON)
+    asking = queries._Queries(service, "wide", JSON, queries._Sort.of("text", body))
+    whole = asking.answer_batch(body)
     service.settings = ServeSettings(max_answer=len(whole))
     counted = service.metrics.candidates.labels("wide")._sum
     for each in (1 << 60, 1):
         monkeypatch.setattr(queries, "_SAMPLED", each)
         before = counted.get()
-        assert queries._answer_batch(service, "wide", body, JSON) == whole
+        assert asking.answer_batch(body) == whole
         assert (counted.get() > before) == (each == 1)
     service.close()
     log.close()
@@ -208,7 +208,7 @@ def test_answers_together_are_no_larger_than_one(service: Service) -> None:
     for k, together in ((5, True), (9, False)):  # 50,000 bytes each; 90,000 of other documents each
         sort = queries._Sort.of("signature", QueryBody.model_validate({"id": "d00", "k": k}))
         questions = [told.get(id).signature[None] for id in ("d00", "d20", "d39")]  # type: ignore[union-attr]
-        replies = queries._answer_all(service, "told", sort, JSON, questions)
+        replies = queries._Queries(service, "told", JSON, sort).answer_all(questions)
         sizes = [len(reply) for reply in replies if isinstance(reply, bytes)]
         assert sizes and sum(sizes) <= MOST
         late = [reply for reply in replies if isinstance(reply, Later)]
@@ -220,13 +220,13 @@ def test_whoever_is_answered_with_others_gets_what_they_get_alone(service: Servi
     told.upsert(["huge"], ["entirely different"], metadata=[{"told": "x" * MOST}])
     asked = ["entirely different" if number % 5 == 2 else "number" for number in range(40)]
     sort = queries._Sort.of("text", QueryBody.model_validate({"text": "number", "k": 5}))
-    answer = partial(queries._answer_all, service, "told", sort, JSON)
+    answer = queries._Queries(service, "told", JSON, sort).answer_all
     alone = answer(["number"])[0]
     batches: list[int] = []
 
     async def ask() -> list[Any]:
         with ThreadPoolExecutor(2) as threads:
-            lanes: Lanes[str, Any] = Lanes(threads, batches.append)
+            lanes: Lanes[str, Any] = Lanes(threads.submit, batches.append)
             each = [lanes.ask("a", answer, text) for text in asked]
             return await asyncio.gather(*each, return_exceptions=True)
 
@@ -249,7 +249,7 @@ def test_answers_together_fail_alone(service: Service) -> None:
         ("pages", MESSAGEPACK, "not_in_messagepack"),
         ("told", JSON, "answer_too_large"),
     ):
-        first, refused, last = queries._answer_all(service, name, sort, format, asked)
+        first, refused, last = queries._Queries(service, name, format, sort).answer_all(asked)
         assert isinstance(first, bytes) and first == last
         assert isinstance(refused, Exception) and problem_of(refused).code == code
     for docs in (pages, told):

@@ -59,7 +59,7 @@ def test_a_body_that_waits_for_a_thread_is_freed_when_its_client_has_gone(
     service.good("PUT", f"{BASE}/documents", {"documents": body["documents"][:1]})
     blocked = threading.Event()
     try:
-        inside._writers["c"].submit(blocked.wait)
+        inside._writers["c"].pool.submit(blocked.wait)
         with service.connection() as connection:
             connection.sendall(_sent("PUT", "documents", body))
             wait_until(lambda: bool(inside._working))
@@ -79,8 +79,8 @@ def test_a_query_that_waits_in_a_lane_is_freed_when_its_client_has_gone(
     blocked = threading.Event()
     service.good("POST", f"{BASE}/query", {"text": "a", "k": 1})
     try:
-        for _ in range(inside._readers._max_workers):
-            inside._readers.submit(blocked.wait)
+        for _ in range(inside.read.pool._max_workers):
+            inside.read.pool.submit(blocked.wait)
         first, second = service.connection(), service.connection()
         with first:
             first.sendall(_sent("POST", "query", {"text": "a" * 1_000, "k": 1}))
@@ -98,7 +98,7 @@ def test_a_write_that_was_done_is_not_refused_for_its_answer(
 ) -> None:
     inside, release = service.inside, Held.release
     assert inside is not None
-    other = inside.memory.hold("other")
+    other = Held(inside.memory, "other")
 
     def released(held: Held, *given: object) -> None:
         release(held, *given)
@@ -135,8 +135,8 @@ def test_pipelined_requests_end_with_their_connection(
         inside, blocked = service.inside, threading.Event()
         assert inside is not None
         try:
-            for _ in range(inside._readers._max_workers):
-                inside._readers.submit(blocked.wait)
+            for _ in range(inside.read.pool._max_workers):
+                inside.read.pool.submit(blocked.wait)
             with service.connection() as connection:
                 connection.sendall(_sent("POST", "documents/count", {}) * 2)
                 wait_until(lambda: bool(inside._working))

@@ -56,9 +56,9 @@ _BATCH = 2_000
 
 def add(parser: Parser) -> None:
     """Declare the settings of the service."""
-    for one in setting_options():
+    for name, told in setting_options().items():
         parser.add_argument(
-            f"--{one.name.replace('_', '-')}", dest=one.name, metavar=one.metavar, help=one.help
+            f"--{name.replace('_', '-')}", dest=name, metavar=told["metavar"], help=told["help"]
         )
 
 
@@ -69,9 +69,7 @@ def run(options: argparse.Namespace) -> None:
         return
     of_keys = ("key_name", "collections", "read_only")
     refuse_given(options, of_keys, "is for --new-key; leave it out, or add that")
-    settings = ServeSettings.read(
-        {one.name: getattr(options, one.name) for one in setting_options()}
-    )
+    settings = ServeSettings.read({name: getattr(options, name) for name in setting_options()})
     for package in ("fastapi", "uvicorn", "httptools", "uvloop", "msgpack", "prometheus_client"):
         optional_module(package, "lookalike serve", extra="serve")
     if options.database is not None:

@@ -19,9 +19,8 @@ from starlette.exceptions import HTTPException
 from lookalike import __version__
 from lookalike.errors import CollectionBusyError, LookalikeError
 from lookalike.service.formats import JSON, encode
-from lookalike.service.keys import KeyFile
 from lookalike.service.limits import return_freed_memory
-from lookalike.service.middleware import Hosts, Middleware
+from lookalike.service.middleware import Middleware
 from lookalike.service.problems import Problem, problem_of, service_ending
 from lookalike.service.protocol import allow_files
 from lookalike.service.routes.background import jobs, overviews
@@ -32,8 +31,6 @@ from lookalike.service.routing import Context, new_router, refusal, told
 from lookalike.service.service import Service
 from lookalike.service.telemetry import CONTENT_TYPE
 from lookalike.shown import brief
-
-__all__ = ["PAGE", "make_app"]
 
 _MEANINGS = {
     400: "The request cannot be read",
@@ -60,7 +57,7 @@ MessagePack where `Content-Type` and `Accept` say `application/msgpack`. Errors 
 their messages say what came, what was expected and what to do.
 """
 _LEAST_FREE = 1 << 20
-"""Bytes without which a disk counts as full."""
+"""A disk with fewer free bytes counts as full."""
 
 health = new_router("health")
 
@@ -99,10 +96,8 @@ async def metrics(context: Context) -> Response:
     """Return what was counted, as Prometheus reads it; for keys that are for all collections."""
     service = context.service
     if "*" not in context.key.collections:
-        raise Problem(
-            403, "collection_scope", f"the key {context.key.name!r} is not for all collections, of "
-            "which metrics tell; use another one",
-        )  # fmt: skip
+        key = f"the key {context.key.name!r} is not for all collections"
+        raise Problem(403, "collection_scope", f"{key}, of which metrics tell; use another one")
     known = await service.read(_gauges, service)
     return Response(service.metrics.told(known), media_type=CONTENT_TYPE)
 
@@ -116,12 +111,8 @@ def _gauges(service: Service) -> list[tuple[str, dict[str, float]]]:
             service.log.failed("collection cannot be read", error, collection=name)
             continue
         behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else 0
-        values = {
-            "documents": stats["documents"],
-            "version": stats["version"],
-            "index_lag": max(0, behind),
-            "index_bytes": stats["native_bytes"],
-        }
+        values = {"documents": stats["documents"], "version": stats["version"]}
+        values |= {"index_lag": max(0, behind), "index_bytes": stats["native_bytes"]}
         found.append((name, values))
     return found
 
@@ -156,12 +147,9 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Midd
     _add_page(app)
     app.add_exception_handler(HTTPException, _no_route)
     app.add_exception_handler(Problem, _refused)
-    settings = service.settings
-    keys = None if settings.key_file is None else KeyFile(settings.key_file)
-    hosts = Hosts(settings.host, settings.allow_host)
-    allow_files(settings.max_connections)
+    allow_files(service.settings.max_connections)
     return_freed_memory()
-    return Middleware(app, hosts, keys, settings, service.metrics, service.log)
+    return Middleware(app, service.settings, service.metrics, service.log)
 
 
 def _description(app: FastAPI) -> dict[str, Any]:
@@ -209,16 +197,15 @@ _ERROR = {
 }
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 404
+async def _no_route(request: Request, error: Any) -> Response:
     path = brief(request.url.path)
-    problem = Problem(
-        404, "no_route", f"there is nothing at {path}; GET /v1/openapi.json lists the routes"
-    )
-    if status == 405:
+    if error.status_code == 405:
         problem = Problem(405, "method", f"{path} has no {brief(request.method)}")
+    else:
+        message = f"there is nothing at {path}; GET /v1/openapi.json lists the routes"
+        problem = Problem(404, "no_route", message)
     answer = await _refused(request, problem)
-    allowed = (error.headers or {}).get("Allow") if isinstance(error, HTTPException) else None
+    allowed = (error.headers or {}).get("Allow")
     if allowed is not None:
         answer.headers["allow"] = allowed
     return answer
@@ -234,17 +221,13 @@ _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".ico": "image/x-icon",
-    ".woff2": "font/woff2",
-    ".json": "application/json",
 }
 
 
 def _add_page(app: FastAPI) -> None:
     """Serve the page: `/` is index.html, `/page/NAME` every file of the folder `page`.
 
-    Nothing outside the folder can be reached: the files are read now, and asked for by name.
+    The files are read now and served by name, so nothing outside the folder can be reached.
     """
     files = {}
     for path in sorted(PAGE.rglob("*")):
@@ -252,7 +235,7 @@ def _add_page(app: FastAPI) -> None:
         if path.is_file() and kind is not None:
             content = path.read_bytes()
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            files[path.relative_to(PAGE).as_posix()] = (content, kind, tag)
+            files[path.relative_to(PAGE).as_posix()] = content, kind, tag
 
     async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")

@@ -1,9 +1,7 @@
-"""JSON and MessagePack: what comes in, checked against a shape, and what goes out.
+"""JSON and MessagePack: decoding bodies, checked against a shape, and encoding answers.
 
 A body is measured before it is decoded, since a megabyte of it may become hundreds of megabytes of
-values; lists that are too long and the first mistakes end the work.
-
-MessagePack has whole numbers of 64 bits; metadata may have larger ones, which only JSON can tell.
+values. Integers of MessagePack have 64 bits; metadata may have larger ones, which need JSON.
 """
 
 from __future__ import annotations
@@ -21,58 +19,38 @@ from lookalike._native import decoded_json, decoded_messagepack
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, counted
 
-__all__ = [
-    "JSON",
-    "MESSAGEPACK",
-    "Counter",
-    "answers_together",
-    "check_answer",
-    "decode",
-    "encode",
-    "media_type",
-    "wanted_format",
-]
-
 JSON = "application/json"
 MESSAGEPACK = "application/msgpack"
-_MESSAGEPACKS = (MESSAGEPACK, "application/x-msgpack", "application/vnd.msgpack")
-
+_FORMATS = {
+    JSON: JSON,
+    MESSAGEPACK: MESSAGEPACK,
+    "application/x-msgpack": MESSAGEPACK,
+    "application/vnd.msgpack": MESSAGEPACK,
+}
 Shape = TypeVar("Shape", bound=BaseModel)
-
 _PER_VALUE = 160
 """Bytes of memory that a value takes: at most 80 when it is decoded, and again when it is checked,
 which copies lists and objects."""
 _DEEPEST = 200
-"""Lists and objects within each other. JSON has the same limit, in its parser."""
-
+"""Levels of nesting. JSON has the same limit, in its parser."""
 _ENCODE_ASCII = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def media_type(header: str | None) -> str:
     """Return the format that a Content-Type names, or raise."""
-    if header is not None:
-        name = header.partition(";")[0].strip().lower()
-        if name == JSON:
-            return JSON
-        if name in _MESSAGEPACKS:
-            return MESSAGEPACK
-    raise Problem(
-        415, "content_type",
-        f"the Content-Type is {brief(header)}; expected {JSON} or {MESSAGEPACK}",
-    )  # fmt: skip
+    format = _FORMATS.get((header or "").partition(";")[0].strip().lower())
+    if format is None:
+        message = f"the Content-Type is {brief(header)}; expected {JSON} or {MESSAGEPACK}"
+        raise Problem(415, "content_type", message)
+    return format
 
 
 def wanted_format(accept: str | None) -> str:
     """Return the format of the answer: MessagePack where it is asked for, else JSON."""
     if accept is None or "msgpack" not in accept:
         return JSON
-    for one in accept.split(","):
-        name = one.partition(";")[0].strip().lower()
-        if name in _MESSAGEPACKS:
-            return MESSAGEPACK
-        if name == JSON:
-            return JSON
-    return JSON
+    names = (one.partition(";")[0].strip().lower() for one in accept.split(","))
+    return next((_FORMATS[name] for name in names if name in _FORMATS), JSON)
 
 
 def decode(
@@ -82,19 +60,13 @@ def decode(
     most_items: int,
     need: Callable[[int], object],
 ) -> Shape:
-    """Return what a body says, or raise what is wrong with it.
+    """Return a body of this shape, or raise what is wrong with it.
 
-    Args:
-        body: The bytes that came.
-        format: `JSON` or `MESSAGEPACK`.
-        shape: What is expected.
-        most_items: The largest number of items in a list of the body.
-        need: Called before anything is decoded, with the bytes of memory that it will take; raises
-            if there is no room for them.
+    No list may have more than `most_items` items. `need` is called before anything is decoded, with
+    the bytes of memory that it will take, and raises if there is no room for them.
     """
     size, longest = decoded_size(body, format)
-    if longest > most_items:
-        raise too_many_items("items in a list", longest, most_items)
+    check_count("items in a list", longest, most_items)
     need(size)
     value = _parsed(body) if format == JSON else _unpacked(body)
     try:
@@ -104,26 +76,22 @@ def decode(
 
 
 def decoded_size(body: bytes | bytearray, format: str) -> tuple[int, int]:
-    """Return the bytes of memory that a body takes, and the items of the longest list in it.
-
-    The memory is that of the body as it came, its strings, a copy of these in UTF-8 for whatever
-    reads them, and its values.
-    """
+    """Return the bytes of memory that a body takes, and the items of the longest list in it."""
     data = np.frombuffer(body, np.uint8)
     found = decoded_json(data) if format == JSON else decoded_messagepack(data, _DEEPEST)
     if found is None:
-        raise _not_messagepack(body, "it is cut off, is nested too deeply or has a key that is not "
-                               "a string")  # fmt: skip
+        why = "it is cut off, is nested too deeply or has a key that is not a string"
+        raise _not_messagepack(body, why)
     values, string_bytes, longest = found
+    # Twice the body: it stays in memory, and its strings are copied as UTF-8.
     return 2 * len(body) + string_bytes + _PER_VALUE * values, longest
 
 
-def too_many_items(what: str, count: int, most: int) -> Problem:
-    """Return the answer to a list that is longer than the service takes."""
-    return Problem(
-        422, "batch_too_large", f"there are {count} {what}; expected at most {most}: send them in "
-        "several requests",
-    )  # fmt: skip
+def check_count(what: str, count: int, most: int) -> None:
+    """Refuse too many items."""
+    if count > most:
+        message = f"there are {count} {what}; expected at most {most}"
+        raise Problem(422, "batch_too_large", f"{message}: send them in several requests")
 
 
 def encode(value: Any, format: str) -> bytes:
@@ -136,10 +104,8 @@ def encode(value: Any, format: str) -> bytes:
     try:
         packed: bytes = msgpack.packb(value, use_bin_type=True)
     except (OverflowError, ValueError, TypeError, UnicodeEncodeError) as error:
-        raise Problem(
-            406, "not_in_messagepack",
-            f"the answer cannot be written in MessagePack ({error}); ask for {JSON}",
-        ) from None  # fmt: skip
+        message = f"the answer cannot be written in MessagePack ({error}); ask for {JSON}"
+        raise Problem(406, "not_in_messagepack", message) from None
     return packed
 
 
@@ -149,12 +115,11 @@ def check_answer(size: int, most: int) -> None:
         raise Problem(
             422, "answer_too_large", f"the answer has more than {most} bytes; ask for fewer "
             "documents, or without their texts, or start the service with a larger --max-answer",
-            kind="ResultTooLargeError",
         )  # fmt: skip
 
 
 class Counter:
-    """Counts the bytes of an answer, and refuses what does not fit while it grows."""
+    """Counts the bytes of an answer while it grows, and refuses too many."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -172,12 +137,8 @@ def answers_together(parts: list[bytes], format: str) -> bytes:
     if format == JSON:
         return b'{"answers":[' + b",".join(parts) + b"]}"
     packer = msgpack.Packer()
-    begin = [
-        packer.pack_map_header(1),
-        packer.pack("answers"),
-        packer.pack_array_header(len(parts)),
-    ]
-    return b"".join([*begin, *parts])
+    begin = packer.pack_map_header(1) + packer.pack("answers")
+    return b"".join([begin, packer.pack_array_header(len(parts)), *parts])
 
 
 def _parsed(body: bytes | bytearray) -> Any:
@@ -204,7 +165,7 @@ def _not_messagepack(body: bytes | bytearray, why: str) -> Problem:
 
 
 def _refusal(error: ValidationError) -> Problem:
-    """Return what is wrong in a few words: the first mistake, and how many others were found."""
+    """Return the first mistake, and how many others were found."""
     found = error.errors(include_url=False, include_context=False)
     first = found[0]
     place = ".".join(map(str, first["loc"])) or "the body"
@@ -217,7 +178,7 @@ def _refusal(error: ValidationError) -> Problem:
 
 
 def _short(value: Any) -> str:
-    """Return a value as an error shows it, without going through all of a large one."""
+    """Return a value as an error shows it, without reading all of a large one."""
     if isinstance(value, dict):
         return f"an object of {counted(len(value), 'field')}"
     if isinstance(value, list):

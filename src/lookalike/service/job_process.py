@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection import Collection
-from lookalike.collection.care.duplicates import (
-    delete_unchanged,
-    find_pairs,
-    pages_with_versions,
-)
+from lookalike.collection.care.duplicates import delete_unchanged, find_pairs, pages_with_versions
 from lookalike.collection.care.transfer import import_documents
 from lookalike.collection.documents import Seen
 from lookalike.collection.stores.address import parse_address
 from lookalike.dedup import cluster_pairs, dedup
 from lookalike.errors import ArgumentError, LookalikeError
-from lookalike.service.jobs import drop_upload, lines_of, read_state, write_state
+from lookalike.service.jobs import drop_upload, lines_of, now, read_state, write_state
 from lookalike.service.library import open_for_strangers
 from lookalike.service.problems import problem_for_strangers
 from lookalike.shown import escape_terminal
@@ -41,7 +36,7 @@ _NAME_ENCODING = re.compile(r"name (it|the encoding) with --encoding \(in Python
 
 
 class Job:
-    """A job that tells how far it is."""
+    """A job that says how far it is."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,18 +49,15 @@ class Job:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def tell(self, step: str, share: float) -> None:
-        """Say how far it is; not more often than anybody looks."""
-        now = time.monotonic()
-        if now - self._told < _TELL and step == self._state.get("step"):
+        """Say how far the job is, at most five times a second."""
+        if time.monotonic() - self._told < _TELL and step == self._state.get("step"):
             return
-        self._told = now
+        self._told = time.monotonic()
         self._write(step=step, progress=round(min(1.0, max(0.0, share)), 4))
 
     def end(self, state: str, **values: Any) -> None:
-        """Say how it ended."""
-        self._write(
-            state=state, ended=datetime.now(UTC).isoformat(timespec="milliseconds"), **values
-        )
+        """Say how the job ended."""
+        self._write(state=state, ended=now(), **values)
 
     def _write(self, **values: Any) -> None:
         with self._lock:
@@ -73,7 +65,7 @@ class Job:
             write_state(self.folder, self._state)
 
     def _watch(self) -> None:
-        """End this process when that is wanted, or when the service is gone, whatever it does."""
+        """End this process when it is cancelled, or when the service is gone, whatever it does."""
         while True:
             time.sleep(_LOOK)
             self._look()
@@ -81,9 +73,8 @@ class Job:
     def _look(self) -> None:
         gone = os.getppid() != self._parent
         if gone or (self.folder / "cancel").exists():
-            self._lock.acquire()  # for good: nobody else writes a state now
-            ended = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self._state.update(state="cancelled", ended=ended)
+            self._lock.acquire()  # for good: no other thread writes a state now
+            self._state.update(state="cancelled", ended=now())
             try:
                 drop_upload(self.folder)
                 write_state(self.folder, self._state)
@@ -128,7 +119,7 @@ def pairs(job: Job, docs: Collection) -> Summary:
 def deduplicate(job: Job, docs: Collection) -> Summary:
     """Find duplicates and the documents to keep; delete the duplicates if that was asked for.
 
-    What has changed since it was compared is left alone, and counted.
+    Documents that have changed since they were compared are kept, and counted.
     """
     find = _by_texts if job.order["threshold"] is not None else _by_signatures
     found = find(job, docs)
@@ -182,20 +173,16 @@ def _by_texts(job: Job, docs: Collection) -> _Duplicates:
     dropped = kept = np.empty(0, np.int64)
     similarities = np.empty(0)
     if names:
-        table = {"id": names, "text": [texts[name] for name in names]}
-        result = dedup(_arrow(table), text="text", id="id", threshold=job.order["threshold"],
+        import pyarrow
+
+        table = pyarrow.table({"id": names, "text": [texts[name] for name in names]})
+        result = dedup(table, text="text", id="id", threshold=job.order["threshold"],
                        keep="first", progress=job.tell)  # fmt: skip
         dropped = np.flatnonzero(result.duplicate_of >= 0)
         kept, similarities = result.duplicate_of[dropped], result.similarity[dropped]
     return _Duplicates(
         names, dropped, kept, "similarity", similarities, lambda at: versions[names[at]]
     )
-
-
-def _arrow(table: dict[str, list[str]]) -> Any:
-    import pyarrow
-
-    return pyarrow.table(table)
 
 
 def bring_in(job: Job, docs: Collection) -> Summary:
@@ -215,16 +202,13 @@ def bring_in(job: Job, docs: Collection) -> Summary:
 
 
 def _without_path(job: Job, message: str) -> str:
-    """Return a message for the client that uploaded a file: without the path that the service keeps
-    it at, and without an option that only commands have.
-    """
+    """Return a message without the path of the uploaded file and the options of commands."""
     path = job.order.get("path")
-    if path is not None:
-        message = message.replace(escape_terminal(path), "the file").replace(
-            Path(path).name, "the file"
-        )
-        message = _NAME_ENCODING.sub("upload it in UTF-8", message)
-    return message
+    if path is None:
+        return message
+    for shown in (escape_terminal(path), Path(path).name):
+        message = message.replace(shown, "the file")
+    return _NAME_ENCODING.sub("upload it in UTF-8", message)
 
 
 _KINDS: dict[str, Callable[[Job, Collection], Summary]] = {

@@ -1,12 +1,16 @@
-"""Jobs: pairs, de-duplication and imports, each in a process of its own.
+"""Jobs: pairs, deduplication and imports, each in a process of its own.
 
-A job can be ended at any moment, takes no time from searches but that of a core, and leaves nothing
-behind. Everything about it lies in a folder, so that every worker of a service can tell of it:
+A job can be ended at any moment and leaves nothing behind. Everything about it is in a folder,
+which every worker of a service can read:
 
     order.json      what is to be done
     state.json      how far it is; replaced as a whole
     result.jsonl    what was found, one object a line, when it is done
-    cancel          is there when it has to end: the process looks for it
+    cancel          exists when the job has to end: its process looks for it
+
+The workers of `lookalike.processes` end at once with the process that started them. The process of
+a job does not: it first says in its folder that it was cancelled, for the other workers of the
+service.
 """
 
 from __future__ import annotations
@@ -31,14 +35,12 @@ from lookalike.service.problems import Problem
 from lookalike.service.telemetry import Log
 from lookalike.shown import brief
 
-__all__ = ["ENDED", "Jobs", "drop_upload", "read_state", "write_state"]
-
 _MODULE = "lookalike.service.job_process"
 ENDED = ("done", "failed", "cancelled")
 _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
 _MOST_BYTES = 4 << 30
-"""Of results that are kept: whoever may only read cannot fill the disk with them."""
+"""Of results that are kept, so that jobs cannot fill the disk."""
 _PATIENCE = 5.0
 """Seconds that a process gets to end by itself when it is told to."""
 
@@ -59,10 +61,8 @@ class Jobs:
         with self._lock:
             running = [job for job in self.all() if job["state"] not in ENDED]
             if len(running) >= self._most:
-                raise Problem(
-                    429, "too_many_jobs",
-                    f"{len(running)} jobs are running; wait for one, or cancel it", retry_after=5,
-                )  # fmt: skip
+                message = f"{len(running)} jobs are running; wait for one, or cancel it"
+                raise Problem(429, "too_many_jobs", message, retry_after=5)
             self._forget_old()
             id = secrets.token_hex(12)
             folder = self._folder / id
@@ -71,7 +71,7 @@ class Jobs:
             state = {
                 "id": id, "collection": collection, "kind": order["kind"],
                 "writes": order["kind"] == "import" or bool(order.get("delete")),
-                "state": "running", "step": "starting", "progress": 0.0, "started": _now(),
+                "state": "running", "step": "starting", "progress": 0.0, "started": now(),
                 "ended": None, "summary": None, "error": None, "error_kind": None,
             }  # fmt: skip
             write_state(folder, state)
@@ -86,21 +86,16 @@ class Jobs:
 
     def all(self) -> list[dict[str, Any]]:
         """Return all jobs, the latest first."""
-        found = [
-            self._state(entry) for entry in self._folder.iterdir() if _ID.fullmatch(entry.name)
-        ]
-        return sorted(
-            (one for one in found if one is not None), key=lambda one: one["started"], reverse=True
-        )
+        names = (entry for entry in self._folder.iterdir() if _ID.fullmatch(entry.name))
+        found = [state for state in map(self._state, names) if state is not None]
+        return sorted(found, key=lambda state: state["started"], reverse=True)
 
     def get(self, id: str) -> dict[str, Any]:
         """Return how far a job is."""
         state = self._state(self._folder / id) if _ID.fullmatch(id) else None
         if state is None:
-            raise Problem(
-                404, "not_found", f"there is no job {brief(id)}; GET /v1/jobs lists all",
-                kind="NotFoundError",
-            )  # fmt: skip
+            message = f"there is no job {brief(id)}; GET /v1/jobs lists all"
+            raise Problem(404, "not_found", message)
         return state
 
     def cancel(self, id: str) -> dict[str, Any]:
@@ -118,48 +113,38 @@ class Jobs:
         process = self._processes.get(id)
         if state["state"] in ENDED or process is None:
             return state
-        process.kill()  # which has not even begun to listen
+        process.kill()  # it does not look for the file yet
         process.wait()
-        drop_upload(folder)
-        state = read_state(folder) or state
-        if state["state"] not in ENDED:
-            state.update(state="cancelled", ended=_now())
-            write_state(folder, state)
-        return state
+        return self._ended(folder, state="cancelled") or state
 
     def results(
         self, id: str, after: int, limit: int, most_bytes: int
     ) -> tuple[list[Any], int | None]:
-        """Return so many results behind a number of them, and the number to go on with.
-
-        Where they are long there are fewer: the page ends with the one with which it has
-        `most_bytes`.
+        """Return results after the first `after`, up to `limit` or `most_bytes`, and the next
+        `after`.
         """
         state = self.get(id)
         if state["state"] != "done":
-            raise Problem(
-                409, "not_done", f"the job is {state['state']}; results are there when it is done"
-            )
-        try:
-            with open(self._folder / id / "result.jsonl", "rb") as file:
-                lines, size = [], 0
-                for line in islice(file, after, after + limit):
-                    lines.append(line)
-                    size += len(line)
-                    if size >= most_bytes:
-                        break
-                more = file.readline() != b""
-        except FileNotFoundError:
-            lines, more = [], False
+            message = f"the job is {state['state']}; results are there when it is done"
+            raise Problem(409, "not_done", message)
+        lines: list[bytes] = []
+        more, size = False, 0
+        with suppress(FileNotFoundError), open(self._folder / id / "result.jsonl", "rb") as file:
+            for line in islice(file, after, after + limit):
+                lines.append(line)
+                size += len(line)
+                if size >= most_bytes:
+                    break
+            more = file.readline() != b""
         return [json.loads(line) for line in lines], after + len(lines) if more else None
 
     def close(self) -> None:
-        """End all jobs that this process has begun."""
+        """End all jobs that this process has started."""
         with self._lock:
             processes, self._processes = self._processes, {}
         for id, process in processes.items():
             if process.poll() is None:
-                with suppress(OSError):  # one that has ended may be forgotten already
+                with suppress(OSError):  # a job that has ended may be forgotten already
                     (self._folder / id / "cancel").touch()
         for process in processes.values():
             try:
@@ -173,29 +158,34 @@ class Jobs:
         process = self._processes.get(folder.name)
         if state is None or process is None or state["state"] in ENDED:
             return state
-        if process.poll() is not None:  # it has died, or has just written its last word
-            drop_upload(folder)
-            state = read_state(folder)
-            if state is not None and state["state"] not in ENDED:
-                state.update(
-                    state="failed", ended=_now(),
-                    error=f"the process of the job ended with status {process.returncode}",
-                )  # fmt: skip
-                with suppress(OSError):  # the disk may be full
-                    write_state(folder, state)
+        if process.poll() is None:
+            return state
+        why = f"the process of the job ended with status {process.returncode}"
+        return self._ended(folder, state="failed", error=why)
+
+    @staticmethod
+    def _ended(folder: Path, **values: Any) -> dict[str, Any] | None:
+        """Return the state of a job whose process has ended; say how, if it could not."""
+        drop_upload(folder)
+        state = read_state(folder)
+        if state is not None and state["state"] not in ENDED:
+            state.update(ended=now(), **values)
+            with suppress(OSError):  # the disk may be full
+                write_state(folder, state)
         return state
 
     def _forget_old(self) -> None:
-        """Forget those jobs that ended, beyond some number of them or size of their results."""
+        """Forget the oldest jobs that have ended, by their number and the size of their results."""
         size = 0
         for place, job in enumerate(job for job in self.all() if job["state"] in ENDED):
             folder = self._folder / job["id"]
-            size += _size(folder / "result.jsonl")
+            with suppress(OSError):
+                size += (folder / "result.jsonl").stat().st_size
             if place >= _MOST_KEPT or size > _MOST_BYTES:
                 shutil.rmtree(folder, ignore_errors=True)
         for id, process in list(self._processes.items()):
             if process.poll() is not None:
-                self._state(self._folder / id)  # which says so if it has died
+                self._state(self._folder / id)  # writes the end of a job that has died
                 del self._processes[id]
 
 
@@ -209,7 +199,7 @@ def read_state(folder: Path) -> dict[str, Any] | None:
 
 
 def drop_upload(folder: Path) -> None:
-    """Remove the file that a job was to bring in, if it is still there."""
+    """Remove the file that a job was to import, if it still exists."""
     try:
         path = json.loads((folder / "order.json").read_text()).get("path")
     except (OSError, ValueError):
@@ -225,19 +215,13 @@ def write_state(folder: Path, state: dict[str, Any]) -> None:
     temporary.replace(folder / "state.json")
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _now() -> str:
+def now() -> str:
+    """Return the time as states have it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def lines_of(values: Iterator[Any], path: Path) -> int:
-    """Write values, one a line; return how many."""
+    """Write values, one a line; return their number."""
     count = 0
     with open(path, "w", encoding="utf-8") as file:
         for value in values:

@@ -1,7 +1,7 @@
 """Keys: made here, shown once, kept as hashes in a file.
 
-A key is 256 random bits, so that a plain hash of it cannot be turned back, and none need be slow.
-The file says of each key its name, what it may do and in which collections:
+A key is 256 random bits, so a fast hash of it cannot be reversed. The file has the name of each
+key, what it may do and in which collections:
 
     {"keys": [{"name": "ci", "hash": "sha256:...", "access": "read-only", "collections": ["docs"]}]}
 """
@@ -25,19 +25,17 @@ from typing import Any
 from lookalike.errors import ArgumentError, FileError, FormatError, Said
 from lookalike.storage import whole_file
 
-__all__ = ["ACCESS", "ANYBODY", "Key", "KeyFile", "make_key"]
-
 ACCESS = ("read-only", "read-write")
 _PREFIX = "lk_"
 _HASH = re.compile("sha256:[0-9a-f]{64}")
 _LOOK_AGAIN = 1.0
-"""Seconds after which the file is looked at again: keys come and go without a restart."""
+"""Seconds after which the file is looked at again: keys change without a restart."""
 _MOST = 64 << 20
 
 
 @dataclass(frozen=True)
 class Key:
-    """Whom a request is from: what it may do, and where."""
+    """What the owner of a key may do, and in which collections."""
 
     name: str
     hash: str = ""
@@ -50,12 +48,12 @@ class Key:
         return self.access == "read-write"
 
     def reaches(self, collection: str) -> bool:
-        """Return whether it is for this collection."""
+        """Return whether the key is for this collection."""
         return "*" in self.collections or collection in self.collections
 
 
 ANYBODY = Key("")
-"""Whoever comes where no keys are needed."""
+"""The key of requests to a service without keys."""
 
 
 class KeyFile:
@@ -76,38 +74,31 @@ class KeyFile:
             )
 
     def find(self, secret: str) -> Key | None:
-        """Return the key that this is, or None. Every key is compared, each in constant time."""
+        """Return the key with this secret, or None; every key is compared in constant time."""
         if time.monotonic() - self._looked > _LOOK_AGAIN:
             with self._lock:
                 self._look()
         given = _hashed(secret)
-        found = None
-        for key in self._keys:
-            if hmac.compare_digest(key.hash, given):
-                found = key
-        return found
+        found = [key for key in self._keys if hmac.compare_digest(key.hash, given)]
+        return found[-1] if found else None
 
     def _look(self) -> None:
         self._looked = time.monotonic()
         try:
             status = self._path.stat()
             seen = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if seen == self._seen:
-                return
-            self._keys = _read(self._path)
-            self._seen = seen
-        except FileNotFoundError:
-            self._keys, self._seen = (), None  # keys that are gone let nobody in
-        except (OSError, FileError):
-            if self._seen is None:
+            if seen != self._seen:
+                self._keys, self._seen = _read(self._path), seen
+        except (OSError, FileError) as error:
+            if self._seen is None and not isinstance(error, FileNotFoundError):
                 raise
-            self._keys, self._seen = (), None
+            self._keys, self._seen = (), None  # without the file, no key is valid
 
 
 def make_key(
     path: Path, name: str, access: str = "read-write", collections: Sequence[str] = ("*",)
 ) -> str:
-    """Add a key to the file, which is made if it is not there, and return it: only now."""
+    """Add a key to the file, which is created if needed, and return the secret: only now."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
         raise ArgumentError(
             Said("key_name"), f" is {name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'"
@@ -131,10 +122,7 @@ def _hashed(secret: str) -> str:
 
 def _write(path: Path, keys: Sequence[Key]) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    values = [
-        {"name": k.name, "hash": k.hash, "access": k.access, "collections": list(k.collections)}
-        for k in keys
-    ]
+    values = [{**vars(key), "collections": list(key.collections)} for key in keys]
     with whole_file(path) as temporary:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as file:
@@ -148,8 +136,6 @@ def _read(path: Path) -> tuple[Key, ...]:
             raise FormatError(f"{path} is too large to be a file of keys")
         value = json.loads(path.read_text("utf-8"))
         return tuple(_key(one) for one in value["keys"])
-    except OSError:
-        raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
             f"{path} is no file of keys ({type(error).__name__}); "
@@ -158,10 +144,11 @@ def _read(path: Path) -> tuple[Key, ...]:
 
 
 def _key(value: dict[str, Any]) -> Key:
-    name, hash, access = value["name"], value["hash"], value["access"]
-    collections = value["collections"]
+    name, hash, access, collections = (
+        value[field] for field in ("name", "hash", "access", "collections")
+    )
     if not isinstance(name, str) or not _HASH.fullmatch(hash) or access not in ACCESS:
-        raise ValueError("a key that is none")
+        raise ValueError("not a key")
     if not isinstance(collections, list) or not all(isinstance(one, str) for one in collections):
-        raise ValueError("collections that are none")
+        raise ValueError("not names of collections")
     return Key(name, hash, access, tuple(collections))

@@ -1,8 +1,8 @@
 """The collections that are served: those of a database, or one for each file of a folder.
 
-Names in addresses are strict, so that nothing of them can lead to another file. In a folder, the
-collection `pages` is the file `pages.db`, which holds this one collection. Files of others in the
-folder are never written to, and what others keep in a file beside its collection stays.
+Names are strict, so that none can lead to another file. In a folder, the collection `pages` is the
+file `pages.db`, which holds this one collection. Files of other programs in the folder are never
+written to, and other tables in a file stay.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lookalike.collection import Collection, drop_collection, open_collection
-from lookalike.collection.opening import (
-    collections_by_parts,
-    remove_unused_file,
-    unused_file,
-)
+from lookalike.collection.opening import collections_by_parts, remove_unused_file, unused_file
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.sqlite import exclusive_file
 from lookalike.errors import (
@@ -40,18 +36,14 @@ from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer
 from lookalike.storage import remove_if_same
 
-__all__ = ["NAME", "DatabaseLibrary", "FolderLibrary", "Library", "open_library"]
-
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-"""What names of collections look like."""
-
+"""The pattern of names of collections."""
 _PARTS = (
     "has documents of many parts (recordings, passages), which are not served: use it with "
     "la.open_collection, or `lookalike collection`, where its database is"
 )
 _REPLACED = 10
-"""Times that a collection may be replaced while somebody asks it something."""
-
+"""Times that a collection may be replaced during a request."""
 _BRIEFLY = 0.5
 """Seconds for which a survey waits for the locks of other processes."""
 _NAME = re.compile(NAME.strip("^$"))
@@ -59,9 +51,9 @@ T = TypeVar("T")
 
 
 def open_for_strangers(url: str, name: str) -> Collection:
-    """Open a collection that is there; paths in it, or in queries, are texts and nothing else.
+    """Open an existing collection so that it opens no paths that clients send.
 
-    Or whoever may write to a collection of images could have any file of this machine read.
+    Else a client that writes to a collection of images could have any file of this machine read.
     """
     docs = open_collection(url, name, create=False)
     if docs.parts:
@@ -78,7 +70,7 @@ class Library(ABC):
         self.shown = shown
         """Where the collections are, for people."""
         self.source = source
-        """What `open_library` opens it by, in another process too."""
+        """What `open_library` takes, also in another process."""
         self.snapshots = snapshots
         """The default folder for snapshots."""
         self._lock = threading.Lock()
@@ -87,25 +79,25 @@ class Library(ABC):
 
     @abstractmethod
     def survey(self) -> dict[str, Exception | None]:
-        """Return the names of the collections there are, sorted, with the error of those that
-        cannot be read now. A lock of another process is hardly waited for.
+        """Return the names of the collections, sorted, with the errors of those that cannot be read
+        or are locked by another process.
         """
 
     @abstractmethod
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
 
+    @abstractmethod
     def left_out(self) -> list[str]:
         """Return what is not served, and why."""
-        return []
 
     def opened(self) -> dict[str, Collection]:
-        """Return those collections that are open."""
+        """Return the open collections."""
         with self._lock:
             return dict(self._open)
 
     def opened_now(self, name: str) -> Collection | None:
-        """Return a collection if it is open; this waits for nothing."""
+        """Return a collection if it is open, without waiting."""
         return self._open.get(name)
 
     def collection(self, name: str) -> Collection:
@@ -124,7 +116,7 @@ class Library(ABC):
     def create(
         self, name: str, signer: Signer | None, bits: int | None, keep_text: bool
     ) -> Collection:
-        """Make a collection; one that is there already is a conflict."""
+        """Create a collection; one of the same name is a conflict."""
         check_name(name)
         if isinstance(signer, PartSigner):
             raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
@@ -141,7 +133,7 @@ class Library(ABC):
         check_name(name)
         with self._making:
             if name not in self.survey():
-                raise missing(name)
+                raise _missing(name)
             self._remove(name)
         with self._lock:
             self._open.pop(name, None)
@@ -149,7 +141,7 @@ class Library(ABC):
     def use(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something with a collection.
 
-        If it was dropped and made anew elsewhere, with another signer, what is there now is used:
+        If it was dropped and created again elsewhere, with another signer, the new one is used:
         nothing has been written by then.
         """
         for _ in range(_REPLACED):
@@ -163,8 +155,8 @@ class Library(ABC):
             except CollectionError as error:
                 if self._replaced(name, docs):
                     continue
-                if self._gone(name, error):
-                    raise missing(name) from None
+                if isinstance(error, NotFoundError) and name not in self._open:
+                    raise _missing(name) from None
                 raise
         raise CollectionBusyError(
             f"the collection {name!r} is replaced by others again and again; try later"
@@ -178,7 +170,7 @@ class Library(ABC):
             docs.close()
 
     def _replaced(self, name: str, docs: Collection) -> bool:
-        """Return whether another collection has this name now, and open that."""
+        """Return whether another collection has this name now; it is opened."""
         try:
             now = self._opened(name)
         except (CollectionError, FileError):
@@ -189,21 +181,20 @@ class Library(ABC):
             now.close()
             return False
         with self._lock:
-            self._open[name] = now  # the other is closed when its last user lets it go
+            self._open[name] = now  # the old one is closed when its last user has ended
         return True
 
-    def _gone(self, name: str, error: CollectionError) -> bool:
-        return isinstance(error, NotFoundError) and name not in self._open
+    def _opened(self, name: str) -> Collection:
+        try:
+            return open_for_strangers(*self.place(name))
+        except NotFoundError:
+            raise _missing(name) from None
 
     @abstractmethod
     def _claimed(self, name: str) -> AbstractContextManager[str]:
-        """Return the address of the database in which a new collection of this name is made.
-
-        Raises a conflict where the name is taken. What was made for it is removed on an error.
+        """Return the database of a new collection, and remove it on an error; a name that is taken
+        raises.
         """
-
-    @abstractmethod
-    def _opened(self, name: str) -> Collection: ...
 
     @abstractmethod
     def _remove(self, name: str) -> None: ...
@@ -218,20 +209,18 @@ class DatabaseLibrary(Library):
         super().__init__(address.shown, address.url if path is None else str(path), beside)
 
     def survey(self) -> dict[str, Exception | None]:
-        """Return the names of the collections; a locked database is an error of its own."""
+        """Return the names of the collections; a locked database raises an error."""
         found = self._all(_BRIEFLY)
         return {name: None for name, parts in found.items() if _NAME.fullmatch(name) and not parts}
 
     def left_out(self) -> list[str]:
-        """Return the collections of parts, and those whose names cannot be part of an address."""
-        reasons = []
-        for name, parts in self._all().items():
-            if not _NAME.fullmatch(name):
-                wrong = ": its name is not of letters, digits, '.', '_' and '-'"
-                reasons.append(f"the collection {brief(name)}{wrong}")
-            elif parts:
-                reasons.append(f"the collection {brief(name)} {_PARTS}")
-        return reasons
+        """Return the collections of parts, and those with other names."""
+        wrong = ": its name is not of letters, digits, '.', '_' and '-'"
+        return [
+            f"the collection {brief(name)}{f' {_PARTS}' if _NAME.fullmatch(name) else wrong}"
+            for name, parts in self._all().items()
+            if parts or not _NAME.fullmatch(name)
+        ]
 
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
@@ -248,12 +237,6 @@ class DatabaseLibrary(Library):
         if name in self._all():
             raise _exists(name)
         yield self.source
-
-    def _opened(self, name: str) -> Collection:
-        try:
-            return open_for_strangers(self.source, name)
-        except NotFoundError:
-            raise missing(name) from None
 
     def _remove(self, name: str) -> None:
         drop_collection(self.source, name)
@@ -282,9 +265,8 @@ class FolderLibrary(Library):
             if isinstance(inner, Exception):
                 reasons.append(f"{file} cannot be read: {inner}")
             elif len(inner) != 1:
-                reasons.append(
-                    f"{file} holds {len(inner)} collections, not one: serve it by itself"
-                )
+                why = f"holds {len(inner)} collections, not one: serve it by itself"
+                reasons.append(f"{file} {why}")
             elif any(inner.values()):
                 reasons.append(f"the collection of {file} {_PARTS}")
         return reasons
@@ -292,28 +274,20 @@ class FolderLibrary(Library):
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
         path = self._path(name)
-        try:
-            state = path.lstat()
-        except OSError:
-            raise missing(name) from None
-        if not stat.S_ISREG(state.st_mode):
-            raise missing(name)
-        inner = _collections_in(path)
-        if isinstance(inner, NotFoundError):
-            raise missing(name)
+        inner = _collections_in(path) if _is_plain(path) else {}
         if isinstance(inner, FormatError):
             raise _unreadable(name) from inner
-        if isinstance(inner, Exception):
+        if isinstance(inner, Exception) and not isinstance(inner, NotFoundError):
             raise inner
-        if len(inner) != 1:
-            raise missing(name)
+        if isinstance(inner, Exception) or len(inner) != 1:
+            raise _missing(name)
         return str(path), next(iter(inner))
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{check_name(name)}.db"
 
     def _files(self) -> dict[str, dict[str, bool] | Exception]:
-        """Return what each file holds, or why that cannot be told."""
+        """Return what each file holds, or the error of reading it."""
         found: dict[str, dict[str, bool] | Exception] = {}
         patience = _BRIEFLY
         for entry in os.scandir(self._folder):
@@ -323,44 +297,39 @@ class FolderLibrary(Library):
             if entry.is_file(follow_symlinks=False):
                 found[name] = _collections_in(entry.path, patience)
                 if isinstance(found[name], CollectionBusyError):
-                    patience = 0.0  # many locked files take no longer than one
+                    patience = 0.0  # so that many locked files take no longer than one
         return found
 
     @contextmanager
     def _claimed(self, name: str) -> Iterator[str]:
-        """Create the file, which must be new, or one of ours without any content."""
         path = self._path(name)
         with exclusive_file(path.with_name(f".{path.name}-creating")) as alone:
             if not alone:
-                raise Problem(
-                    409, "exists", f"the collection {brief(name)} is being made by another request"
-                )
-            with self._new_file(name, path):
+                message = f"the collection {brief(name)} is being made by another request"
+                raise Problem(409, "exists", message)
+            created = self._created(name, path)
+            try:
                 yield str(path)
+            except BaseException:
+                with suppress(OSError, LookalikeError):
+                    if created is not None and not path.lstat().st_size:
+                        remove_if_same(path, created)
+                raise
 
-    @contextmanager
-    def _new_file(self, name: str, path: Path) -> Iterator[None]:
-        created = None
+    def _created(self, name: str, path: Path) -> os.stat_result | None:
+        """Create the file; None if it exists, without content."""
         try:
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+            with open(path, "xb") as file:
+                return os.fstat(file.fileno())
         except FileExistsError:
             self._check_unused(name, path)
+            return None
         except OSError as error:
             raise FileError(f"{path} cannot be created: {error.strerror}") from error
-        else:
-            created = os.fstat(descriptor)
-            os.close(descriptor)
-        try:
-            yield
-        except BaseException:
-            with suppress(OSError, LookalikeError):
-                if created is not None and not path.lstat().st_size:
-                    remove_if_same(path, created)
-            raise
 
     def _check_unused(self, name: str, path: Path) -> None:
-        """Refuse a file with content: it is a collection, or it belongs to others."""
-        regular = path.is_file() and not path.is_symlink()
+        """Refuse a file with content: it is a collection, or belongs to another program."""
+        regular = _is_plain(path)
         inner = _collections_in(path) if regular else {}
         if not isinstance(inner, Exception) and len(inner) == 1:
             raise _exists(name)
@@ -371,13 +340,6 @@ class FolderLibrary(Library):
             409, "exists", f"the folder has a {brief(path.name)} that is not a collection of this "
             "service; choose another name, or move that file elsewhere",
         )  # fmt: skip
-
-    def _opened(self, name: str) -> Collection:
-        url, inner = self.place(name)
-        try:
-            return open_for_strangers(url, inner)
-        except NotFoundError:
-            raise missing(name) from None
 
     def _remove(self, name: str) -> None:
         url, inner = self.place(name)
@@ -390,10 +352,17 @@ class FolderLibrary(Library):
             raise _unreadable(name) from error
 
 
+def _is_plain(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
 def _collections_in(
     path: str | os.PathLike[str], timeout: float = 30.0
 ) -> dict[str, bool] | Exception:
-    """Return the collections of a file as `collections_by_parts` does, or why they are unknown."""
+    """Return what `collections_by_parts` returns for a file, or its error."""
     try:
         return collections_by_parts(path, timeout=timeout)
     except (CollectionError, FileError) as error:
@@ -416,7 +385,7 @@ def open_library(place: str | os.PathLike[str]) -> Library:
 
 
 def check_name(name: str) -> str:
-    """Return a name that can be one of a collection here, else raise."""
+    """Return a valid name of a collection, else raise."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise Problem(
             422, "name", f"the name is {brief(name)}; expected 1 to 64 letters, digits, '.', '_' "
@@ -437,13 +406,9 @@ def _unreadable(name: str) -> Problem:
         503, "collection", f"the file of the collection {brief(name)} cannot be read: it is "
         "damaged, belongs to another program, or was written by a newer lookalike; the log of the "
         "service says which. To free the name, move the file out of the folder of the service",
-        kind="CollectionError",
     )  # fmt: skip
 
 
-def missing(name: str) -> Problem:
-    """Return the answer for a collection that is not there."""
-    return Problem(
-        404, "not_found", f"there is no collection {brief(name)}; GET /v1/collections lists those "
-        "there are", kind="NotFoundError",
-    )  # fmt: skip
+def _missing(name: str) -> Problem:
+    message = f"there is no collection {brief(name)}; GET /v1/collections lists those there are"
+    return Problem(404, "not_found", message)

@@ -1,13 +1,12 @@
 """What requests may take: memory and time.
 
 Memory is what bodies, the values decoded from them, and answers take at once. Bytes are taken
-before anything is expanded, and given back when the request has been answered and no thread works
-for it any more. A request for which there is no room is refused.
+before anything is expanded, and given back when the request was answered and no thread works for
+it any more. A request for which there is no room is refused.
 
-Time limits are watched by one task. A timer for each of thousands of requests a second costs more
-than what most of them ask for. So the times are written down, and looked at four times a second.
-Requests that are still there when they are looked at for the second time are watched for the end of
-their connection, too.
+A timer for each of thousands of requests a second would cost more than most requests. So one timer
+looks at all time limits, four times a second. A request that it sees for the second time is also
+watched for the end of its connection.
 """
 
 from __future__ import annotations
@@ -16,65 +15,57 @@ import asyncio
 import ctypes
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import dataclass, field
+
+from starlette.types import Receive
 
 from lookalike.service.problems import ClientGone, Problem
 
-__all__ = ["HELD", "Held", "Limit", "Memory", "Watch", "return_freed_memory"]
-
+_LOOK = 0.25
 _PER_ANSWERED = 4
 """Bytes of memory for each byte of a text or of metadata in an answer, until it is encoded."""
 
 
+@dataclass(eq=False)
 class Memory:
     """The bytes that requests hold, in total and for each key."""
 
-    def __init__(self, most: int, most_per_key: int) -> None:
-        self.most = most
-        self.most_per_key = most_per_key
-        self._lock = threading.Lock()
-        self._taken = 0
-        self._by_key: Counter[str] = Counter()
-
-    @property
-    def taken(self) -> int:
-        """The bytes that are held now."""
-        return self._taken
-
-    def hold(self, key: str) -> Held:
-        """Return a hold of 0 bytes for a request with this key."""
-        return Held(self, key)
+    most: int
+    most_per_key: int
+    taken: int = 0
+    _by_key: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def change(self, key: str, size: int, *, refuse: bool = True) -> None:
-        """Take bytes for a key, or give them back; raise if there is no room for them.
-
-        With `refuse=False`, they are taken even if there is no room.
-        """
+        """Take bytes for a key, or give them back; raise if there is no room, if `refuse`."""
         with self._lock:
             if size > 0 and refuse:
-                if self._taken + size > self.most:
+                if self.taken + size > self.most:
                     raise _full("other requests fill the memory for requests")
                 if self._by_key[key] + size > self.most_per_key:
                     raise _full("other requests with this key fill its share of the memory")
-            self._taken += size
+            self.taken += size
             self._by_key[key] += size
             if not self._by_key[key]:
                 del self._by_key[key]
 
 
+def _full(reason: str) -> Problem:
+    message = f"{reason}; try again in a second"
+    return Problem(429, "too_much_at_once", message, retry_after=1)
+
+
+@dataclass(eq=False, slots=True)
 class Held:
-    """What one request holds. Threads that work for it share the hold: the last one releases it."""
+    """The bytes of one request; of the threads that share them, the last one releases them."""
 
-    __slots__ = ("_key", "_lock", "_memory", "_size", "_users")
-
-    def __init__(self, memory: Memory, key: str) -> None:
-        self._memory = memory
-        self._key = key
-        self._size = 0
-        self._users = 1
-        self._lock = threading.Lock()
+    _memory: Memory
+    _key: str
+    _size: int = 0
+    _users: int = 1
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def need(self, size: int, *, refuse: bool = True) -> None:
         """Hold at least this many bytes in all, or raise `Problem`, except with `refuse=False`."""
@@ -108,7 +99,7 @@ class Held:
         return Problem(
             422, "answer_too_large", "the answer takes more memory than "
             f"{self._memory.most_per_key} bytes; ask for less at once, or start the service with a "
-            "larger --max-memory", kind="ResultTooLargeError",
+            "larger --max-memory",
         )  # fmt: skip
 
     def change(self, size: int) -> None:
@@ -140,10 +131,10 @@ HELD: ContextVar[Held | None] = ContextVar("held", default=None)
 
 
 def return_freed_memory() -> None:
-    """Let the allocator of glibc give large blocks back when they are freed.
+    """Let the allocator of glibc return large blocks to the system when they are freed.
 
-    It learns otherwise to keep blocks of up to 32 MiB, in an arena for each thread: after a few
-    large bodies and answers, what is kept is several times as much as what is used.
+    By default it keeps blocks of up to 32 MiB in an arena for each thread: after a few large bodies
+    and answers, several times the memory that is used.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -153,46 +144,34 @@ def return_freed_memory() -> None:
         mallopt(option, value)
 
 
-def _full(reason: str) -> Problem:
-    return Problem(
-        429, "too_much_at_once", f"{reason}; try again in a second", retry_after=1,
-        kind="CollectionBusyError",
-    )  # fmt: skip
+async def hung_up(receive: Receive) -> None:
+    """Return when the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
-_LOOK = 0.25
-
-
+@dataclass(eq=False, slots=True)
 class Limit:
-    """How long something may take, as a context; beyond that it is ended by an exception.
+    """A context that may take so many seconds; then it raises what `problem` returns for these.
 
-    With `receive`, which gives the messages of a request whose body has been read, it also ends,
-    with `ClientGone`, soon after the client has closed the connection.
+    With `receive`, which gives the messages of a request whose body has been read, it also raises
+    `ClientGone` soon after the client has closed the connection.
     """
 
-    __slots__ = (
-        "_due", "_gone", "_late", "_listening", "_problem", "_receive", "_seen", "_task", "_watch",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        watch: Watch,
-        seconds: float,
-        problem: Callable[[], Exception],
-        receive: Callable[[], Awaitable[MutableMapping[str, Any]]] | None = None,
-    ) -> None:
-        self._watch = watch
-        self._receive = receive
-        self._seen = False
-        self._gone = False
-        self._listening: asyncio.Task[None] | None = None
-        self._due = watch.time() + seconds
-        self._problem = problem
-        self._late = False
-        self._task: asyncio.Task[object] | None = None
+    _watch: Watch
+    _seconds: float
+    _problem: Callable[[float], Exception]
+    _receive: Receive | None = None
+    _due: float = 0.0
+    _seen: bool = False
+    _late: bool = False
+    _gone: bool = False
+    _listening: asyncio.Task[None] | None = None
+    _task: asyncio.Task[object] | None = None
 
     def __enter__(self) -> None:
         self._task = asyncio.current_task()
+        self._due = self._watch.time() + self._seconds
         self._watch.limits.add(self)
         self._watch.begin()
 
@@ -203,10 +182,10 @@ class Limit:
         if (self._late or self._gone) and self._task is not None:
             self._task.uncancel()
             if kind is asyncio.CancelledError:
-                raise (self._problem() if self._late else ClientGone()) from None
+                raise (self._problem(self._seconds) if self._late else ClientGone()) from None
 
     def look(self, now: float) -> None:
-        """End what takes too long; listen for the end of the connection if it takes a while."""
+        """End what takes too long; watch the connection of what takes a while."""
         if self._late or self._gone or self._task is None:
             return
         if now > self._due:
@@ -216,13 +195,8 @@ class Limit:
             self._listening = asyncio.ensure_future(self._listen(self._receive, self._task))
         self._seen = True
 
-    async def _listen(
-        self,
-        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-        task: asyncio.Task[object],
-    ) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+    async def _listen(self, receive: Receive, task: asyncio.Task[object]) -> None:
+        await hung_up(receive)
         if not self._late:
             self._gone = True
             task.cancel()
@@ -243,7 +217,7 @@ class Watch:
         return self._loop.time()
 
     def begin(self) -> None:
-        """Look at the limits from now on, as long as there are any."""
+        """Look at the limits from now on, while there are any."""
         if self._next is None and self._loop is not None:
             self._next = self._loop.call_later(_LOOK, self._look)
 

@@ -1,7 +1,6 @@
 """What every request passes before its route: host, origin, key, number of requests.
 
-The middleware also counts and logs requests, and sends the headers that a browser needs to keep the
-page safe.
+The middleware also counts and logs requests, and adds the headers that keep the page safe.
 """
 
 from __future__ import annotations
@@ -11,12 +10,14 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import getrandbits
-from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lookalike.service.formats import JSON, encode
 from lookalike.service.keys import ANYBODY, Key, KeyFile
@@ -25,14 +26,6 @@ from lookalike.service.protocol import Connections
 from lookalike.service.settings import ServeSettings, loopback
 from lookalike.service.telemetry import Log, Metrics
 from lookalike.shown import brief
-
-__all__ = ["Hosts", "Middleware", "RequestInfo"]
-
-Message: TypeAlias = MutableMapping[str, Any]
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -75,25 +68,16 @@ class RequestInfo:
 class Middleware:
     """An application around the application."""
 
-    def __init__(
-        self,
-        app: App,
-        hosts: Hosts,
-        keys: KeyFile | None,
-        settings: ServeSettings,
-        metrics: Metrics,
-        log: Log,
-    ) -> None:
+    def __init__(self, app: ASGIApp, settings: ServeSettings, metrics: Metrics, log: Log) -> None:
         self._app = app
-        self._hosts = hosts
-        self._keys = keys
-        self._most = settings.max_concurrent
-        self._most_per_key = settings.max_concurrent if keys is None else (
-            max(1, settings.max_concurrent * 3 // 4)
-        )  # fmt: skip
+        self._hosts = Hosts(settings.host, settings.allow_host)
+        self._keys = None if settings.key_file is None else KeyFile(settings.key_file)
+        self._most = self._most_per_key = settings.max_concurrent
+        if self._keys is not None:
+            self._most_per_key = max(1, self._most * 3 // 4)
         self.connections = Connections(settings.max_connections)
         self.slow_limit = settings.slow_limit
-        """Both are for the protocol: see `BoundedProtocol`."""
+        """Both are for `BoundedProtocol`."""
         self._metrics = metrics
         self._log = log
         self._running = 0
@@ -112,9 +96,8 @@ class Middleware:
         start = time.perf_counter()
         info = RequestInfo({})
         scope["lookalike"] = info
-        own = _HEADERS if scope["path"].startswith("/page/") or scope["path"] == "/" else (
-            *_HEADERS, _NOT_KEPT
-        )  # fmt: skip
+        is_page = scope["path"].startswith("/page/") or scope["path"] == "/"
+        own = _HEADERS if is_page else (*_HEADERS, _NOT_KEPT)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -122,7 +105,8 @@ class Middleware:
                 message["headers"] = [
                     *message.get("headers", ()), *own, (b"x-request-id", info.id.encode())
                 ]  # fmt: skip
-                if not scope.get("arrived", _always)():  # the rest of its body is not read
+                arrived = scope.get("arrived")
+                if arrived is not None and not arrived():  # the rest of its body is not read
                     message["headers"].append((b"connection", b"close"))
             await send(message)
 
@@ -134,7 +118,7 @@ class Middleware:
                 await self._app(scope, receive, answer)
         except Problem as problem:
             self.count_refused(problem)
-            await send_problem(problem, answer)
+            await response_to(problem)(scope, receive, answer)
         except Exception as error:
             if isinstance(error, ClientGone) or type(error).__name__ == "ClientDisconnect":
                 info.status = 499  # what was sent went nowhere
@@ -142,7 +126,7 @@ class Middleware:
                 self._log.failed("request failed", error, id=info.id, path=scope["path"])
                 if info.started:
                     raise
-                await send_problem(problem_of(error), answer)
+                await response_to(problem_of(error))(scope, receive, answer)
         finally:
             self._running -= 1
             self._metrics.running.dec()
@@ -158,7 +142,7 @@ class Middleware:
 
     @contextmanager
     def _counted(self, key: str, path: str) -> Iterator[None]:
-        """Count a request for its key, of which one alone cannot take all the room."""
+        """Count a request for its key; one key alone cannot take all the room."""
         if self._by_key[key] >= self._most_per_key and path not in _ALWAYS:
             raise Problem(
                 429, "too_many_requests", f"there are {self._most_per_key} requests with this key "
@@ -178,9 +162,8 @@ class Middleware:
         headers = info.headers
         for name, value in scope["headers"]:
             if name in headers and name in _ONCE:
-                raise Problem(
-                    400, "headers", f"the header {name.decode('latin-1')} comes twice; send it once"
-                )
+                message = f"the header {name.decode('latin-1')} comes twice; send it once"
+                raise Problem(400, "headers", message)
             headers[name] = value
         host, path = headers.get(b"host"), scope["path"]
         self._hosts.check(host)
@@ -189,10 +172,8 @@ class Middleware:
             host, headers.get(b"origin"), headers.get(b"sec-fetch-site") if protected else None
         )
         if self._running > self._most and path not in _ALWAYS:
-            raise Problem(
-                429, "too_many_requests",
-                f"there are {self._most} requests already; try again in a second", retry_after=1,
-            )  # fmt: skip
+            message = f"there are {self._most} requests already; try again in a second"
+            raise Problem(429, "too_many_requests", message, retry_after=1)
         if protected and self._keys is not None:
             info.key = self._known(self._keys, headers)
 
@@ -209,7 +190,7 @@ class Middleware:
 
 
 def _check_encoding(what: str, raw: bytes) -> None:
-    """Refuse bytes that are not UTF-8: replaced by U+FFFD, they would stand for something else."""
+    """Refuse bytes that are not UTF-8: as U+FFFD, they would mean something else."""
     if raw.isascii() and b"%" not in raw:
         return
     try:
@@ -221,17 +202,9 @@ def _check_encoding(what: str, raw: bytes) -> None:
         ) from None  # fmt: skip
 
 
-def _always() -> bool:
-    return True
-
-
-async def send_problem(problem: Problem, send: Send) -> None:
-    """Answer with an error."""
-    body = encode(problem.value(), JSON)
-    headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
-    headers += [(name.encode(), value.encode()) for name, value in problem.headers.items()]
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def response_to(problem: Problem) -> Response:
+    """Return a problem as an answer."""
+    return Response(encode(problem.value(), JSON), problem.status, problem.headers, JSON)
 
 
 _HOST = re.compile(
@@ -243,57 +216,46 @@ _OURS = (b"same-origin", b"none")
 class Hosts:
     """By which names a service may be reached, and from which pages.
 
-    A page of another site can send requests to a service on this machine, and by a name that it
-    lets point here (DNS rebinding) even read the answers. So the Host must be a name of this
-    service, and a request that comes from a page, as a browser says, from one of its own pages.
+    A page of another site can send requests to a service on this machine. By DNS rebinding it can
+    even read the answers. So the Host must be a name of this service, and a request that a browser
+    sends for a page must come from the service's own page.
     """
 
     def __init__(self, host: str, allowed: Iterable[str]) -> None:
-        names = {
-            "localhost",
-            host.strip("[]").lower(),
-            *(one.strip("[]").lower() for one in allowed),
-        }
+        self._names = {one.strip("[]").lower() for one in ("localhost", host, *allowed)}
         self._addresses = not loopback(host)
-        """Whether any address will do: whoever is off loopback has keys, and no page that was
-        loaded by a name can have the origin of an address."""
-        if self._addresses:
-            names.add(socket.gethostname().lower())
-        else:
-            names |= {"127.0.0.1", "::1"}
-        self._names = names
+        """Whether any address is allowed: a service off loopback has keys, and a page that was
+        loaded by a name cannot have the origin of an address."""
+        self._names |= {socket.gethostname().lower()} if self._addresses else {"127.0.0.1", "::1"}
         self._known: set[bytes] = set()
 
     def check(self, host: bytes | None) -> None:
-        """Raise if this is no name of ours."""
+        """Raise if this is not a name of the service."""
         if host in self._known:
             return
         match = None if host is None else _HOST.fullmatch(host)
         name = "" if match is None else match[1].decode("ascii").strip("[]").lower()
         if match is None or not (name in self._names or (self._addresses and _is_address(name))):
             raise Problem(
-                421 if match else 400, "host",
-                f"the Host is {brief(_text(host))}, which is no name of this service; use its "
-                "address, or start it with --allow-host",
+                421 if match else 400, "host", f"the Host is {brief(_text(host))}, which is no "
+                "name of this service; use its address, or start it with --allow-host",
             )  # fmt: skip
         if len(self._known) < 100 and host is not None:
             self._known.add(host)
 
     @staticmethod
     def check_origin(host: bytes | None, origin: bytes | None, site: bytes | None) -> None:
-        """Raise if a browser says that a page of another site asks."""
+        """Raise if a browser says that the request is from a page of another site."""
         if origin is not None:
             scheme, _, rest = origin.partition(b"://")
             if scheme not in (b"http", b"https") or host is None or rest.lower() != host.lower():
                 raise Problem(
-                    403, "origin",
-                    f"the request is from the page of {brief(_text(origin))}; only this service's "
-                    "own page may ask",
+                    403, "origin", f"the request is from the page of {brief(_text(origin))}; only "
+                    "this service's own page may ask",
                 )  # fmt: skip
         elif site is not None and site not in _OURS:
-            raise Problem(
-                403, "origin", "the request is from a page of another site; open the service's own"
-            )
+            message = "the request is from a page of another site; open the service's own"
+            raise Problem(403, "origin", message)
 
 
 def _is_address(name: str) -> bool:

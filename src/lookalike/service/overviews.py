@@ -1,9 +1,9 @@
 """Overviews of a collection: groups of near-duplicates, a map, distances.
 
-The comparisons of a million documents take minutes. A thread could not be told to stop, so they are
-computed in a worker process, one after the other. It is killed when no client waits any more, when
-it takes too long, or with the service. Results are kept until the collection is written to. A
-client waits for a few seconds, and then asks again.
+Comparing a million documents takes minutes, so a worker process computes overviews, one after
+the other. It is killed when no client waits any more, when it takes too long, or with the service.
+Results are kept until the collection is written to. A client waits for a few seconds, and then asks
+again.
 """
 
 from __future__ import annotations
@@ -31,19 +31,16 @@ from lookalike.topics.words import WordCounts, cluster_words
 if TYPE_CHECKING:  # workers start sooner without it
     from lookalike.service.telemetry import Log
 
-__all__ = ["GONE", "TOO_MUCH", "Kept", "Overviews"]
-
 TOO_MUCH = object()
-"""Instead of a result: so much else is being computed that this was not even begun."""
+"""Instead of a result: too much else is being computed."""
 GONE = object()
-"""Instead of a result: whoever asked has hung up."""
-
+"""Instead of a result: the client has closed the connection."""
 _MOST = 32
 _MOST_RUNNING = 8
 _PATIENCE = 5.0
-"""Seconds for which somebody who asks is kept waiting."""
+"""Seconds for which a client waits."""
 _ABANDONED = 10.0
-"""Seconds after which what nobody has asked for again is ended."""
+"""Seconds after which a computation ends that no client has asked for again."""
 
 
 @dataclass(eq=False)
@@ -54,7 +51,7 @@ class _Running:
 
 
 class Kept:
-    """Results by what was asked, each of one version; belongs to one event loop."""
+    """Results by what was asked, each of one version, for one event loop."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
@@ -70,8 +67,8 @@ class Kept:
     ) -> Any:
         """Return the result, None if it is still being computed, `TOO_MUCH` or `GONE`.
 
-        `compute` is cancelled when all who asked have hung up, or do not ask again. What fails is
-        raised to whoever waits for it, and tried again by whoever asks next.
+        `compute` is cancelled when all clients have hung up, or do not ask again. Its error is
+        raised for the clients that wait; the next one that asks tries again.
         """
         known = self._known.get(what)
         if known is not None and known[0] == version:
@@ -114,7 +111,7 @@ class Kept:
         self, what: Hashable, version: int, compute: Callable[[], Coroutine[Any, Any, Any]]
     ) -> Any:
         value = await compute()
-        # Of the version that was asked for or a later one; written to meanwhile, it is drawn again.
+        # It may be of a later version, if the collection was written to; then it is computed again.
         self._known[what] = (version, value)
         while len(self._known) > _MOST:
             self._known.popitem(last=False)
@@ -132,11 +129,11 @@ class Kept:
             if running.leaving is not None:
                 running.leaving.cancel()
         if not task.cancelled():
-            task.exception()  # told to whoever waits; nobody may
+            task.exception()  # read here, since perhaps no client waits for it
 
 
 class Overviews:
-    """Computes overviews, one after the other; belongs to one event loop."""
+    """Computes overviews, one after the other, for one event loop."""
 
     def __init__(self, seconds: float, log: Log) -> None:
         self._seconds = seconds
@@ -146,7 +143,7 @@ class Overviews:
         self._stop: Stop | None = None
 
     async def compute(self, order: dict[str, Any]) -> Any:
-        """Return the overview that is ordered; when this is cancelled, its worker is killed."""
+        """Return an overview; when this is cancelled, its worker is killed."""
         async with self._turn:
             stop = self._stop = Stop()
             loop = asyncio.get_running_loop()
@@ -156,14 +153,17 @@ class Overviews:
                     answer = await waiting
             except TimeoutError:
                 self._log.say("warning", "overview ended", kind=order["kind"], reason="time limit")
-                raise self._too_long() from None
+                raise Problem(
+                    408, "overview_limit", f"this takes more than {self._seconds:g} s and was "
+                    "ended; ask with a smaller radius, begin a job for all pairs (POST .../pairs), "
+                    "or start the service with a larger --overview-limit",
+                ) from None  # fmt: skip
             finally:
                 stop()
         if answer is None:
             raise Problem(
                 503, "overview_failed", "the process that computed this has died, perhaps for want "
-                "of memory; ask for less, or try again later", kind="CollectionError",
-                retry_after=5,
+                "of memory; ask for less, or try again later", retry_after=5,
             )  # fmt: skip
         if "failed" in answer:
             self._log.say("error", "overview failed", order=order["kind"], **answer["failed"])
@@ -178,19 +178,12 @@ class Overviews:
             self._stop()
         self._thread.shutdown(wait=True)
 
-    def _too_long(self) -> Problem:
-        return Problem(
-            408, "overview_limit", f"this takes more than {self._seconds:g} s and was ended; ask "
-            "with a smaller radius, begin a job for all pairs (POST .../pairs), or start the "
-            "service with a larger --overview-limit",
-        )  # fmt: skip
-
 
 _TASK = Task("lookalike.service.overviews:computer", tries=1, verb="compute")
 
 
 def _computed(order: dict[str, Any], stop: Stop) -> dict[str, Any] | None:
-    """Return the answer of a worker; None if it has died, or was killed."""
+    """Return the answer of a worker; None if it has ended."""
     for answer in run(_TASK, [order], stop):
         if not isinstance(answer, Failure):
             return dict(answer)
@@ -202,39 +195,35 @@ def _computed(order: dict[str, Any], stop: Stop) -> dict[str, Any] | None:
 _LETTERS = 160
 _WORDS = 5
 _LONGEST = 10_000
-"""Characters of a text that are looked at for words: a map is drawn while a client waits."""
+"""Characters of a text in which words are looked for: a client waits for the map."""
 Order = dict[str, Any]
 
 
 def computer() -> Callable[[Order], dict[str, Any]]:
-    """Return what a worker does with an order."""
+    """Return the function of a worker."""
     return _answer
 
 
 def _answer(order: Order) -> dict[str, Any]:
     library = open_library(order["source"])
+    compute = _KINDS[order["kind"]]
     try:
-        return {
-            "value": library.use(order["name"], lambda docs: _KINDS[order["kind"]](docs, order))
-        }
+        return {"value": library.use(order["name"], lambda docs: compute(docs, order))}
     except Exception as error:
         problem = problem_for_strangers(error, library.shown)
-        answer: dict[str, Any] = {
-            "problem": {
-                "status": problem.status, "code": problem.code, "message": str(problem),
-                "kind": problem.kind, "retry_after": problem.retry_after,
-            },
-        }  # fmt: skip
+        names = ("status", "code", "kind", "retry_after")
+        told = {"message": str(problem), **{name: getattr(problem, name) for name in names}}
+        answer: dict[str, Any] = {"problem": told}
         if problem.logged:
-            answer["failed"] = {"kind": type(error).__name__, "error": "".join(
-                traceback.format_exception(error)[-4:])}  # fmt: skip
+            trace = "".join(traceback.format_exception(error)[-4:])
+            answer["failed"] = {"kind": type(error).__name__, "error": trace}
         return answer
     finally:
         library.close()
 
 
 def _groups(docs: Collection, order: Order) -> dict[str, Any]:
-    # Of another width, if it was made anew meanwhile.
+    # The collection has another width, if it was created again meanwhile.
     radius = min(order["radius"], docs.bits)
     largest, version = groups(
         docs, radius, most=order["most"], members=order["members"], threads=order["threads"]
@@ -273,7 +262,7 @@ _KINDS: dict[str, Callable[[Collection, Order], dict[str, Any]]] = {
 
 
 def _words(docs: Collection, places: list[dict[str, Any]], regions: int) -> list[list[str]]:
-    """Return the words that tell each region of the map from the others; none without texts."""
+    """Return the words that are typical of each region of the map; none without texts."""
     found = docs.get_many([place["id"] for place in places])
     texts = ["" if one is None or one.text is None else one.text[:_LONGEST] for one in found]
     if not any(texts) or medium_of_signer(docs.signer) is not None:

@@ -12,38 +12,49 @@ import errno
 import sqlite3
 from typing import Any
 
+from lookalike import errors
 from lookalike.collection.search.answer import AnswerTooLargeError
-from lookalike.errors import (
-    ArgumentError,
-    BatchError,
-    CollectionBusyError,
-    CollectionError,
-    DocumentError,
-    FileError,
-    ItemError,
-    LookalikeError,
-    MissingDependencyError,
-    NotFittedError,
-    NotFoundError,
-    ResultTooLargeError,
-    SignatureError,
-)
+from lookalike.errors import BatchError, ItemError, LookalikeError
 from lookalike.shown import escape_terminal
 
-__all__ = [
-    "ClientGone",
-    "Problem",
-    "item_values",
-    "problem_for_strangers",
-    "problem_of",
-    "service_ending",
-]
-
 _LONGEST = 2000
+_STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
+    (BatchError, 422, "bad_items"),
+    (errors.NotFoundError, 404, "not_found"),
+    (errors.CollectionBusyError, 503, "busy"),
+    (errors.CollectionError, 503, "collection"),
+    (AnswerTooLargeError, 422, "answer_too_large"),
+    (errors.ResultTooLargeError, 422, "result_too_large"),
+    (errors.SignatureError, 422, "bad_signature"),
+    (errors.DocumentError, 422, "bad_document"),
+    (errors.ArgumentError, 422, "bad_argument"),
+    (errors.NotFittedError, 422, "not_fitted"),
+    (errors.MissingDependencyError, 422, "missing_dependency"),
+    (errors.FileError, 500, "file"),
+    (LookalikeError, 500, "internal"),
+)
+
+
+def _public_name(kind: type[LookalikeError]) -> str:
+    """Return the name of the error of `lookalike.errors` that this is, or is derived from."""
+    return next(one.__name__ for one in kind.__mro__ if one.__module__ == LookalikeError.__module__)
+
+
+_KINDS = {code: _public_name(kind) for kind, _, code in _STATUS} | {
+    "database_away": "CollectionError",
+    "disk_full": "CollectionError",
+    "ending": "CollectionBusyError",
+    "internal": "CollectionError",
+    "out_of_memory": "ResultTooLargeError",
+    "overview_failed": "CollectionError",
+    "too_many_connections": "CollectionBusyError",
+    "too_much_at_once": "CollectionBusyError",
+}
+"""The kinds of codes; that of all others is ArgumentError."""
 
 
 class ClientGone(Exception):
-    """Whoever asked has hung up, or does not take the answer."""
+    """The client has closed the connection, or does not take the answer."""
 
 
 class Problem(Exception):
@@ -55,20 +66,20 @@ class Problem(Exception):
         code: str,
         message: str,
         *,
-        kind: str = "ArgumentError",
+        kind: str | None = None,
         items: list[dict[str, Any]] | None = None,
         retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
-        self.kind = kind
+        self.kind = kind or _KINDS.get(code, "ArgumentError")
         self.items = items
         self.retry_after = retry_after
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with the status."""
+        """The headers of the answer that depend on the error."""
         found = {}
         if self.retry_after is not None:
             found["retry-after"] = str(self.retry_after)
@@ -83,43 +94,36 @@ class Problem(Exception):
 
     def value(self) -> dict[str, Any]:
         """Return it in plain values."""
-        error: dict[str, Any] = {
-            "code": self.code,
-            "kind": self.kind,
-            "message": escape_terminal(str(self), _LONGEST),
-        }
+        message = escape_terminal(str(self), _LONGEST)
+        error: dict[str, Any] = {"code": self.code, "kind": self.kind, "message": message}
         if self.items is not None:
             error["items"] = self.items
         return {"error": error}
 
 
 def service_ending() -> Problem:
-    """Return the answer for what a service that is about to end does not do any more."""
+    """Return the answer to a request that comes while the service is ending."""
+    message = "the service is ending; ask another one, or try again later"
+    return Problem(503, "ending", message, retry_after=5)
+
+
+def too_large(size: object, option: str, most: int | None = None) -> Problem:
+    """Return the error for a body that is too large."""
+    at_most = "" if most is None else f"; expected at most {most}"
     return Problem(
-        503, "ending", "the service is ending; ask another one, or try again later",
-        kind="CollectionBusyError", retry_after=5,
+        413, "body_too_large", f"the body has {size} bytes{at_most}: send less at once, or start "
+        f"the service with a larger {option}",
     )  # fmt: skip
 
 
-_STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
-    (BatchError, 422, "bad_items"),
-    (NotFoundError, 404, "not_found"),
-    (CollectionBusyError, 503, "busy"),
-    (CollectionError, 503, "collection"),
-    (AnswerTooLargeError, 422, "answer_too_large"),
-    (ResultTooLargeError, 422, "result_too_large"),
-    (SignatureError, 422, "bad_signature"),
-    (DocumentError, 422, "bad_document"),
-    (ArgumentError, 422, "bad_argument"),
-    (NotFittedError, 422, "not_fitted"),
-    (MissingDependencyError, 422, "missing_dependency"),
-    (FileError, 500, "file"),
-    (LookalikeError, 500, "internal"),
-)
+def slow_request(limit: float) -> Problem:
+    """Return the error for a body that does not come."""
+    message = f"the body did not arrive within {limit:g} s; send it at once"
+    return Problem(408, "slow_request", message)
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return how an error is told; what nobody has foreseen is told without what is in it."""
+    """Return how an error is told; an unexpected error is told without its message."""
     if isinstance(error, Problem):
         return error
     for kind, status, code in _STATUS:
@@ -127,48 +131,34 @@ def problem_of(error: BaseException) -> Problem:
             items = None
             if isinstance(error, BatchError):
                 items = [item_values(item) for item in error.errors]
-            public = LookalikeError.__module__
-            name = next(one.__name__ for one in type(error).__mro__ if one.__module__ == public)
-            retry = 1 if code == "busy" else None
+            name, retry = _public_name(type(error)), 1 if code == "busy" else None
             return Problem(status, code, str(error), kind=name, items=items, retry_after=retry)
     if isinstance(error, MemoryError):
-        return Problem(
-            422, "out_of_memory", "there is not enough memory for this; ask for less at once",
-            kind="ResultTooLargeError",
-        )  # fmt: skip
-    return Problem(
-        500, "internal", "something went wrong in the service; its log says what",
-        kind="CollectionError",
-    )  # fmt: skip
+        message = "there is not enough memory for this; ask for less at once"
+        return Problem(422, "out_of_memory", message)
+    return Problem(500, "internal", "something went wrong in the service; its log says what")
 
 
 def problem_for_strangers(error: BaseException, place: str) -> Problem:
-    """Return how an error is told to whom the service is for, and not the database.
-
-    Where that is, and what it said itself, is left out.
-    """
-    if disk_is_full(error) or disk_is_full(error.__cause__):
+    """Return how an error is told to clients: without the place and the words of the database."""
+    if _disk_is_full(error) or _disk_is_full(error.__cause__):
         return Problem(
             507, "disk_full", "the disk of the service is full: this was not written, or not "
-            "all of it; make room and send it again", kind="CollectionError",
+            "all of it; make room and send it again",
         )  # fmt: skip
     problem = problem_of(error)
     if problem.status < 500 or not isinstance(error, LookalikeError):
         return problem
-    cause = error.__cause__
-    message = str(problem)
+    cause, message = error.__cause__, str(problem)
     if cause is not None and str(cause):
         message = message.replace(escape_terminal(str(cause)), "see the log of the service")
-    message = message.replace(escape_terminal(place), "the database")
+    problem.args = (message.replace(escape_terminal(place), "the database"),)
     if problem.code == "collection" and _is_away(cause):
-        return Problem(503, "database_away", message, kind=problem.kind, retry_after=5)
-    return Problem(
-        problem.status, problem.code, message, kind=problem.kind, retry_after=problem.retry_after
-    )
+        problem.code, problem.retry_after = "database_away", 5
+    return problem
 
 
-def disk_is_full(error: BaseException | None) -> bool:
-    """Return whether a file system, or a database, has no room left."""
+def _disk_is_full(error: BaseException | None) -> bool:
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
     if isinstance(error, sqlite3.Error):
@@ -177,19 +167,18 @@ def disk_is_full(error: BaseException | None) -> bool:
 
 
 def _is_away(cause: BaseException | None) -> bool:
-    """Return whether a server cannot be reached, or has ended the connection."""
-    kinds = type(cause).__mro__
+    """Return whether a database server cannot be reached, or has ended the connection."""
     return any(
-        one.__name__ == "OperationalError" and one.__module__.startswith("psycopg") for one in kinds
+        one.__name__ == "OperationalError" and one.__module__.startswith("psycopg")
+        for one in type(cause).__mro__
     )
 
 
 def item_values(item: ItemError) -> dict[str, Any]:
     """Return what is wrong with an item of a batch, in plain values."""
     message = item.message if item.remedy is None else f"{item.message}; {item.remedy}"
-    id = item.id if isinstance(item.id, str) else None
     return {
         "position": item.position,
-        "id": None if id is None else escape_terminal(id, 200),
+        "id": escape_terminal(item.id, 200) if isinstance(item.id, str) else None,
         "message": escape_terminal(message, _LONGEST),
     }

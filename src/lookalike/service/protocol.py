@@ -1,9 +1,8 @@
 """HTTP/1.1 with limits: what a connection may send, and how long it may take.
 
-uvicorn's protocol reads requests; here are the limits that it does not have, on headers, trailers,
-URLs, pipelined requests and time. A connection that breaks one gets an answer in the service's own
-shape and is closed. A connection whose request was answered before all of it had arrived is closed,
-too: otherwise a body that never ends would keep it.
+uvicorn's protocol reads requests; this module adds limits on headers, trailers, URLs, pipelined
+requests and time. A connection that exceeds one gets an error and is closed. So is a connection
+whose request was answered before all of it had arrived: its body may never end.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ import resource
 import time
 from collections import Counter
 from http import HTTPStatus
-from typing import Any, Protocol
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Protocol
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -23,22 +23,20 @@ from lookalike.service.formats import JSON, encode
 from lookalike.service.problems import Problem
 from lookalike.shown import brief
 
-__all__ = ["BoundedProtocol", "Connections", "allow_files"]
-
 _MOST_HEAD = 32 << 10
-"""Bytes of the headers of a request, of its trailers, and of whatever else is not its body."""
+"""Bytes of the headers of a request, of its trailers, and of all else that is not its body."""
 _MOST_URL = 8 << 10
 _MOST_HEADERS = 100
 _MOST_PIPELINED = 4
 """Requests that wait for the answer of another one on the same connection."""
 _FED = 8 << 10
-"""Bytes of headers that the parser gets at once, after which the limits are looked at."""
+"""Bytes of headers that the parser gets at once, between two checks of the limits."""
 _FED_OF_BODIES = 64 << 10
 _WRITE_BUFFER = 16 << 10
-"""Bytes of answers that wait to be taken, beyond which no more are written."""
+"""Bytes of answers that may wait for the client."""
 _LINGER = 5.0
-"""Seconds for which a client may go on sending after it was answered: if the connection were closed
-at once, the answer would not reach a client that sends first and reads later."""
+"""Seconds for which a client may go on sending after it was answered: otherwise the answer would
+not reach a client that sends first and reads later."""
 _MOST_DROPPED = 64 << 20
 """Bytes that it may send meanwhile."""
 LINGERING, IDLE, WAITING, WORKING = range(4)
@@ -48,7 +46,7 @@ _OTHER_FILES = 256
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with limits; the time and the connections are those of the gate."""
+    """uvicorn's protocol with limits; time and connections are those of the middleware."""
 
     _waiting: asyncio.TimerHandle | None = None
     _looking: asyncio.TimerHandle | None = None
@@ -56,7 +54,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _lingering: asyncio.TimerHandle | None = None
     _closing = False
     _deaf = False
-    """Whether what comes is dropped, since the connection ends after the answers that are due."""
+    """Whether input is dropped, since the connection ends after the answers that are due."""
     _ending = False
     _in_head = True
     """Whether the next byte belongs to the headers of a request, or comes before one."""
@@ -70,29 +68,25 @@ class BoundedProtocol(HttpToolsProtocol):
     """The request that is being answered, or was last."""
 
     def connection_made(self, transport: Any) -> None:
-        """Begin, if there is room for one more."""
+        """Begin, if there is room for another connection."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_WRITE_BUFFER)
         self._look_later()
         if not self.app.connections.admit(self, self.client[0] if self.client else ""):
             self._deaf = True
-            self._write(
-                Problem(
-                    429, "too_many_connections", "there are as many connections as the service "
-                    "takes; try again in a second", kind="CollectionBusyError", retry_after=1,
-                )
-            )  # fmt: skip
+            message = "there are as many connections as the service takes; try again in a second"
+            self._write(Problem(429, "too_many_connections", message, retry_after=1))
             transport.close()
             return
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """End all timers and the request that is being answered."""
         self.app.connections.remove(self)
         for timer in (self._waiting, self._looking, self._stalled, self._lingering):
             if timer is not None:
                 timer.cancel()
-        # uvicorn tells the request that came last, but an earlier one may be the one that works.
+        # uvicorn tells only the request that came last, but an earlier one may be in progress.
         answered = self._answered
         if answered is not None and not answered.response_complete:
             answered.disconnected = True
@@ -100,7 +94,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request, and see that it is not too much."""
+        """Read a part of a request within the limits."""
         if self._deaf:
             self._drop(len(data))
             return
@@ -118,12 +112,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deaf = True
             self.cycle.keep_alive = False
             return
-        except httptools.HttpParserError as error:
-            cause = error.__context__
-            self._refuse(cause if isinstance(cause, Problem) else _malformed(error))
-            return
-        except Problem as problem:
-            self._refuse(problem)
+        except (httptools.HttpParserError, Problem) as error:
+            self._refuse(_problem_of(error))
             return
         if self._in_head and self._idle():
             self._await_head()
@@ -142,20 +132,16 @@ class BoundedProtocol(HttpToolsProtocol):
         """Take a part of the URL."""
         super().on_url(url)
         if len(self.url) > _MOST_URL:
-            raise Problem(
-                414, "url_too_long", f"the URL has more than {_MOST_URL} bytes; send what is long "
-                "in a body",
-            )  # fmt: skip
+            message = f"the URL has more than {_MOST_URL} bytes; send what is long in a body"
+            raise Problem(414, "url_too_long", message)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; trailers are counted and dropped."""
-        size = len(name) + len(value) + 4
+        self._head += len(name) + len(value) + 4
         if self._in_head:
-            self._head += size
             super().on_header(name, value)
         else:
             self._trailers += 1
-            self._head += size
         most = _MOST_HEADERS if self._in_head else _MOST_HEADERS + len(self.headers)
         if self._head > _MOST_HEAD or len(self.headers) + self._trailers > most:
             raise _too_large_head()
@@ -168,7 +154,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         self._in_head, self._progress, self._head = False, True, 0
         cycle = self.cycle
-        cycle.transport = _Ending(self)
+        # To close the transport of a request is to end the connection in good order.
+        write, is_closing = self.transport.write, self.transport.is_closing
+        cycle.transport = SimpleNamespace(write=write, is_closing=is_closing, close=self.end)  # type: ignore[assignment]
         self.scope["arrived"] = lambda: not cycle.more_body  # type: ignore[typeddict-unknown-key]
         self.app.connections.mark(self, WORKING)
 
@@ -193,7 +181,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.app.connections.mark(self, IDLE if self._waiting is None else WAITING)
 
     def pause_writing(self) -> None:
-        """Wait until the client takes what was written, but not for ever."""
+        """Wait until the client takes what was written, within the time limit."""
         super().pause_writing()
         if self._stalled is None:
             self._stalled = self.loop.call_later(self.app.slow_limit, self.transport.abort)
@@ -206,7 +194,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def give_way(self) -> None:
-        """End at once: another connection needs the room."""
+        """End at once to make room for another connection."""
         if self._waiting is not None and self._idle() and not self._ending:
             self._write(_slow_head(self.app.slow_limit))
             self.transport.close()
@@ -214,7 +202,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def end(self) -> None:
-        """Close the connection; first drop for a while what the client is still sending."""
+        """Close the connection, after dropping for a while what the client still sends."""
         if self._ending:
             return
         whole = self._in_head and not self._deaf
@@ -241,7 +229,7 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _too_large_head()
 
     def _drop(self, size: int) -> None:
-        """Drop what comes after the last request that is answered."""
+        """Drop input after the last request that is answered."""
         self._dropped += size
         if not self._ending:
             self.flow.pause_reading()
@@ -249,11 +237,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _idle(self) -> bool:
-        """Return whether no request is being answered or waits for that."""
+        """Return whether no request is being answered or waiting."""
         return not self.pipeline and (self._answered is None or self._answered.response_complete)
 
     def _refuse(self, problem: Problem) -> None:
-        """Answer what is not a request that is taken, after those before it; then close."""
+        """Answer a bad request, after those before it; then close."""
         self._deaf = True
         self._stop_waiting()
         answered = self._answered
@@ -265,7 +253,7 @@ class BoundedProtocol(HttpToolsProtocol):
             last.keep_alive = False
             return
         if broken is not None and broken.response_started:
-            return  # which ends the connection
+            return  # its end closes the connection
         if broken is not None:
             broken.disconnected = True
             broken.message_event.set()
@@ -295,7 +283,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._looking = self.loop.call_later(self.app.slow_limit / 2, self._look)
 
     def _look(self) -> None:
-        """End a connection that is being closed, but whose other end does not take the rest."""
+        """End a connection that is being closed, but whose client does not take the rest."""
         if self._closing:
             self.transport.abort()
             return
@@ -303,34 +291,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._look_later()
 
 
-class _Ending(asyncio.Transport):
-    """The transport as a request has it: it writes, and to close it ends the connection well."""
-
-    def __init__(self, protocol: BoundedProtocol) -> None:
-        super().__init__()
-        self._protocol = protocol
-
-    def write(self, data: Any) -> None:
-        """Send bytes."""
-        self._protocol.transport.write(data)
-
-    def is_closing(self) -> bool:
-        """Return whether nothing more can be sent."""
-        return self._protocol.transport.is_closing()
-
-    def close(self) -> None:
-        """End the connection."""
-        self._protocol.end()
-
-
 def _answer(problem: Problem) -> bytes:
     body = encode(problem.value(), JSON)
     headers = {"content-type": JSON, "content-length": str(len(body)), "connection": "close",
                "cache-control": "no-store", "x-content-type-options": "nosniff",
                **problem.headers}  # fmt: skip
-    lines = [f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
+    start = f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"
+    return "".join([start, *lines, "\r\n"]).encode("ascii") + body
 
 
 def _too_large_head() -> Problem:
@@ -341,96 +309,92 @@ def _too_large_head() -> Problem:
 
 
 def _slow_head(limit: float) -> Problem:
-    return Problem(
-        408, "slow_request", f"the headers did not arrive within {limit:g} s; send them at once"
-    )
+    message = f"the headers did not arrive within {limit:g} s; send them at once"
+    return Problem(408, "slow_request", message)
 
 
-def _malformed(error: Exception) -> Problem:
-    return Problem(
-        400, "bad_http", f"what came is not a request of HTTP/1.1 ({brief(str(error))}); send one, "
-        "and without TLS",
-    )  # fmt: skip
+def _problem_of(error: Exception) -> Problem:
+    """Return the problem of a callback, which the parser wraps, or that of the parser itself."""
+    for one in (error, error.__context__):
+        if isinstance(one, Problem):
+            return one
+    message = f"what came is not a request of HTTP/1.1 ({brief(str(error))})"
+    return Problem(400, "bad_http", f"{message}; send one, and without TLS")
 
 
 class Connection(Protocol):
     """A connection that can be ended."""
 
     def give_way(self) -> None:
-        """End at once: there is no room."""
+        """End at once to make room for another connection."""
+
+
+class _Known(NamedTuple):
+    address: str
+    state: int
+    since: float
 
 
 class Connections:
     """The connections of one event loop: which there may be, and which give way to new ones.
 
     A connection is lingering (its answer was sent, the rest of its request is dropped), idle (kept
-    alive between requests), waiting (for the rest of the headers) or working. Where there is no
-    room for a new one, the first of these gives way: the oldest lingering one, the oldest idle one,
-    one that waits and is from an address with more connections, and one that has waited for longer
+    alive between requests), waiting (for the rest of the headers) or working. If there is no room
+    for a new one, the first of these gives way: the oldest lingering one, the oldest idle one, one
+    that waits and is from an address with more connections, and one that has waited for longer
     than a second. Working ones stay. So one address cannot keep others out by connections alone,
-    and where all come from the address of a proxy, it cannot either.
+    even if all come from the address of a proxy.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._addresses: dict[Connection, str] = {}
-        self._by_address: Counter[str] = Counter()
-        # Of each state, the connections in the order in which they came into it, and when.
-        self._states: tuple[dict[Connection, float], ...] = ({}, {}, {}, {})
+        self._known: dict[Connection, _Known] = {}
+        """In the order in which they came into their states."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._addresses)
+        return len(self._known)
 
     def admit(self, connection: Connection, address: str) -> bool:
         """Take a new connection, which waits; return whether there is room for it."""
         address = _network(address)
-        if len(self._addresses) >= self._most:
+        if len(self._known) >= self._most:
             other = self._dispensable(address)
             if other is None:
                 return False
             self.remove(other)
             other.give_way()
-        self._addresses[connection] = address
-        self._by_address[address] += 1
-        self.mark(connection, WAITING)
+        self._known[connection] = _Known(address, WAITING, time.monotonic())
         return True
 
     def mark(self, connection: Connection, state: int) -> None:
         """Note what a connection does now."""
-        if connection in self._addresses:
-            for one in self._states:
-                one.pop(connection, None)
-            self._states[state][connection] = time.monotonic()
+        known = self._known.pop(connection, None)
+        if known is not None:
+            self._known[connection] = _Known(known.address, state, time.monotonic())
 
     def remove(self, connection: Connection) -> None:
         """Forget a connection that has ended."""
-        address = self._addresses.pop(connection, None)
-        if address is None:
-            return
-        self._by_address[address] -= 1
-        if not self._by_address[address]:
-            del self._by_address[address]
-        for one in self._states:
-            one.pop(connection, None)
+        self._known.pop(connection, None)
 
     def _dispensable(self, address: str) -> Connection | None:
         for state in (LINGERING, IDLE):
-            if self._states[state]:
-                return next(iter(self._states[state]))
-        waiting = self._states[WAITING]
-        greedy, most = max(self._by_address.items(), key=lambda item: item[1])
-        if most > self._by_address[address] + 1:
-            for connection in waiting:
-                if self._addresses[connection] == greedy:
+            for connection, known in self._known.items():
+                if known.state == state:
                     return connection
-        for connection, since in waiting.items():
-            return connection if time.monotonic() - since > _PATIENCE else None
+        waiting = [one for one in self._known.items() if one[1].state == WAITING]
+        counts = Counter(known.address for known in self._known.values())
+        greedy, most = counts.most_common(1)[0]
+        if most > counts[address] + 1:
+            for connection, known in waiting:
+                if known.address == greedy:
+                    return connection
+        if waiting and time.monotonic() - waiting[0][1].since > _PATIENCE:
+            return waiting[0][0]
         return None
 
 
 def allow_files(connections: int) -> None:
-    """Let this process have as many open files as its connections need, if it may."""
+    """Raise the limit of open files to what the connections need, as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -439,7 +403,7 @@ def allow_files(connections: int) -> None:
 
 
 def _network(address: str) -> str:
-    """Return what stands for a client: its address, or the network of 64 bits of IPv6."""
+    """Return the address of a client, or of IPv6 its network of 64 bits."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

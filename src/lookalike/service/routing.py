@@ -1,14 +1,13 @@
-"""What every route has in common: who may use it, its body, its time, its format, its errors.
+"""What all routes share: authorization, body, time limit, format and errors.
 
-Handlers are those of FastAPI, with real signatures: parameters, bodies and OpenAPI come from them.
-`Route` reads and checks the body before FastAPI sees it, within the limits of the service.
+Handlers are those of FastAPI: parameters, bodies and OpenAPI come from their signatures. `Route`
+reads and checks the body before FastAPI sees it, within the limits of the service.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Request
@@ -27,22 +26,24 @@ from lookalike.service.formats import (
     media_type,
     wanted_format,
 )
-from lookalike.service.keys import Key
 from lookalike.service.library import NAME, check_name
-from lookalike.service.limits import HELD, Limit
-from lookalike.service.middleware import RequestInfo
-from lookalike.service.problems import ClientGone, Problem, problem_for_strangers
+from lookalike.service.limits import HELD, Held, Limit, hung_up
+from lookalike.service.middleware import RequestInfo, response_to
+from lookalike.service.problems import (
+    ClientGone,
+    Problem,
+    problem_for_strangers,
+    slow_request,
+    too_large,
+)
 from lookalike.service.service import Service
 from lookalike.service.shapes import Body
 from lookalike.shown import brief
 
-__all__ = ["CollectionName", "Context", "LargeResponse", "new_router", "refusal", "told"]
-
 _LARGE = 8 << 10
-"""Bytes from which a body is decoded in a thread: fewer take less than a millisecond, whatever is
-in them."""
+"""Bytes from which a body is decoded in a thread; fewer always take less than a millisecond."""
 _LARGE_ANSWER = 32 << 10
-"""Bytes from which on answers are counted, and sent as they are taken."""
+"""Bytes from which answers are counted, and sent in parts."""
 _PART = 32 << 10
 _READ = 4
 """Bytes of memory taken for each byte of a body before it is known what is in it."""
@@ -54,12 +55,12 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 class _Anything(Convertor[str]):
-    """The rest of a path with its line ends: `path` stops at these, and leads to another id."""
+    """The rest of a path with its line ends, at which the convertor `path` stops."""
 
     regex = "(?s:.*)"
 
     def convert(self, value: str) -> str:
-        """Return a part of a path as it is."""
+        """Return the same text."""
         return value
 
     to_string = convert
@@ -74,19 +75,25 @@ class Context(Request):
     def __init__(self, request: Request, status: int, writes: bool) -> None:
         super().__init__(request.scope, request.receive)
         self.info: RequestInfo = request.scope["lookalike"]
+        self.key = self.info.key
         self.service: Service = request.app.state.service
         self.format = wanted_format(self.info.header(b"accept"))
-        self.held = self.service.memory.hold(self.info.key.name)
+        self.held = Held(self.service.memory, self.key.name)
         self._status = status
         self._writes = writes
         self._decoded: Body | None = None
 
-    @property
-    def key(self) -> Key:
-        """The key that it came with."""
-        return self.info.key
+    def authorize(self, name: str | None = None, *, writes: bool = False) -> None:
+        """Refuse a key that may not write, or not use a collection."""
+        key = self.key
+        if writes and not key.writes:
+            message = f"the key {key.name!r} is for reading; use one that may write"
+            raise Problem(403, "read_only", message)
+        if name is not None and not key.reaches(name):
+            message = f"the key {key.name!r} is not for the collection {brief(name)}"
+            raise Problem(403, "collection_scope", f"{message}; use another one")
 
-    async def body(self) -> Any:  # FastAPI takes it for what the handler gets
+    async def body(self) -> Any:  # FastAPI gives the handler what this returns
         """Return the body, decoded and checked; None if there is none."""
         return self._decoded
 
@@ -94,17 +101,16 @@ class Context(Request):
 
     async def hung_up(self) -> None:
         """Return when the client has gone; for requests without a body."""
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
+        await hung_up(self.receive)
 
-    async def reply(self, value: Any) -> Response:
-        """Return a response with plain values, or with bytes that are encoded already."""
+    async def reply(self, value: Any, *, bounded: bool = False) -> Response:
+        """Return a response with plain values, or with encoded bytes that may be `bounded`."""
         if not isinstance(value, bytes):
             if _large(value):
                 value = await self.service.read(encode, value, self.format)
             else:
                 value = encode(value, self.format)
-        if not self._writes:  # a write has been done: refusing its answer would deny that
+        if not self._writes and not bounded:  # a write whose answer was refused would seem to fail
             check_answer(len(value), self.service.settings.max_answer)
         if len(value) > _LARGE_ANSWER:
             return LargeResponse(value, self._status, self, refuse=not self._writes)
@@ -116,31 +122,32 @@ class Context(Request):
         if not raw and optional:
             return
         format = media_type(self.info.header(b"content-type"))
-        most = self.service.settings.max_batch
+        arguments = raw, format, shape, self.service.settings.max_batch, self.held.need
         if len(raw) > _LARGE:
-            decoded = self.service.decode(decode, raw, format, shape, most, self.held.need)
-            self._decoded = await decoded
+            self._decoded = await self.service.decode(decode, *arguments)
         else:
-            self._decoded = decode(raw, format, shape, most, self.held.need)
+            self._decoded = decode(*arguments)
 
     async def _received(self) -> bytearray:
         """Return the bytes of the body, or raise: it is too large, too slow or cut off."""
-        settings, receive = self.service.settings, self.receive
+        settings = self.service.settings
         self.held.need(_READ * self.check_length(settings.max_body, "--max-body"))
         body, more = bytearray(), True
-        with Limit(
-            self.service.watch, settings.slow_limit, partial(slow_request, settings.slow_limit)
-        ):
+        with Limit(self.service.watch, settings.slow_limit, slow_request):
             while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                body += message.get("body", b"")
+                part, more = await self.next_part()
+                body += part
                 if len(body) > settings.max_body:
                     raise too_large(f"more than {settings.max_body}", "--max-body")
                 self.held.need(_READ * len(body))
-                more = message.get("more_body", False)
         return body
+
+    async def next_part(self) -> tuple[bytes, bool]:
+        """Return the next part of the body, and whether there is more."""
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        return message.get("body", b""), message.get("more_body", False)
 
     def check_length(self, most: int, option: str) -> int:
         """Return the length that the headers announce, 0 if they do not; refuse one too large."""
@@ -148,20 +155,15 @@ class Context(Request):
         if given is None:
             return 0
         if not given.isascii() or not given.isdigit() or len(given) > 18:
-            raise Problem(
-                400, "content_length", f"the Content-Length is {brief(given)}; expected bytes"
-            )
+            message = f"the Content-Length is {brief(given)}; expected bytes"
+            raise Problem(400, "content_length", message)
         if int(given) > most:
             raise too_large(given, option, most)
         return int(given)
 
 
 class Route(APIRoute):
-    """A route whose body is read within limits, and whose errors have one shape.
-
-    The attributes `writes` and `untimed` of a handler, if they are set, say that it needs a key
-    that may write, and that it need not answer within the time limit.
-    """
+    """A route whose body is read within limits, and whose errors have one shape."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self._shape, self._optional = _body_of(endpoint)
@@ -193,13 +195,13 @@ class Route(APIRoute):
                 name = request.path_params.get("name")
                 if name is not None:
                     check_name(name)
-                authorize(info.key, name, writes=writes)
+                context.authorize(name, writes=writes)
                 if shape is not None:
                     await context.read(shape, optional)
                 if not timed:
                     return await answer(context)
                 seconds = service.settings.time_limit
-                with Limit(service.watch, seconds, partial(_too_long, seconds), request.receive):
+                with Limit(service.watch, seconds, _too_long, request.receive):
                     return await answer(context)
             except ClientGone:
                 raise
@@ -209,7 +211,7 @@ class Route(APIRoute):
                 problem = problem_for_strangers(error, service.library.shown)
                 if problem.logged:
                     service.log.failed("request failed", error, id=info.id, route=path)
-                # Both refer to all that was decoded.
+                # Both tracebacks refer to all that was decoded.
                 error.__traceback__ = problem.__traceback__ = None
                 return refusal(problem, service)
             finally:
@@ -226,13 +228,13 @@ def new_router(tag: str) -> APIRouter:
 
 
 def writes(handler: Handler) -> Handler:
-    """Let a handler be for keys that may write."""
+    """Decorate a handler that only keys that may write can use."""
     handler.writes = True  # type: ignore[attr-defined]
     return handler
 
 
 def untimed(handler: Handler) -> Handler:
-    """Let a handler take longer than the time limit."""
+    """Decorate a handler that may take longer than the time limit."""
     handler.untimed = True  # type: ignore[attr-defined]
     return handler
 
@@ -240,7 +242,7 @@ def untimed(handler: Handler) -> Handler:
 def told(
     example: Any, *errors: int, status: int = 200, media: str | None = None
 ) -> dict[int | str, dict[str, Any]]:
-    """Return the responses that OpenAPI tells of: an answer, and errors beside those of all."""
+    """Return the responses that OpenAPI describes: the answer, and errors beside the usual ones."""
     answer: dict[str, Any] = {} if example is None else {"example": example}
     kinds = (JSON, MESSAGEPACK) if media is None else (media,)
     good = {"description": "done", "content": dict.fromkeys(kinds, answer)}
@@ -252,7 +254,7 @@ def _refused_by(*errors: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _body_of(endpoint: Callable[..., Any]) -> tuple[type[Body] | None, bool]:
-    """Return the shape of the body that a handler takes, if it does, and whether it is optional."""
+    """Return the shape of a handler's body, None if it takes none, and whether it is optional."""
     for one in inspect.signature(endpoint, eval_str=True).parameters.values():
         if isinstance(one.annotation, type) and issubclass(one.annotation, Body):
             return one.annotation, one.default is not inspect.Parameter.empty
@@ -262,8 +264,9 @@ def _body_of(endpoint: Callable[..., Any]) -> tuple[type[Body] | None, bool]:
 def _called_directly(
     endpoint: Callable[..., Any],
 ) -> Callable[[Any], Coroutine[Any, Any, Response]] | None:
-    """Return what calls a handler whose parameters are checked by then: the name of a collection
-    and the body. None if it has others, which FastAPI checks: that takes a tenth of a query.
+    """Return what calls a handler that takes only the name of a collection and a body.
+
+    Both are checked by then. FastAPI, which checks other parameters, takes a tenth of a query.
     """
     parameters = list(inspect.signature(endpoint).parameters.values())[1:]
     named = any(one.name == "name" for one in parameters)
@@ -283,11 +286,11 @@ def _called_directly(
 
 
 class LargeResponse(Response):
-    """An answer that is sent a part at a time, each when the one before was taken.
+    """An answer that is sent in parts, each when the client has taken the one before.
 
-    It counts as long as it is held: clients that read nothing cannot fill the memory with answers.
-    If there is no room for it, it is refused; the answer to a write is not (`refuse=False`), since
-    the write has been done.
+    Its memory is counted until it is sent: clients that read nothing cannot fill the memory with
+    answers. It is refused if there is no room, unless it answers a write, which has been done
+    (`refuse=False`).
     """
 
     def __init__(
@@ -301,54 +304,29 @@ class LargeResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it; a client that does not take a part in time gets no more."""
         service, body = self._service, self.body
-        seconds = service.settings.slow_limit
-        held = service.memory.hold(self._key)
+        held = Held(service.memory, self._key)
         # Measured: buffers and freed memory come on top of the answer.
         held.need_for_answer(2 * len(body), refuse=self._refuse)
+        start = {"status": self.status_code, "headers": self.raw_headers}
         try:
-            await send(
-                {"type": "http.response.start", "status": self.status_code,
-                 "headers": self.raw_headers}
-            )  # fmt: skip
-            for begin in range(0, len(body), _PART):
-                with Limit(service.watch, seconds, ClientGone):
-                    await send(
-                        {
-                            "type": "http.response.body", "body": body[begin : begin + _PART],
-                            "more_body": begin + _PART < len(body),
-                        }
-                    )  # fmt: skip
+            await send({"type": "http.response.start", **start})
+            for end in range(_PART, len(body) + _PART, _PART):
+                part = {"body": body[end - _PART : end], "more_body": end < len(body)}
+                with Limit(service.watch, service.settings.slow_limit, ClientGone):
+                    await send({"type": "http.response.body", **part})
         finally:
             held.release()
 
 
 def refusal(problem: Problem, service: Service) -> Response:
-    """Return the answer that a problem is."""
+    """Return a problem as an answer, and count it."""
     service.metrics.refused.labels(problem.code).inc()
-    return Response(encode(problem.value(), JSON), problem.status, problem.headers, JSON)
-
-
-def too_large(size: object, option: str, most: int | None = None) -> Problem:
-    """Return the answer to a body that is too large."""
-    at_most = "" if most is None else f"; expected at most {most}"
-    return Problem(
-        413, "body_too_large", f"the body has {size} bytes{at_most}: send less at once, or start "
-        f"the service with a larger {option}",
-    )  # fmt: skip
-
-
-def slow_request(limit: float) -> Problem:
-    """Return the answer to a body that does not come."""
-    return Problem(
-        408, "slow_request", f"the body did not arrive within {limit:g} s; send it at once"
-    )
+    return response_to(problem)
 
 
 def _too_long(limit: float) -> Problem:
-    return Problem(
-        408, "time_limit", f"the answer takes more than {limit:g} s; ask for less at once, or as a "
-        "job",
-    )  # fmt: skip
+    message = f"the answer takes more than {limit:g} s; ask for less at once, or as a job"
+    return Problem(408, "time_limit", message)
 
 
 def _bad_parameter(error: RequestValidationError) -> Problem:
@@ -360,21 +338,7 @@ def _bad_parameter(error: RequestValidationError) -> Problem:
     )  # fmt: skip
 
 
-def authorize(key: Key, name: str | None, *, writes: bool = False) -> None:
-    """Refuse a key that may not write, or not use a collection."""
-    if writes and not key.writes:
-        raise Problem(
-            403, "read_only", f"the key {key.name!r} is for reading; use one that may write"
-        )
-    if name is not None and not key.reaches(name):
-        raise Problem(
-            403, "collection_scope",
-            f"the key {key.name!r} is not for the collection {brief(name)}; use another one",
-        )  # fmt: skip
-
-
 def _large(value: Any) -> bool:
     """Guess whether encoding it takes long enough for a thread."""
-    if isinstance(value, dict):
-        return any(isinstance(one, list) and len(one) > 20 for one in value.values())
-    return isinstance(value, list) and len(value) > 20
+    several = value.values() if isinstance(value, dict) else [value]
+    return any(isinstance(one, list) and len(one) > 20 for one in several)

@@ -29,13 +29,8 @@ from lookalike.service.settings import ServeSettings
 from lookalike.service.telemetry import Log
 from lookalike.storage.files import temporary_folder
 
-__all__ = ["serve", "worker"]
-
-_SETTINGS = "LOOKALIKE_RUN_SETTINGS"
-_PLACE = "LOOKALIKE_RUN_PLACE"
-_FOLDER = "LOOKALIKE_RUN_FOLDER"
+_RUN = "LOOKALIKE_RUN"
 _METRICS = "PROMETHEUS_MULTIPROC_DIR"
-_PARENT = "LOOKALIKE_RUN_PARENT"
 _LOOK = 0.5
 _GARBAGE = 20_000
 OPTIONS: dict[str, Any] = {  # of uvicorn
@@ -56,53 +51,47 @@ OPTIONS: dict[str, Any] = {  # of uvicorn
 def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> None:
     """Serve a database, or the databases of a folder, until told to end.
 
-    `ready` hears the address when connections are taken.
+    `ready` is called with the address when connections are accepted.
     """
     library = open_library(place)
     left_out = library.left_out()
-    library.survey()  # what cannot be read is told now, not to the first who asks
+    library.survey()  # what cannot be read is told now, not to the first client
     if settings.key_file is not None:
         KeyFile(settings.key_file)
     with temporary_folder("lookalike-serve-") as folder, _listening(settings) as listener:
         host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{port}/"
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        log = Log(settings.log_level)
+        log.take_over()
+        for reason in left_out:
+            log.say("warning", "not served", reason=reason)
         if settings.workers == 1:
-            _serve_alone(place, settings, folder, listener, left_out, lambda: ready(address))
+            service = Service(settings, open_library(place), folder, log)
+            _serve_alone(service, listener, lambda: ready(address))
         else:
-            _say_left_out(Log(settings.log_level), left_out)
             ready(address)
-            _serve_by_several(place, settings, folder, listener)
+            try:
+                _serve_by_several(place, settings, folder, listener)
+            finally:
+                log.close()
 
 
 def worker() -> Middleware:
-    """Return the application of one process of several; what to serve is in the environment."""
-    given: dict[str, Any] = json.loads(os.environ[_SETTINGS])
-    given["allow_host"] = tuple(given["allow_host"])
-    settings = ServeSettings(**given)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the process that began this says when it ends
+    """Return the application of one of several processes; the environment says what to serve."""
+    run: dict[str, Any] = json.loads(os.environ[_RUN])
+    given = run["settings"]
+    settings = ServeSettings(**{**given, "allow_host": tuple(given["allow_host"])})
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent process says when this one ends
     log = Log(settings.log_level)
     log.take_over()
-    folder = Path(os.environ[_FOLDER])
-    service = Service(settings, open_library(os.environ[_PLACE]), folder, log)
-    threading.Thread(target=_watch_parent, daemon=True).start()
+    service = Service(settings, open_library(run["place"]), Path(run["folder"]), log)
+    threading.Thread(target=_watch_parent, args=(run["parent"],), daemon=True).start()
     app = make_app(service, lambda: _end(service))
     _settle()
     return app
 
 
-def _serve_alone(
-    place: str,
-    settings: ServeSettings,
-    folder: Path,
-    listener: socket.socket,
-    left_out: list[str],
-    ready: Callable[[], None],
-) -> None:
-    log = Log(settings.log_level)
-    log.take_over()
-    _say_left_out(log, left_out)
-    service = Service(settings, open_library(place), folder, log)
+def _serve_alone(service: Service, listener: socket.socket, ready: Callable[[], None]) -> None:
     app = make_app(service)
     _settle()
     server = _Server(uvicorn.Config(app, **OPTIONS), ready)
@@ -112,66 +101,49 @@ def _serve_alone(
         _end(service)
 
 
-def _say_left_out(log: Log, left_out: list[str]) -> None:
-    for reason in left_out:
-        log.say("warning", "not served", reason=reason)
-
-
 def _serve_by_several(
     place: str, settings: ServeSettings, folder: Path, listener: socket.socket
 ) -> None:
     metrics = folder / "metrics"
     metrics.mkdir(mode=0o700)
-    os.environ.update(
-        {
-            _SETTINGS: json.dumps(asdict(settings)), _PLACE: place, _FOLDER: str(folder),
-            _METRICS: str(metrics), _PARENT: str(os.getpid()),
-        }
-    )  # fmt: skip
-    log = Log(settings.log_level)
-    log.take_over()
+    run = {"settings": asdict(settings), "place": place, "folder": str(folder)}
+    os.environ[_RUN] = json.dumps({**run, "parent": os.getpid()})
+    os.environ[_METRICS] = str(metrics)
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # by `nohup`
-    # uvicorn would begin all workers again when the terminal is closed, and serve on, unseen.
-    Multiprocess.handle_hup = _nothing if ignored else Multiprocess.handle_term  # type: ignore[method-assign, assignment]
-    try:
-        uvicorn.run(
-            "lookalike.service.running:worker", factory=True, workers=settings.workers,
-            fd=listener.fileno(), **OPTIONS,
-        )  # fmt: skip
-    finally:
-        log.close()
+    # uvicorn would restart all workers when the terminal is closed, and serve on, unseen.
+    Multiprocess.handle_hup = _do_nothing if ignored else Multiprocess.handle_term  # type: ignore[method-assign, assignment]
+    uvicorn.run(
+        "lookalike.service.running:worker", factory=True, workers=settings.workers,
+        fd=listener.fileno(), **OPTIONS,
+    )  # fmt: skip
 
 
-def _nothing(supervisor: Multiprocess) -> None:
-    """Do nothing at a signal."""
+def _do_nothing(supervisor: Multiprocess) -> None: ...
 
 
 def _settle() -> None:
-    """Let the collector of garbage look at what requests make, and less often than it is used to:
-    what is there by now stays.
-    """
+    """Let the garbage collector run less often, and only look at what requests create."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GARBAGE, 10, 50)
 
 
-def _watch_parent() -> None:
-    """End this worker when whoever started it has died, and cannot tell it to."""
-    parent = int(os.environ[_PARENT])
+def _watch_parent(parent: int) -> None:
+    """End this worker when the process that started it has died."""
     while os.getppid() == parent:
         time.sleep(_LOOK)
     signal.raise_signal(signal.SIGTERM)
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it has begun."""
+    """A server that says when it has started."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to take connections."""
+        """Begin to accept connections."""
         await super().startup(sockets)
         if self.started:
             self._ready()

@@ -1,4 +1,4 @@
-"""What can be set: one list, from which come the flags, the environment variables and the help."""
+"""The settings: one list, from which come the options, the environment variables and the help."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import Any
 from lookalike.checks import byte_count
 from lookalike.errors import ArgumentError, Said
 
-__all__ = ["ENVIRONMENT", "ServeSettings", "loopback", "setting_options"]
-
 ENVIRONMENT = "LOOKALIKE_SERVE_"
 """What the names of environment variables begin with."""
+LEVELS = ("debug", "info", "warning", "error")
 
 
-def _size(text: str) -> int:
+def _read_size(text: str) -> int:
     try:
         return byte_count(text)
     except ArgumentError:
         raise ValueError("a size such as 500000, 32MiB or 1GB") from None
 
 
-def _whole(text: str) -> int:
+def _read_whole(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise ValueError("a whole number")
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def _read_seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -40,78 +39,78 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.replace(",", " ").split() if name)
+def _read_names(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
 
 
-def _level(text: str) -> str:
+def _read_level(text: str) -> str:
     if text not in LEVELS:
         raise ValueError(f"one of {', '.join(LEVELS)}")
     return text
 
 
-LEVELS = ("debug", "info", "warning", "error")
-
-
 def _setting(
     default: Any,
+    metavar: str,
     help: str,
-    *,
     read: Callable[[str], Any] = str,
-    metavar: str = "N",
+    *,
     shown: str | None = None,
     least: int | None = None,
 ) -> Any:
-    """Declare a setting; `shown` is its default as the help says it."""
+    """Declare a setting; `shown` is its default as the help shows it."""
     told = {"help": help, "read": read, "metavar": metavar, "shown": shown, "least": least}
     return field(default=default, metadata=told)
+
+
+def _count(default: int, help: str) -> Any:
+    return _setting(default, "N", help, _read_whole, least=1)
+
+
+def _bytes(default: int, shown: str, help: str) -> Any:
+    return _setting(default, "SIZE", help, _read_size, shown=shown, least=1)
+
+
+def _seconds(default: float, help: str) -> Any:
+    return _setting(default, "S", help, _read_seconds)
 
 
 @dataclass(frozen=True)
 class ServeSettings:
     """How a service runs; every field is an option of `lookalike serve` and a variable."""
 
-    host: str = _setting("127.0.0.1", "address to listen at; others than loopback need --keys",
-                         metavar="HOST")  # fmt: skip
-    port: int = _setting(8600, "port to listen at; 0 takes a free one", read=_whole, metavar="PORT")
-    keys: str = _setting("", "file with the keys that are let in; --new-key makes them",
-                         metavar="FILE")  # fmt: skip
+    host: str = _setting(
+        "127.0.0.1", "HOST", "address to listen at; others than loopback need --keys"
+    )
+    port: int = _setting(8600, "PORT", "port to listen at; 0 takes a free one", _read_whole)
+    keys: str = _setting("", "FILE", "file with the keys that are let in; --new-key makes them")
     allow_host: tuple[str, ...] = _setting(
-        (), "names, with commas, by which the service is reached, beside its address", read=_names,
-        metavar="NAMES",
+        (), "NAMES", "names, with commas, by which the service is reached, beside its address",
+        _read_names,
     )  # fmt: skip
-    workers: int = _setting(1, "processes; all of them read and write", read=_whole, least=1)
-    threads: int = _setting(0, "threads of a search", read=_whole, shown="all cores")
-    snapshots: str = _setting("", "folder for snapshots", metavar="DIR",
-                              shown="beside the database")  # fmt: skip
-    max_body: int = _setting(32 << 20, "largest body of a request", read=_size, metavar="SIZE",
-                             shown="32MiB", least=1)  # fmt: skip
-    max_memory: int = _setting(
-        288 << 20, "memory for bodies, the values decoded from them and answers, all requests "
-        "together", read=_size, metavar="SIZE", shown="288MiB", least=1,
+    workers: int = _count(1, "processes; all of them read and write")
+    threads: int = _setting(0, "N", "threads of a search", _read_whole, shown="all cores")
+    snapshots: str = _setting("", "DIR", "folder for snapshots", shown="beside the database")
+    max_body: int = _bytes(32 << 20, "32MiB", "largest body of a request")
+    max_memory: int = _bytes(
+        288 << 20, "288MiB", "memory for bodies, the values decoded from them and answers, all "
+        "requests together",
     )  # fmt: skip
-    max_upload: int = _setting(1 << 30, "largest file that may be uploaded", read=_size,
-                               metavar="SIZE", shown="1GiB", least=1)  # fmt: skip
-    max_text: int = _setting(1 << 20, "longest text, in bytes", read=_size, metavar="SIZE",
-                             shown="1MiB", least=1)  # fmt: skip
-    max_batch: int = _setting(10_000, "most documents or queries in a request", read=_whole,
-                              least=1)  # fmt: skip
-    max_k: int = _setting(10_000, "most matches for a query", read=_whole, least=1)
-    max_results: int = _setting(1_000_000, "most matches of a batch, and pairs of a job",
-                                read=_whole, least=1)  # fmt: skip
-    max_answer: int = _setting(32 << 20, "largest answer", read=_size, metavar="SIZE",
-                               shown="32MiB", least=1)  # fmt: skip
-    max_concurrent: int = _setting(256, "most requests at once", read=_whole, least=1)
-    max_connections: int = _setting(1_024, "most connections at once", read=_whole, least=1)
-    max_jobs: int = _setting(2, "most jobs that run at once", read=_whole, least=1)
-    time_limit: float = _setting(30.0, "seconds that an answer may take", read=_seconds,
-                                 metavar="S")  # fmt: skip
-    overview_limit: float = _setting(120.0, "seconds that groups, a map or distances may take",
-                                     read=_seconds, metavar="S")  # fmt: skip
-    slow_limit: float = _setting(20.0, "seconds that a request may take to arrive", read=_seconds,
-                                 metavar="S")  # fmt: skip
-    log_level: str = _setting("info", f"{', '.join(LEVELS)}; info has a line for each request",
-                              read=_level, metavar="LEVEL")  # fmt: skip
+    max_upload: int = _bytes(1 << 30, "1GiB", "largest file that may be uploaded")
+    max_text: int = _bytes(1 << 20, "1MiB", "longest text, in bytes")
+    max_batch: int = _count(10_000, "most documents or queries in a request")
+    max_k: int = _count(10_000, "most matches for a query")
+    max_results: int = _count(1_000_000, "most matches of a batch, and pairs of a job")
+    max_answer: int = _bytes(32 << 20, "32MiB", "largest answer")
+    max_concurrent: int = _count(256, "most requests at once")
+    max_connections: int = _count(1_024, "most connections at once")
+    max_jobs: int = _count(2, "most jobs that run at once")
+    time_limit: float = _seconds(30.0, "seconds that an answer may take")
+    overview_limit: float = _seconds(120.0, "seconds that groups, a map or distances may take")
+    slow_limit: float = _seconds(20.0, "seconds that a request may take to arrive")
+    log_level: str = _setting(
+        "info", "LEVEL", f"{', '.join(LEVELS)}; info has a line for each request", _read_level
+    )
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -131,13 +130,13 @@ class ServeSettings:
     def read(
         cls, given: Mapping[str, str | None], environment: Mapping[str, str] | None = None
     ) -> ServeSettings:
-        """Return the settings of what was typed, else of the environment, else the defaults."""
+        """Return the settings: the given ones, else those of the environment, else the defaults."""
         variables = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for one in fields(cls):
             text, said = given.get(one.name), Said(one.name)
             if text is None:
-                name = variable(one.name)
+                name = _variable(one.name)
                 text, said = variables.get(name), Said(name, name)
             if text is None:
                 continue
@@ -153,28 +152,18 @@ class ServeSettings:
         return Path(self.keys) if self.keys else None
 
 
-def variable(name: str) -> str:
-    """Return the environment variable of a setting."""
+def _variable(name: str) -> str:
     return ENVIRONMENT + name.upper()
 
 
-@dataclass(frozen=True)
-class SettingOption:
-    """An option of the command line."""
-
-    name: str
-    metavar: str
-    help: str
-
-
-def setting_options() -> list[SettingOption]:
-    """Return the options, each with its default and its variable in the help."""
-    found = []
+def setting_options() -> dict[str, dict[str, str]]:
+    """Return metavar and help of each option; the help has its default and its variable."""
+    found = {}
     for one in fields(ServeSettings):
         told, default = one.metadata, one.default
         shown = told["shown"] or (f"{default:g}" if isinstance(default, float) else default)
         help = told["help"] + (f" (default {shown})" if shown not in ("", ()) else "")
-        found.append(SettingOption(one.name, told["metavar"], f"{help} [{variable(one.name)}]"))
+        found[one.name] = {"metavar": told["metavar"], "help": f"{help} [{_variable(one.name)}]"}
     return found
 
 

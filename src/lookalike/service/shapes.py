@@ -6,7 +6,6 @@ Requests are checked strictly: a number is not a text, and an unknown field is a
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -23,31 +22,12 @@ from lookalike.signatures import Signer
 from lookalike.signatures.methods import TEXT_SIGNERS
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
-__all__ = [
-    "BatchQueryBody",
-    "Body",
-    "CompareBody",
-    "CountBody",
-    "CreateBody",
-    "DedupBody",
-    "DeleteBody",
-    "GetBody",
-    "PairsBody",
-    "QueryBody",
-    "ScrollBody",
-    "WriteBody",
-    "answer_value",
-    "document_value",
-    "measure_value",
-    "signature_rows",
-]
-
 _MOST_CONDITIONS = 10_000
 _LONGEST_CONDITIONS = 1 << 20
 
 
 def _check_conditions(where: Any) -> Any:
-    """Stop at the first value that JSON does not have, and where there are too many of them."""
+    """Refuse a value that JSON does not have, and too many values."""
     values, characters, waiting = 0, 0, [iter((where,))]
     while waiting:
         one = next(waiting[-1], _NONE)
@@ -75,7 +55,7 @@ def _check_conditions(where: Any) -> Any:
 _NONE = object()
 Item = TypeVar("Item")
 Items = Annotated[list[Item], Field(fail_fast=True)]
-"""A list whose first mistake is the only one that is looked for."""
+"""A list that is checked up to its first mistake."""
 Where = Annotated[
     dict[str, JsonValue] | None,
     BeforeValidator(_check_conditions),
@@ -85,15 +65,16 @@ Where = Annotated[
     ),
 ]
 Hex = Annotated[
-    str,
-    Field(pattern="^([0-9A-Fa-f]{2})+$", max_length=4096, description="A signature in hex"),
+    str, Field(pattern="^([0-9A-Fa-f]{2})+$", max_length=4096, description="A signature in hex")
 ]
 Base64 = Annotated[
     str, Field(pattern="^[A-Za-z0-9+/_-]+={0,2}$", max_length=4096, description="in base64")
 ]
 Id = Annotated[str, Field(min_length=1, max_length=1000, description="The id of a document")]
-Mask = Literal["auto"] | bool
-Large = 1 << 40
+Bits = Annotated[int, Field(ge=8, le=16384, multiple_of=8)]
+Ngram = Annotated[int, Field(ge=1, le=100)]
+Count = Annotated[int, Field(ge=1, le=1 << 40)]
+CountOrZero = Annotated[int, Field(ge=0, le=1 << 40)]
 
 
 def _examples(*examples: Any) -> dict[str, Any]:
@@ -134,20 +115,15 @@ class SignerBody(Body):
     """How texts are signed."""
 
     method: str = Field(
-        default="simhash",
-        max_length=100,
+        default="simhash", max_length=100,
         description=f"{', '.join(TEXT_SIGNERS)}, or a signer of another installed package",
-    )
-    bits: Annotated[int, Field(ge=8, le=16384, multiple_of=8)] | None = Field(
+    )  # fmt: skip
+    bits: Bits | None = Field(
         default=None,
         description="bits of a signature (default: simhash 128, topsig 1024, bbitminhash 512)",
     )
-    ngram: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        default=None, description="words that make a feature"
-    )
-    chars: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        default=None, description="characters that make a feature"
-    )
+    ngram: Ngram | None = Field(default=None, description="words that make a feature")
+    chars: Ngram | None = Field(default=None, description="characters that make a feature")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
@@ -163,10 +139,10 @@ class CreateBody(
     name: str = Field(max_length=64, description="letters, digits, '.', '_' and '-'")
     signer: SignerBody | None = None
     description: dict[str, Any] | None = Field(
-        default=None, description="A signer as `Signer.to_dict` describes it, in place of `signer`"
+        None, description="A signer as `Signer.to_dict` describes it, in place of `signer`"
     )
-    bits: Annotated[int, Field(ge=8, le=16384, multiple_of=8)] | None = Field(
-        default=None, description="Signatures are given, and this wide; in place of `signer`"
+    bits: Bits | None = Field(
+        None, description="Signatures are given, and this wide; in place of `signer`"
     )
     keep_text: bool = True
 
@@ -181,9 +157,9 @@ class DocumentBody(Body):
     """A document to be written; one without a text has a signature."""
 
     id: Any = Field(description="1 to 1000 bytes of UTF-8", json_schema_extra={"type": "string"})
-    text: Any = Field(default=None, json_schema_extra={"type": ["string", "null"]})
+    text: Any = Field(None, json_schema_extra={"type": ["string", "null"]})
     metadata: Any = Field(
-        default=None, description="a JSON object", json_schema_extra={"type": ["object", "null"]}
+        None, description="a JSON object", json_schema_extra={"type": ["object", "null"]}
     )
     signature: Hex | None = None
     signature_base64: Base64 | None = None
@@ -202,10 +178,9 @@ class WriteBody(
         "upsert", description="`add` refuses ids that are there already"
     )
     on_error: Literal["skip", "raise"] = Field(
-        "skip",
-        description="`skip` writes the others; with `raise` all are written or none, and an error "
-        "of status 422 names those that are wrong",
-    )
+        "skip", description="`skip` writes the others; with `raise` all are written or none, and "
+        "an error of status 422 names those that are wrong",
+    )  # fmt: skip
 
 
 class GetBody(Body):
@@ -228,7 +203,7 @@ class ScrollBody(Body):
     """The next documents by id."""
 
     after: str = Field(default="", description="the `next` of the page before")
-    limit: Annotated[int, Field(ge=1, le=Large)] = 100
+    limit: Count = 100
     where: Where = None
     include_text: bool = True
 
@@ -242,23 +217,20 @@ class CountBody(Body):
 class Asked(Body):
     """What is asked of every query."""
 
-    k: Annotated[int, Field(ge=1, le=Large)] | None = Field(
-        default=None, description="The k nearest; 10 unless there is a radius"
+    k: Count | None = Field(None, description="The k nearest; 10 unless there is a radius")
+    radius: CountOrZero | None = Field(
+        None, description="Only what is within so many bits; without k, all of it"
     )
-    radius: Annotated[int, Field(ge=0, le=Large)] | None = Field(
-        default=None, description="Only what is within so many bits; without k, all of it"
-    )
-    limit: Annotated[int, Field(ge=1, le=Large)] | None = Field(
-        default=None,
-        description="Without k, at most so many; where there are more, `exact` is false",
+    limit: Count | None = Field(
+        None, description="Without k, at most so many; where there are more, `exact` is false"
     )
     where: Where = None
     exclude: Items[str] = Field([], description="ids that are not wanted")
-    explain: bool = Field(
-        default=False, description="which bits and slices differ, what the search did"
-    )
+    explain: bool = Field(False, description="which bits and slices differ, what the search did")
     include_text: bool = False
-    mask: Mask = Field("auto", description="compare only bits that the words of a text decide")
+    mask: Literal["auto"] | bool = Field(
+        "auto", description="compare only bits that the words of a text decide"
+    )
     way: Literal["native", "sql"] | None = None
 
     @model_validator(mode="after")
@@ -279,7 +251,7 @@ class QueryBody(
     """A query: by a text, a document or a signature."""
 
     text: str | None = None
-    id: Id | None = Field(default=None, description="What is like this document, which is left out")
+    id: Id | None = Field(None, description="What is like this document, which is left out")
     signature: Hex | None = None
     signature_base64: Base64 | None = None
 
@@ -324,8 +296,8 @@ class CompareBody(
 class PairsBody(Body):
     """A job that finds every pair of documents within a radius."""
 
-    radius: Annotated[int, Field(ge=0, le=Large)]
-    limit: Annotated[int, Field(ge=0, le=Large)] | None = None
+    radius: CountOrZero
+    limit: CountOrZero | None = None
 
 
 class DedupBody(
@@ -336,16 +308,15 @@ class DedupBody(
     By signatures within a radius, or by the similarity of texts.
     """
 
-    radius: Annotated[int, Field(ge=0, le=Large)] | None = None
+    radius: CountOrZero | None = None
     threshold: Annotated[float, Field(gt=0, le=1)] | None = None
     keep: Literal["first", "oldest", "newest"] = Field(
         "first", description="who stays of a group: the first by id, or by the time it was added"
     )
     delete: bool = Field(
-        False,
-        description="delete the near-duplicates of the documents that are kept; those that have "
-        "changed since they were compared are left alone",
-    )
+        False, description="delete the near-duplicates of the documents that are kept; those that "
+        "have changed since they were compared are left alone",
+    )  # fmt: skip
 
     _one = _exactly_one("radius", "threshold")
 
@@ -365,10 +336,7 @@ def document_value(document: Document, text: bool = True) -> dict[str, Any]:
 
 
 def measure_value(signer: Signer | None) -> dict[str, Any] | None:
-    """Return which similarity of texts the signatures of a signer estimate.
-
-    None where it does not sign texts.
-    """
+    """Return which similarity of texts signatures estimate; None where it signs no texts."""
     if not isinstance(signer, DocumentSigner):
         return None
     return {
@@ -414,23 +382,28 @@ def signature_rows(
     hexes: Sequence[str] | None, base64s: Sequence[str] | None, bits: int
 ) -> NDArray[np.uint8]:
     """Return the signatures that hex digits or base64 stand for, or say what is wrong."""
-    width = bits // 8
+    width, decode, texts = bits // 8, bytes.fromhex, hexes
+    expected = f"{2 * width} hexadecimal digits"
+    if texts is None:
+        decode, texts, expected = _from_base64, base64s or (), f"{width} bytes in base64"
     rows = []
-    for place, text in enumerate(hexes if hexes is not None else base64s or ()):
+    for place, text in enumerate(texts):
         try:
-            row = bytes.fromhex(text) if hexes is not None else _from_base64(text)
-        except (ValueError, binascii.Error):
+            row = decode(text)
+        except ValueError:
             row = b""
         if len(row) != width:
-            expected = f"{2 * width} hexadecimal digits" if hexes is not None else (
-                f"{width} bytes in base64"
-            )  # fmt: skip
             raise Problem(
                 422, "bad_signature", f"signature {place} is {brief(text)}; expected {expected}: "
-                f"the collection has {bits} bits", kind="SignatureError",
+                f"the collection has {bits} bits",
             )  # fmt: skip
         rows.append(row)
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), width)
+
+
+def signature_row(hex: str | None, base64: str | None, bits: int) -> NDArray[np.uint8]:
+    """Return the one signature that hex digits or base64 stand for, as `signature_rows` does."""
+    return signature_rows(None if hex is None else [hex], [base64 or ""], bits)
 
 
 def _from_base64(text: str) -> bytes:

@@ -114,10 +114,8 @@ export function send(path, file, heard, type = "application/octet-stream") {
   return { done, stop: () => request.abort() };
 }
 
-const OTHERS = ["ImageHash", "Projection"];
-
-/** Whether texts are what the collection signs: not images or vectors, and not signatures that are given. */
-export const signsTexts = (collection) => collection.signer !== null && !OTHERS.includes(collection.signer.signer);
+/** Whether the collection signs texts: its items are not images, vectors or signatures. */
+export const signsTexts = (collection) => collection.measure !== null;
 
 /** Whether documents have words to be compared: the texts of images are their paths. */
 export const hasWords = (collection) => collection.keeps_text && collection.signer?.signer !== "ImageHash";

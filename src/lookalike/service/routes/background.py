@@ -1,9 +1,8 @@
 """What takes long: jobs in the background, and overviews of a collection.
 
-Jobs look for pairs and near-duplicates, and bring in files. Overviews (groups of near-duplicates, a
-map, distances) read all signatures. They are computed once for each version and kept. Until then
-the answer is status 202, and the client asks again. A computation that no client waits for is
-stopped.
+Jobs find pairs and near-duplicates, and import files. Overviews (groups of near-duplicates, a map,
+distances) read all signatures, and are kept for each version. While one is computed the answer is
+status 202, and the client asks again.
 """
 
 from __future__ import annotations
@@ -11,27 +10,19 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Path, Query
 from fastapi.responses import Response
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
+from lookalike.corpora import FORMATS, Format
 from lookalike.service.formats import encode
 from lookalike.service.limits import Limit
 from lookalike.service.overviews import GONE, TOO_MUCH
-from lookalike.service.problems import ClientGone, Problem
-from lookalike.service.routing import (
-    CollectionName,
-    Context,
-    authorize,
-    new_router,
-    slow_request,
-    told,
-    too_large,
-    untimed,
-    writes,
-)
+from lookalike.service.problems import ClientGone, Problem, slow_request, too_large
+from lookalike.service.routing import CollectionName, Context, new_router, told, untimed, writes
 from lookalike.service.shapes import DedupBody, PairsBody
 
 jobs = new_router("jobs")
@@ -42,15 +33,16 @@ _JOB = {
     "state": "running", "step": "comparing", "progress": 0.25,
     "started": "2026-01-01T00:00:00.000+00:00", "ended": None, "summary": None, "error": None,
 }  # fmt: skip
+_PAIR = {"left": "fox", "right": "owl", "distance": 4}
 _STARTED = told(_JOB, 404, status=202)
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_BASE = "/v1/collections/{name}"
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="The id of a job")]
 _CHUNK = 1 << 20
 _LEAST = 256 << 10
 """Bytes of a file that have to arrive within the time limit for slow requests."""
 _PAGE_BYTES = 8 << 20
-"""With which a page of results ends, however many were asked for."""
-_BASE = "/v1/collections/{name}"
+"""Bytes after which a page of results ends, however many were asked for."""
 _GROUPS = {
     "radius": 9, "version": 7,
     "groups": [
@@ -65,6 +57,27 @@ _MAP = {
     ],
     "places": [{"id": "fox", "x": 0.1, "y": -0.2, "region": 0}], "signatures": 20, "version": 7,
 }  # fmt: skip
+_DISTANCES = {"random_pairs": [0, 1, 5], "nearest": [3, 2, 1], "sharing": 2, "version": 7}
+
+
+def _is_uploaded(format: Format) -> bool:
+    """Return whether files of a format may be uploaded: only text with rows, not binary files."""
+    return format.rows and format.has_encoding
+
+
+_FORMATS = [format.name for format in FORMATS if _is_uploaded(format)]
+
+
+def _check_format(name: str) -> str:
+    if name not in FORMATS or not _is_uploaded(FORMATS[name]):
+        *some, last = map(repr, _FORMATS)
+        raise PydanticCustomError("format", f"Input should be {', '.join(some)} or {last}")
+    return name
+
+
+UploadFormat = Annotated[
+    str, AfterValidator(_check_format), Query(json_schema_extra={"enum": _FORMATS})
+]
 
 
 @jobs.get("/v1/jobs", responses=told({"jobs": [_JOB]}))
@@ -85,21 +98,16 @@ async def get_job(context: Context, id: JobId) -> Response:
 async def cancel_job(context: Context, id: JobId) -> Response:
     """Cancel a job; forget one that has ended. A key for reading may do so unless it writes."""
     job = await _known(context, id)
-    authorize(context.key, None, writes=job["writes"])
+    context.authorize(writes=job["writes"])
     return await context.reply(await context.service.slowly(context.service.jobs.cancel, id))
 
 
-@jobs.get(
-    "/v1/jobs/{id}/results",
-    responses=told(
-        {"results": [{"left": "fox", "right": "owl", "distance": 4}], "next": None}, 404, 409
-    ),
-)
+@jobs.get("/v1/jobs/{id}/results", responses=told({"results": [_PAIR], "next": None}, 404, 409))
 async def job_results(
     context: Context,
     id: JobId,
-    after: Annotated[int, Query(ge=0, le=1 << 40, description="the `next` of the page before")] = 0,
-    limit: Annotated[int, Query(ge=1, le=100_000)] = 1_000,
+    after: int = Query(0, ge=0, le=1 << 40, description="the `next` of the page before"),
+    limit: int = Query(1_000, ge=1, le=100_000),
 ) -> Response:
     """Return what a job has found; `next` is null at the end."""
     await _known(context, id)
@@ -109,13 +117,13 @@ async def job_results(
     return await context.reply({"results": found, "next": following})
 
 
-@jobs.post("/v1/collections/{name}/pairs", status_code=202, responses=_STARTED)
+@jobs.post(f"{_BASE}/pairs", status_code=202, responses=_STARTED)
 async def start_pairs(context: Context, name: CollectionName, body: PairsBody) -> Response:
     """Begin to look for every pair of documents within a radius."""
     return await _start(context, name, {"kind": "pairs", **_limited(context, body)})
 
 
-@jobs.post("/v1/collections/{name}/dedup", status_code=202, responses=_STARTED)
+@jobs.post(f"{_BASE}/dedup", status_code=202, responses=_STARTED)
 async def start_dedup(context: Context, name: CollectionName, body: DedupBody) -> Response:
     """Begin to look for near-duplicates and the documents to keep.
 
@@ -123,20 +131,18 @@ async def start_dedup(context: Context, name: CollectionName, body: DedupBody) -
     duplicate is deleted only if it and the document that is kept for it have not been written to
     since they were compared; `changed` in the summary counts the others.
     """
-    authorize(context.key, None, writes=body.delete)
+    context.authorize(writes=body.delete)
     return await _start(context, name, {"kind": "dedup", **_limited(context, body)})
 
 
 @jobs.post(
-    "/v1/collections/{name}/upload", status_code=202, responses=told(_JOB, 404, 413, status=202),
+    f"{_BASE}/upload", status_code=202, responses=told(_JOB, 404, 413, status=202),
     openapi_extra={"requestBody": {"required": True, "content": _FILE}},
 )  # fmt: skip
 @writes
 @untimed
 async def upload_file(
-    context: Context,
-    name: CollectionName,
-    format: Annotated[Literal["jsonl", "json", "csv", "tsv", "text"], Query()] = "jsonl",
+    context: Context, name: CollectionName, format: UploadFormat = "jsonl"
 ) -> Response:
     """Bring in a file: the body is the file as it is, of the type application/octet-stream.
 
@@ -146,10 +152,8 @@ async def upload_file(
     """
     kind = (context.info.header(b"content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/octet-stream":
-        raise Problem(
-            415, "content_type", f"the Content-Type is {kind[:80]!r}; expected "
-            "application/octet-stream",
-        )  # fmt: skip
+        message = f"the Content-Type is {kind[:80]!r}; expected application/octet-stream"
+        raise Problem(415, "content_type", message)
     service = context.service
     await service.collection(name)
     context.check_length(service.settings.max_upload, "--max-upload")
@@ -158,9 +162,8 @@ async def upload_file(
     await service.slowly(lambda: folder.mkdir(mode=0o700, exist_ok=True))
     try:
         await _receive(context, path)
-        order = {"kind": "import", "path": str(path), "format": format,
-                 "max_text": service.settings.max_text}  # fmt: skip
-        return await _start(context, name, order)
+        order = {"kind": "import", "path": str(path), "format": format}
+        return await _start(context, name, {**order, "max_text": service.settings.max_text})
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -169,18 +172,21 @@ async def upload_file(
 async def _receive(context: Context, path: os.PathLike[str]) -> None:
     """Write the body to a file as it comes."""
     service, size, waiting = context.service, 0, bytearray()
-    seconds = service.settings.slow_limit
-    context.held.need(2 * _CHUNK)  # what waits to be written, and its copy for the writing thread
+    settings = service.settings
+    context.held.need(2 * _CHUNK)  # what waits to be written, and its copy for the thread
     file = await service.slowly(open, path, "wb")
+    more = True
     try:
-        more = True
         while more:
-            with Limit(service.watch, seconds, partial(slow_request, seconds)):
-                more = await _receive_part(context, waiting)
+            with Limit(service.watch, settings.slow_limit, slow_request):
+                enough = len(waiting) + _LEAST
+                while more and len(waiting) < enough:
+                    part, more = await context.next_part()
+                    waiting += part
             if len(waiting) >= _CHUNK or not more:
                 size += len(waiting)
-                if size > service.settings.max_upload:
-                    raise too_large(f"more than {service.settings.max_upload}", "--max-upload")
+                if size > settings.max_upload:
+                    raise too_large(f"more than {settings.max_upload}", "--max-upload")
                 if waiting and shutil.disk_usage(service.run).free < 2 * len(waiting) + (64 << 20):
                     raise Problem(413, "no_room", "there is no room for the file; remove others")
                 await service.slowly(file.write, bytes(waiting))
@@ -191,31 +197,16 @@ async def _receive(context: Context, path: os.PathLike[str]) -> None:
         file.close()
 
 
-async def _receive_part(context: Context, waiting: bytearray) -> bool:
-    """Add at least 256 KiB of the body, or its end; return whether there is more."""
-    enough = len(waiting) + _LEAST
-    while len(waiting) < enough:
-        message = await context.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        waiting += message.get("body", b"")
-        if not message.get("more_body", False):
-            return False
-    return True
-
-
 def _limited(context: Context, body: PairsBody | DedupBody) -> dict[str, Any]:
     """Return the order of a body, with no more pairs than the service gives out."""
     order: dict[str, Any] = body.model_dump()
-    most = context.service.settings.max_results
-    given = order.get("limit")
-    order["limit"] = most if given is None else min(given, most)
-    return order
+    most, given = context.service.settings.max_results, order.get("limit")
+    return {**order, "limit": most if given is None else min(given, most)}
 
 
 async def _known(context: Context, id: str) -> dict[str, Any]:
     job = await context.service.read(context.service.jobs.get, id)
-    authorize(context.key, job["collection"])
+    context.authorize(job["collection"])
     return job
 
 
@@ -223,22 +214,19 @@ async def _start(context: Context, name: str, order: dict[str, Any]) -> Response
     service = context.service
     await service.collection(name)
     url, inner = await service.read(service.library.place, name)
-    whole = {**order, "url": url, "name": inner}
-    return await context.reply(await service.slowly(service.jobs.start, name, whole))
+    order = {**order, "url": url, "name": inner}
+    return await context.reply(await service.slowly(service.jobs.start, name, order))
 
 
 @overviews.get(f"{_BASE}/groups", responses=told(_GROUPS, 404, 503))
 async def near_duplicate_groups(
     context: Context,
     name: CollectionName,
-    radius: Annotated[
-        int | None,
-        Query(ge=0, le=16384, description="largest distance in bits (default: bits // 14)"),
-    ] = None,
-    most: Annotated[int, Query(ge=1, le=1000, description="number of groups")] = 50,
-    members: Annotated[
-        int, Query(ge=1, le=1000, description="number of ids listed for each group")
-    ] = 10,
+    radius: int | None = Query(
+        None, ge=0, le=16384, description="largest distance in bits (default: bits // 14)"
+    ),
+    most: int = Query(50, ge=1, le=1000, description="number of groups"),
+    members: int = Query(10, ge=1, le=1000, description="number of ids listed for each group"),
 ) -> Response:
     """Return the largest groups of near-duplicates; 202 while they are being computed.
 
@@ -246,7 +234,7 @@ async def near_duplicate_groups(
     up to twice the radius apart. The groups are those of the `dedup` job with the same radius.
     """
     bits = (await context.service.collection(name)).bits
-    near = bits // 14 if radius is None else min(radius, bits)  # what is the same is computed once
+    near = bits // 14 if radius is None else min(radius, bits)
     return await _soon(context, name, "groups", radius=near, most=most, members=members)
 
 
@@ -254,19 +242,14 @@ async def near_duplicate_groups(
 async def map_of_collection(
     context: Context,
     name: CollectionName,
-    most: Annotated[int, Query(ge=1, le=20_000, description="documents on the map")] = 2_000,
-    regions: Annotated[int, Query(ge=1, le=200)] = 40,
+    most: int = Query(2_000, ge=1, le=20_000, description="documents on the map"),
+    regions: int = Query(40, ge=1, le=200),
 ) -> Response:
     """Return a map of the collection in two dimensions; 202 while it is being drawn."""
     return await _soon(context, name, "map", most=most, regions=regions)
 
 
-@overviews.get(
-    f"{_BASE}/distances",
-    responses=told(
-        {"random_pairs": [0, 1, 5], "nearest": [3, 2, 1], "sharing": 2, "version": 7}, 404, 503
-    ),
-)
+@overviews.get(f"{_BASE}/distances", responses=told(_DISTANCES, 404, 503))
 async def distance_histogram(context: Context, name: CollectionName) -> Response:
     """Return histograms of distances; 202 while they are being computed.
 
@@ -291,10 +274,8 @@ async def _soon(context: Context, name: str, kind: str, **given: int) -> Respons
     if value is GONE:
         raise ClientGone
     if value is TOO_MUCH:
-        raise Problem(
-            429, "too_many_overviews", "others of these are being computed; try again later",
-            retry_after=5,
-        )  # fmt: skip
+        message = "others of these are being computed; try again later"
+        raise Problem(429, "too_many_overviews", message, retry_after=5)
     if value is None:
         waiting = encode({"state": "computing"}, context.format)
         return Response(waiting, 202, {"retry-after": "1"}, context.format)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path as FilePath
@@ -26,17 +25,10 @@ from lookalike.errors import (
     LookalikeError,
 )
 from lookalike.features import Chars, Combined, FeatureKind, Words
+from lookalike.media import MEDIA
 from lookalike.service.keys import Key
 from lookalike.service.problems import Problem, problem_for_strangers
-from lookalike.service.routing import (
-    CollectionName,
-    Context,
-    authorize,
-    new_router,
-    told,
-    untimed,
-    writes,
-)
+from lookalike.service.routing import CollectionName, Context, new_router, told, untimed, writes
 from lookalike.service.service import Service
 from lookalike.service.shapes import CreateBody, SignerBody, measure_value
 from lookalike.shown import brief
@@ -51,8 +43,6 @@ _MADE = {
     "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
     "keeps_text": True, "version": 1,
 }  # fmt: skip
-
-
 _SNAPSHOTS = "/v1/collections/{name}/snapshots"
 _SQLITE = "application/vnd.sqlite3"
 _SNAPSHOT = {"name": "20260101T000000Z-0a1b2c3d.db", "bytes": 40960}
@@ -75,14 +65,14 @@ async def list_collections(context: Context) -> Response:
 @writes
 async def create_collection(context: Context, body: CreateBody) -> Response:
     """Make a collection: with a signer of texts, or of the width of signatures that are given."""
-    authorize(context.key, body.name)
+    context.authorize(body.name)
     return await context.reply(await context.service.slowly(_make, context.service, body))
 
 
 @collections.get("/v1/collections/{name}", responses=told(_MADE, 404))
 async def describe_collection(context: Context, name: CollectionName) -> Response:
     """Describe a collection: how many documents, how they are signed, the state of its index."""
-    return await context.reply(await context.service.use(name, partial(describe, name)))
+    return await context.reply(await context.service.use(name, partial(_describe, name)))
 
 
 @collections.delete("/v1/collections/{name}", responses=told({"deleted": "pages"}, 404))
@@ -121,10 +111,7 @@ async def download_snapshot(
 ) -> FileResponse:
     """Download a snapshot: an SQLite file that `la.open_collection` opens."""
     path = await context.service.read(_existing, _folder(context.service, name), snapshot)
-    return FileResponse(
-        path, media_type=_SQLITE, filename=f"{name}-{snapshot}",
-        headers={"x-content-type-options": "nosniff"},
-    )  # fmt: skip
+    return FileResponse(path, media_type=_SQLITE, filename=f"{name}-{snapshot}")
 
 
 @snapshots.delete(
@@ -140,20 +127,16 @@ async def delete_snapshot(
     return await context.reply({"deleted": snapshot})
 
 
-def describe(name: str, docs: Collection) -> dict[str, Any]:
-    """Return what there is to know of a collection, but where it lies."""
+def _describe(name: str, docs: Collection) -> dict[str, Any]:
+    """Return what there is to know of a collection, but not where it is."""
     stats, signer = docs.stats(), docs.signer
     behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else None
     return {
         "name": name,
-        "documents": stats["documents"],
-        "signatures": stats["signatures"],
-        "bits": stats["bits"],
+        **{one: stats[one] for one in ("documents", "signatures", "bits")},
         "signer": None if signer is None else _brief(signer.to_dict()),
         "measure": measure_value(signer),
-        "keeps_text": stats["keeps_text"],
-        "version": stats["version"],
-        "durability": stats["durability"],
+        **{one: stats[one] for one in ("keeps_text", "version", "durability")},
         "index": {
             "kind": "SliceIndex",
             "slices": stats["slices"],
@@ -167,7 +150,7 @@ def describe(name: str, docs: Collection) -> dict[str, Any]:
 
 
 def _brief(description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of a signer without what it has learnt, which may be large."""
+    """Return the description of a signer without its vocabulary, which may be large."""
     weights = description.get("weights")
     if isinstance(weights, dict) and weights.get("vocabulary") is not None:
         description = {**description, "weights": {**weights, "vocabulary": "learnt"}}
@@ -175,7 +158,7 @@ def _brief(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(service: Service, key: Key) -> dict[str, Any]:
-    """Return what can be described, and the errors of the others."""
+    """Return the collections that can be read, and the errors of the others."""
     found: list[dict[str, Any]] = []
     unavailable: list[dict[str, Any]] = []
     for name, unread in service.library.survey().items():
@@ -183,8 +166,8 @@ def _listed(service: Service, key: Key) -> dict[str, Any]:
             continue
         try:
             if isinstance(unread, CollectionBusyError):
-                raise unread  # at once: the others are listed without waiting for its lock
-            found.append(service.library.use(name, partial(describe, name)))
+                raise unread  # without waiting for its lock again
+            found.append(service.library.use(name, partial(_describe, name)))
         except (LookalikeError, Problem) as error:
             problem = problem_for_strangers(error, service.library.shown)
             if problem.logged:
@@ -202,7 +185,7 @@ def _make(service: Service, body: CreateBody) -> dict[str, Any]:
         signer = _signer(body.signer or SignerBody())
     docs = service.library.create(body.name, signer, body.bits, body.keep_text)
     service.log.say("info", "collection made", collection=body.name)
-    return describe(body.name, docs)
+    return _describe(body.name, docs)
 
 
 def _of_description(description: dict[str, Any]) -> Signer:
@@ -210,7 +193,7 @@ def _of_description(description: dict[str, Any]) -> Signer:
         return signer_from_dict(description)
     except ArgumentError:
         raise
-    except FormatError as error:  # of another version: what was sent is at fault, no file
+    except FormatError as error:  # of another version; it is not the error of a file
         raise ArgumentError(str(error)) from None
     except (ValueError, TypeError, LookupError, OverflowError) as error:
         raise ArgumentError(
@@ -220,26 +203,22 @@ def _of_description(description: dict[str, Any]) -> Signer:
 
 
 def _signer(body: SignerBody) -> Signer:
-    kinds: list[FeatureKind] = []
-    if body.ngram is not None:
-        kinds.append(Words(ngram=body.ngram))
-    if body.chars is not None:
-        kinds.append(Chars(ngram=body.chars))
-    features: FeatureKind | None = None
-    if kinds:
-        features = kinds[0] if len(kinds) == 1 else Combined(*kinds)
+    if body.method in MEDIA:
+        for name in sorted(body.model_fields_set - {"method"}):
+            raise ArgumentError(f"{name} does nothing with {body.method}; leave it out")
+        return MEDIA[body.method]().signer
+    words = None if body.ngram is None else Words(ngram=body.ngram)
+    chars = None if body.chars is None else Chars(ngram=body.chars)
+    features: FeatureKind | None = Combined(words, chars) if words and chars else words or chars
     return text_signer(body.method, bits=body.bits, features=features, seed=body.seed)
 
 
 def _folder(service: Service, name: str) -> FilePath:
-    given = FilePath(service.settings.snapshots) if service.settings.snapshots else None
-    folder = given or service.library.snapshots
+    folder = service.settings.snapshots or service.library.snapshots
     if folder is None:
-        raise Problem(
-            409, "no_folder", "there is no folder for snapshots of this database; start the "
-            "service with --snapshots DIR",
-        )  # fmt: skip
-    return folder / name  # which is a strict name
+        message = "there is no folder for snapshots of this database"
+        raise Problem(409, "no_folder", f"{message}; start the service with --snapshots DIR")
+    return FilePath(folder, name)  # the name is strict
 
 
 def _snapshot(service: Service, name: str) -> dict[str, Any]:
@@ -247,27 +226,21 @@ def _snapshot(service: Service, name: str) -> dict[str, Any]:
     folder = _folder(service, name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if len(_snapshots_in(folder)) >= _MOST_SNAPSHOTS:
-        raise Problem(
-            409, "too_many_snapshots",
-            f"there are {_MOST_SNAPSHOTS} snapshots of it; delete some of them",
-        )  # fmt: skip
+        message = f"there are {_MOST_SNAPSHOTS} snapshots of it; delete some of them"
+        raise Problem(409, "too_many_snapshots", message)
     path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.db"
-
-    def write(docs: Collection) -> None:
-        docs.snapshot(path)
-
-    service.library.use(name, write)
+    service.library.use(name, lambda docs: docs.snapshot(path))
     return _file_value(path)
 
 
 def _delete(path: FilePath) -> None:
-    """Delete a snapshot; a file of another program that has such a name stays."""
-    foreign = False
-    with suppress(CollectionError):  # a damaged snapshot can be deleted
-        try:
-            foreign = holds_other_content(path)
-        except FormatError:
-            foreign = True
+    """Delete a snapshot, but not a file of another program that has such a name."""
+    try:
+        foreign = holds_other_content(path)
+    except FormatError:
+        foreign = True
+    except CollectionError:  # a damaged snapshot can be deleted
+        foreign = False
     if foreign:
         raise Problem(
             409, "not_a_snapshot", f"{brief(path.name)} is not a snapshot of a collection; it was "
@@ -290,8 +263,6 @@ def _file_value(path: FilePath) -> dict[str, Any]:
 def _existing(folder: FilePath, snapshot: str) -> FilePath:
     path = folder / snapshot
     if not path.is_file() or path.is_symlink():
-        raise Problem(
-            404, "not_found", f"there is no snapshot {brief(snapshot)} of this collection",
-            kind="NotFoundError",
-        )  # fmt: skip
+        message = f"there is no snapshot {brief(snapshot)} of this collection"
+        raise Problem(404, "not_found", message)
     return path

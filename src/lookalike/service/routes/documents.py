@@ -8,22 +8,16 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import Path, Query
 from fastapi.responses import Response
+from numpy.typing import NDArray
 
 from lookalike.collection import Collection, Written
 from lookalike.collection.documents import as_id, is_id
 from lookalike.collection.reading import delete_meeting, documents_with, page_of
 from lookalike.compare.texts import compare_texts
 from lookalike.errors import BatchError, ItemError
-from lookalike.service.formats import encode, too_many_items
+from lookalike.service.formats import check_count, encode
 from lookalike.service.problems import Problem, item_values
-from lookalike.service.routing import (
-    CollectionName,
-    Context,
-    LargeResponse,
-    new_router,
-    told,
-    writes,
-)
+from lookalike.service.routing import CollectionName, Context, new_router, told, writes
 from lookalike.service.shapes import (
     CompareBody,
     CountBody,
@@ -35,7 +29,7 @@ from lookalike.service.shapes import (
     WriteBody,
     document_value,
     measure_value,
-    signature_rows,
+    signature_row,
 )
 from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer, hamming
@@ -71,9 +65,9 @@ _COMPARED = {
     },
 }  # fmt: skip
 _PAGE_BYTES = 16 << 20
-"""Bytes of texts and metadata with which a page ends, however many documents were asked for."""
+"""Bytes of texts and metadata after which a page ends, however many documents were asked for."""
 _FEW, _FEW_BYTES = 100, 4 << 20
-"""Documents of a page that is read beside searches, and its bytes."""
+"""Documents and bytes of a page that is read beside searches."""
 _EVERYTHING, _ALL = ScrollBody(), CountBody()
 
 
@@ -101,8 +95,8 @@ async def write_documents(context: Context, name: CollectionName, body: WriteBod
 async def list_documents(
     context: Context,
     name: CollectionName,
-    after: Annotated[str, Query(max_length=1000, description="the `next` of the page before")] = "",
-    limit: Annotated[int, Query(ge=1, le=1_000_000)] = 100,
+    after: str = Query("", max_length=1000, description="the `next` of the page before"),
+    limit: int = Query(100, ge=1, le=1_000_000),
 ) -> Response:
     """Return the next documents by id; `next` is null at the end.
 
@@ -159,7 +153,11 @@ async def delete_documents(context: Context, name: CollectionName, body: DeleteB
     """
     if body.ids is not None:
         check_count("ids", len(body.ids), context.service.settings.max_batch)
-    written = await context.service.write(name, lambda docs: _delete(docs, body))
+
+    def delete(docs: Collection) -> Written:
+        return delete_meeting(docs, body.where) if body.ids is None else docs.delete(body.ids)
+
+    written = await context.service.write(name, delete)
     if written.deleted:
         context.service.metrics.written.labels(name).inc(written.deleted)
     return await context.reply({"deleted": written.deleted, "version": written.version})
@@ -200,26 +198,17 @@ async def compare_documents(context: Context, name: CollectionName, body: Compar
         told = compare_texts(left, right, threads=1).to_dict()
         return {**told, "signer": _by_signer(docs.signer, docs.bits, left, right)}
 
-    return await context.reply(
-        await context.service.slowly(context.service.library.use, name, compared)
-    )
+    service = context.service
+    return await context.reply(await service.slowly(service.library.use, name, compared))
 
 
 def no_document(id: str, name: str) -> Problem:
-    """Return the answer for a document that is not there."""
-    return Problem(
-        404, "not_found", f"there is no document {id[:80]!r} in {name!r}", kind="NotFoundError"
-    )
-
-
-def check_count(what: str, count: int, most: int) -> None:
-    """Refuse more than the service takes at once."""
-    if count > most:
-        raise too_many_items(what, count, most)
+    """Return the error for a document that does not exist."""
+    return Problem(404, "not_found", f"there is no document {id[:80]!r} in {name!r}")
 
 
 def check_text(what: str, text: str, most: int) -> None:
-    """Refuse a text that is longer than the service takes."""
+    """Refuse a text that is too long."""
     if 4 * len(text) <= most:
         return
     size = len(text) if len(text) > most or text.isascii() else len(text.encode("utf-8", "replace"))
@@ -234,11 +223,8 @@ async def _scroll(context: Context, name: str, body: ScrollBody) -> Response:
     service = context.service
     most = service.settings.max_batch
     if body.limit > most:
-        raise Problem(
-            422, "limit_too_large", f"limit is {body.limit}; expected at most {most}: go on with "
-            "`next`",
-        )  # fmt: skip
-
+        message = f"limit is {body.limit}; expected at most {most}: go on with `next`"
+        raise Problem(422, "limit_too_large", message)
     much = body.limit > _FEW and body.where is None
     most_bytes = min(_PAGE_BYTES, service.settings.max_answer)
     if not much:
@@ -252,24 +238,17 @@ async def _scroll(context: Context, name: str, body: ScrollBody) -> Response:
         found = [document_value(one, body.include_text) for one in some]
         return encode({"documents": found, "next": following}, context.format)
 
-    # Which is bounded by itself, and has a document at least: or nobody could get past a large one.
-    reading = service.read_much if much else service.read
+    threads = service.read_much if much else service.read
     if body.where is not None:
-        reading = service.read_filtered
-    whole = await reading(service.library.use, name, page)
-    return LargeResponse(whole, 200, context)
-
-
-def _delete(docs: Collection, body: DeleteBody) -> Written:
-    if body.ids is not None:
-        return docs.delete(body.ids)
-    return delete_meeting(docs, body.where)
+        threads = service.read_filtered
+    # It has at least one document, however large that is.
+    return await context.reply(await threads(service.library.use, name, page), bounded=True)
 
 
 def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
-    """Write what can be written; what the service refuses has the errors of its items."""
+    """Write the documents that can be written; the others have errors."""
     given, errors = body.documents, []
-    signed = any(_has_signature(one) for one in given)
+    signed = any(one.signature or one.signature_base64 for one in given)
     good: list[int] = []
     rows: list[Any] = []
     for place, one in enumerate(given):
@@ -292,8 +271,8 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
     write = docs.upsert if body.mode == "upsert" else docs.add
     written = write(
         [one.id for one in chosen],
-        None if signed and not any(text is not None for text in texts) else texts,
-        signatures=np.stack(rows) if signed else None,
+        None if signed and all(text is None for text in texts) else texts,
+        signatures=np.concatenate(rows) if signed else None,
         metadata=[one.metadata for one in chosen],
         on_error=body.on_error,
     )
@@ -305,28 +284,22 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
 
 
 def _as_json(metadata: Any) -> str:
-    """Return metadata as they are kept; nothing where they cannot be, which is refused later."""
+    """Return metadata as they are stored; "" where they cannot be, which is refused later."""
     try:
         return json.dumps(metadata) if metadata else ""
     except (TypeError, ValueError, RecursionError):
         return ""
 
 
-def _has_signature(one: DocumentBody) -> bool:
-    return one.signature is not None or one.signature_base64 is not None
-
-
-def _signature(one: DocumentBody, bits: int) -> Any:
-    if one.signature is not None and one.signature_base64 is not None:
+def _signature(one: DocumentBody, bits: int) -> NDArray[np.uint8]:
+    if one.signature and one.signature_base64:
         raise Problem(422, "bad_signature", "there are two signatures; give one of them")
-    if not _has_signature(one):
+    if not one.signature and not one.signature_base64:
         raise Problem(
             422, "bad_signature", "there is no signature, though others of the batch have one; "
             "send those apart from each other",
         )  # fmt: skip
-    if one.signature is not None:
-        return signature_rows([one.signature], None, bits)[0]
-    return signature_rows(None, [one.signature_base64 or ""], bits)[0]
+    return signature_row(one.signature, one.signature_base64, bits)
 
 
 def _written_value(written: Written, body: WriteBody) -> dict[str, Any]:
@@ -336,21 +309,15 @@ def _written_value(written: Written, body: WriteBody) -> dict[str, Any]:
         result = {"id": one.id if isinstance(one.id, str) else None, "status": "written"}
         if place in refused:
             result.update(status="refused", message=refused[place])
-            if isinstance(one.id, str) and not is_id(one.id):
-                result["id"] = escape_terminal(
-                    one.id, 200
-                )  # an answer is bounded, but such an id is not
+            if isinstance(one.id, str) and not is_id(one.id):  # it may be of any length
+                result["id"] = escape_terminal(one.id, 200)
         results.append(result)
-    return {
-        "added": written.added,
-        "updated": written.updated,
-        "version": written.version,
-        "results": results,
-    }
+    counts = {"added": written.added, "updated": written.updated, "version": written.version}
+    return {**counts, "results": results}
 
 
 def _by_signer(signer: Signer | None, bits: int, left: str, right: str) -> dict[str, Any] | None:
-    """Return the similarity that the collection's own signatures estimate, and the estimate."""
+    """Return the similarity that the collection's signatures estimate, and the estimate."""
     if not isinstance(signer, DocumentSigner):
         return None
     texts = [left, right]
@@ -360,13 +327,8 @@ def _by_signer(signer: Signer | None, bits: int, left: str, right: str) -> dict[
     if signer.feature_counts(texts, threads=1).min() > 0:
         exact = float(exact_similarity(signer, texts, [0], [1], threads=1)[0])
         estimate = float(estimated_similarity(signer, distance, bits))
-    return {
-        **(measure_value(signer) or {}),
-        "exact": exact,
-        "estimate": estimate,
-        "distance": distance,
-        "bits": bits,
-    }
+    found = {"exact": exact, "estimate": estimate, "distance": distance, "bits": bits}
+    return {**(measure_value(signer) or {}), **found}
 
 
 def _text(docs: Collection, name: str, side: SideBody, longest: int) -> str:
@@ -377,10 +339,8 @@ def _text(docs: Collection, name: str, side: SideBody, longest: int) -> str:
             raise no_document(side.id, name)
         text = document.text
         if text is None:
-            raise Problem(
-                422, "no_text", f"the text of {brief(side.id)} is not kept in this collection; "
-                "send it instead",
-            )  # fmt: skip
+            message = f"the text of {brief(side.id)} is not kept in this collection"
+            raise Problem(422, "no_text", f"{message}; send it instead")
     text = text or ""
     check_text("a text", text, longest)
     return text
