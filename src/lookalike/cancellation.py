@@ -140,8 +140,7 @@ def shielded() -> Iterator[None]:
 def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
     """Call `interrupt` when the work of this thread is cancelled, to end what it waits for.
 
-    Raises `Cancelled` at the end if the work was cancelled, whatever the interruption has raised:
-    what was interrupted must not be used again.
+    Then raises `Cancelled` at the end: what was interrupted must not be used again.
     """
     work = _thread.cancellation
     if work is None:

@@ -1,7 +1,7 @@
 """Registries: signers, index kinds, formats and media by name, also from other packages.
 
-A registry knows the built-in entries by name and imports one when it is first asked for, so a
-registry costs nothing at start-up. An installed package adds entries through an entry point:
+A built-in entry is imported when it is first asked for, so a registry costs nothing at start-up. An
+installed package adds entries through an entry point:
 
     [project.entry-points."lookalike.signers"]
     my-signer = "my_package.signing:MySigner"
@@ -21,8 +21,6 @@ from typing import Generic, TypeVar, cast
 from lookalike.errors import ArgumentError, MissingDependencyError, Said
 from lookalike.shown import brief
 from lookalike.suggestions import did_you_mean
-
-__all__ = ["Registry"]
 
 Entry = TypeVar("Entry")
 
@@ -47,9 +45,8 @@ class Registry(Generic[Entry]):
     def register(self, name: str, entry: Entry) -> Entry:
         """Add an entry under a new name and return it."""
         if name in self._entries:
-            raise ArgumentError(
-                f"there is already a {self.noun} called {name!r}; choose another name"
-            )
+            taken = f"there is already a {self.noun} called {name!r}"
+            raise ArgumentError(f"{taken}; choose another name")
         self._entries[name] = entry
         return entry
 
@@ -67,19 +64,11 @@ class Registry(Generic[Entry]):
             yield self[name]
 
     def __getitem__(self, name: str) -> Entry:
-        """Return the entry with this name; import it first if needed.
-
-        Raises:
-            ArgumentError: No entry has this name.
-        """
+        """Return the entry with this name, imported if needed, or raise `ArgumentError`."""
         return self.get(name)
 
     def get(self, name: object, argument: str | None = None) -> Entry:
-        """Return the entry with this name, as `registry[name]` does.
-
-        Args:
-            argument: The parameter that the name was given for, named in the error message.
-        """
+        """Return the entry with this name; an error names the `argument` that it was given for."""
         if isinstance(name, str):
             if name in self._entries:
                 return self._loaded(name)
@@ -93,10 +82,7 @@ class Registry(Generic[Entry]):
         )
 
     def find(self, wanted: Callable[[Entry], bool]) -> Entry | None:
-        """Return the first entry for which `wanted` is true, or None.
-
-        Built-in entries come first; other packages are loaded only if none of them fits.
-        """
+        """Return the first entry for which `wanted` is true, or None; built-in entries first."""
         for name in self.names():
             if wanted(entry := self._loaded(name)):
                 return entry

@@ -197,10 +197,7 @@ class Interruption:
             _end(number)
 
     def wait_if_ending(self) -> None:
-        """Wait for the end of a process that is about to end.
-
-        What fails meanwhile fails because its files are gone, and is not reported.
-        """
+        """Wait for the end of a process that is about to end: errors meanwhile are not reported."""
         while self._ending.is_set():
             time.sleep(_PAUSE)
 
@@ -275,10 +272,7 @@ def _end(number: signal.Signals) -> None:
 
 
 def _say_at_the_end(line: str) -> None:
-    """Write a line to standard error if that is possible without waiting.
-
-    Not through `sys.stderr`: a thread that waits for its terminal may hold the lock of that.
-    """
+    """Write a line to standard error if that is possible without waiting, also for its lock."""
     with suppress(OSError, ValueError, AttributeError):
         descriptor = sys.stderr.fileno()
         if select.select([], [descriptor], [], _PATIENCE)[1]:

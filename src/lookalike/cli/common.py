@@ -165,9 +165,8 @@ def radius_of(
     That is farther if signatures are `proposing` what is then compared.
     """
     if options.threshold is None:
-        if options.radius is None:
-            return None
-        return whole_number("radius", options.radius, at_least=0)
+        given = options.radius
+        return None if given is None else whole_number("radius", given, at_least=0)
     if signer is None:
         raise ArgumentError(
             Said("--threshold"),
@@ -178,10 +177,7 @@ def radius_of(
 
 
 def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
-    """Open the corpus that arguments name, to be read as options say; `-` is standard input.
-
-    What people should know of it is printed.
-    """
+    """Open the corpus that arguments name, as options say, and print its notices."""
     if len(paths) > 1 and any(map(is_address, paths)):
         raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
     format, encoding = (getattr(options, name, None) for name in ("format", "encoding"))
@@ -274,8 +270,7 @@ def filters_of(options: argparse.Namespace) -> Filters:
 def uploads_of(options: argparse.Namespace) -> Iterator[None]:
     """Replace addresses in options by local paths; `publish` uploads what was written there.
 
-    The addresses are checked at once. Errors name them, not the local paths. Spark writes to
-    addresses by itself.
+    The addresses are checked at once. Errors name them. Spark writes to addresses by itself.
     """
     options.uploads = {}
     options.command_line = [without_secret(word) for word in options.command_line]

@@ -79,10 +79,7 @@ class Parser(argparse.ArgumentParser):
         return self if found is None else found.parser_of(words[words.index(chosen) + 1 :])
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse an option that does not exist before anything is said of those that are missing.
-
-        The parser of commands leaves that to the command.
-        """
+        """Refuse unknown options before anything is said of those that are missing."""
         words = sys.argv[1:] if args is None else list(args)
         if self._commands() is None:
             for word in words[: words.index("--") if "--" in words else None]:
@@ -99,8 +96,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"there is no option {name}{_asked(nearest_word(name, long))}")
 
     def take(self, options: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Let words that came behind an option stand in the last place there is, as they would
-        before it; return whether they all may.
+        """Let words behind an option stand in the last place, as before it; tell whether they may.
 
         argparse fills all places with what comes before the first option.
         """

@@ -110,8 +110,7 @@ def _serve(place: str, settings: ServeSettings) -> None:
 def _own_signals() -> Iterator[None]:
     """Leave signals to the server, which ends in good order; see `orderly_end`.
 
-    It knows SIGTERM and SIGINT. A terminal that is closed (SIGHUP) is to it as SIGTERM, except
-    under `nohup`, where SIGHUP has no handler of ours.
+    It knows SIGTERM and SIGINT. SIGHUP is handled as SIGTERM, except under `nohup`.
     """
     heard = signal.set_wakeup_fd(-1)
     hangs_up = signal.getsignal(signal.SIGHUP) == leave_to_thread
@@ -138,11 +137,7 @@ def _new_key(options: argparse.Namespace) -> None:
 
 
 def _fill_example(path: Path) -> int:
-    """Fill a new database with what the standard library of Python says of itself.
-
-    These are thousands of short texts that are on every machine, many of them near-duplicates.
-    Returns how many documents there are.
-    """
+    """Fill a new database with docstrings of the standard library; return how many there are."""
     from lookalike.collection import open_collection
     from lookalike.signatures import TopSig
 

@@ -247,8 +247,7 @@ class Simhash:
 class SimhashIndex:
     """Objects by their fingerprints: `get_near_dups` returns those within `k` bits, all of them.
 
-    An object is known by its id, as `str(obj_id)`, together with its fingerprint: one that changed
-    is deleted with the old fingerprint and added with the new.
+    An object is known by `str(obj_id)` together with its fingerprint.
     """
 
     def __init__(

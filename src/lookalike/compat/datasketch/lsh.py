@@ -202,10 +202,9 @@ _FEW = 1024
 
 
 class MinHashLSH:
-    """Keys under MinHashes; those that share a band with a query are its answer.
+    """Keys under MinHashes, in memory; those that share a band with a query are its answer.
 
-    In memory, in lookalike's core. `la.BandIndex` is the same with a promise of recall, answers
-    that are compared, batches and files.
+    `la.BandIndex` is the same with a promise of recall, exact similarities, batches and files.
     """
 
     def __init__(
