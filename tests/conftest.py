@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 import lookalike as la
 from lookalike.signatures.arrays import select_kernel
-from support.exploring import EXPLORE, more_examples
+from support.running.exploring import EXPLORE, more_examples
 
 # No deadline: the machine that runs the tests may be busy, and time is not what they are about.
 # The same examples everywhere, so that a failure means a change. `make crash` sets

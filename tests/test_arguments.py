@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from support.argument_cases import calls, public_callables
+from support.cases.arguments import calls, public_callables
 
 SPARE_BYTES = 2 << 30
 SECONDS = 20

@@ -13,7 +13,7 @@ import pytest
 import lookalike as la
 from lookalike import checks
 from lookalike.shown import brief
-from support import oracle
+from support.oracles import scan as oracle
 
 ROWS = oracle.collection(60, 8, "clustered", 0)
 

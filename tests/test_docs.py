@@ -11,8 +11,8 @@ import pytest
 
 from lookalike.cli import COMMANDS
 from lookalike.gpu import index
-from support.doc_pages import run_page
-from support.fake_card import FakeCard
+from support.running.doc_pages import run_page
+from support.running.fake_card import FakeCard
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]

@@ -15,8 +15,8 @@ import pytest
 
 from lookalike import processes
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
-from support.endless_overviews import gone
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.endless_overviews import gone
 
 SETUP = "test_processes:toy"
 

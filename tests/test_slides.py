@@ -14,7 +14,7 @@ import pytest
 import lookalike as la
 from lookalike.indexes.tables.blocks import BlockChoice
 from lookalike.indexes.tables.sorted_table import SortedTable
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 UNIVERSE = ["a", "is", "java", "language", "programming", "python", "snake"]
 SETS = [

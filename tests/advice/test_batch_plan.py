@@ -17,7 +17,7 @@ from lookalike.advice.predictions import batch_steps
 from lookalike.indexes.batch import match as matching
 from lookalike.indexes.batch.signature_file import RunReader
 from lookalike.indexes.tables.sorted_table import SortedTable
-from support.planned import COSTS
+from support.running.planned import COSTS
 
 Rows = NDArray[np.uint8]
 COUNT, QUERIES, RADIUS = 20_000, 1_500, 2

@@ -7,8 +7,8 @@ import pytest
 
 import lookalike as la
 from lookalike.advice import recall_at_k
-from support.clustered import clustered
-from support.planned import COSTS
+from support.cases.clustered import clustered
+from support.running.planned import COSTS
 
 
 @pytest.mark.parametrize("recall", [0.5, 0.9])

@@ -18,8 +18,8 @@ from lookalike.advice import (
     plot_trade_off,
 )
 from lookalike.advice.evaluation import near_radius
-from support import oracle
-from support.clustered import clustered
+from support.cases.clustered import clustered
+from support.oracles import scan as oracle
 
 TIMES = {"milliseconds", "batch_milliseconds", "build_seconds"}
 

@@ -12,7 +12,7 @@ from lookalike.advice import machine as measuring
 from lookalike.advice import machine as module
 from lookalike.advice.machine import MachineCosts, explain_times, machine_costs
 from lookalike.signatures.arrays import select_kernel
-from support.planned import COSTS
+from support.running.planned import COSTS
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from lookalike.advice.planner import Prediction, Question
 from lookalike.advice.sample import Sample
 from lookalike.indexes.slices.lists import Lists, list_bytes
 from lookalike.indexes.tuning import Option, build_option
-from support.planned import COSTS
+from support.running.planned import COSTS
 
 SLOW_SCAN = replace(COSTS, scanned_byte=1.0, reading_byte=1.0)
 """Where scans take so long that whatever may be recommended in their place is."""

@@ -14,7 +14,8 @@ from lookalike.advice import (
     recall_by_distance,
     top_in_top,
 )
-from support import oracle, strategies
+from support.cases import strategies
+from support.oracles import scan as oracle
 
 
 def plain_cdr(found: list[int], true: list[int]) -> float:

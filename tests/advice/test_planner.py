@@ -19,8 +19,8 @@ from lookalike.advice.planner import TOGETHER, Prediction, Question
 from lookalike.advice.predictions import block_options, flip_options, scan_option, slice_options
 from lookalike.indexes.tables.flip_sets import all_sets, flips_expected
 from lookalike.indexes.tables.sorted_table import MOST_ROWS
-from support import oracle
-from support.planned import COSTS
+from support.oracles import scan as oracle
+from support.running.planned import COSTS
 
 
 def plan(**question: Any) -> la.Tuning[Prediction]:

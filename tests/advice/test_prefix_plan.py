@@ -11,8 +11,8 @@ import lookalike as la
 from lookalike.advice import recall_at_k
 from lookalike.advice.planner import Question
 from lookalike.advice.predictions import prefix_options, share_examined
-from support.clustered import clustered
-from support.planned import COSTS
+from support.cases.clustered import clustered
+from support.running.planned import COSTS
 
 RNG = np.random.default_rng(5)
 

@@ -7,7 +7,7 @@ import pytest
 
 import lookalike as la
 from lookalike.advice import cumulative_distance_ratio, evaluate, recall_at_k
-from support.clustered import clustered
+from support.cases.clustered import clustered
 
 ROWS, QUERIES = clustered(400, 16), clustered(15, 16, seed=1)
 

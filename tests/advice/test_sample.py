@@ -15,7 +15,7 @@ from lookalike.advice import sample as sample_module
 from lookalike.advice.planner import Question
 from lookalike.advice.sample import Sample
 from lookalike.indexes.tables.blocks import BlockChoice
-from support.planned import COSTS
+from support.running.planned import COSTS
 
 Rows = NDArray[np.uint8]
 

@@ -17,7 +17,7 @@ from lookalike.advice import (
     recall_at_k,
     tune,
 )
-from support.clustered import clustered
+from support.cases.clustered import clustered
 
 
 def settings(tuning: Tuning[Measurement]) -> list[tuple[Any, ...]]:

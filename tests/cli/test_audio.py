@@ -14,7 +14,7 @@ from benchmarks.recordings.sounds import music, with_noise
 import lookalike as la
 from lookalike.cli import main
 from lookalike.cli.audio import clock
-from support.refusals import refused
+from support.running.refusals import refused
 
 RATE = 16000
 PIECE = music(11, 20, RATE)

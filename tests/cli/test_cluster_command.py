@@ -13,8 +13,8 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora import open_corpus
-from support import topic_oracle as oracle
-from support.refusals import refused
+from support.oracles import topics as oracle
+from support.running.refusals import refused
 
 TEXTS = oracle.scattered(1)
 

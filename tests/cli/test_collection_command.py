@@ -15,7 +15,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.refusals import refused
+from support.running.refusals import refused
 
 ACTIONS = (
     "create", "add", "search", "get", "delete", "stats", "verify", "repair", "snapshot", "restore",

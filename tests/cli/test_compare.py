@@ -12,8 +12,8 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.compare.texts import compare_texts
-from support import cli_corpus as corpus
-from support.refusals import refused
+from support.cases import cli_corpus as corpus
+from support.running.refusals import refused
 
 A, B = corpus.TEXTS[:2]
 

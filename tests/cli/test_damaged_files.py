@@ -8,7 +8,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support import cli_corpus as corpus
+from support.cases import cli_corpus as corpus
 
 TEXTS = corpus.many(300)
 

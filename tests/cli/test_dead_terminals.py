@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from support.running_service import process as serving
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.running import process as serving
 
 WORKS = """
 import signal, sys, threading, time

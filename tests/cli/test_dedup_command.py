@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lookalike.cli import main
-from support.refusals import refused
+from support.running.refusals import refused
 
 ROWS = [
     {"id": "a", "text": "the quick brown fox jumps over the lazy dog near the old river bank"},

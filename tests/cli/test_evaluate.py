@@ -9,8 +9,8 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.clustered import clustered
-from support.refusals import refused
+from support.cases.clustered import clustered
+from support.running.refusals import refused
 
 QUICK = ["--sample", "10", "-k", "3"]
 

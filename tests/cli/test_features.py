@@ -10,7 +10,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.refusals import refused
+from support.running.refusals import refused
 
 PART = "the engine of a train pulls the cars along the rails"
 WHOLE = f"trains are long; {PART}, and a guard at the end closes all of the doors"

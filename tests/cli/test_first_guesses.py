@@ -20,7 +20,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora import Problems
 from lookalike.corpora.standard_input import open_standard_input
-from support.refusals import refused
+from support.running.refusals import refused
 
 TEXTS = [f"the quick brown fox number {at} jumps over the lazy dog" for at in range(20)]
 

@@ -26,7 +26,7 @@ from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
 from lookalike.signatures.methods import Method
-from support import cli_corpus as corpus
+from support.cases import cli_corpus as corpus
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIGNERS: dict[str, Callable[[int], Any]] = {

@@ -12,8 +12,8 @@ from PIL import Image
 
 import lookalike as la
 from lookalike.cli import main
-from support.page_reader import read_page
-from support.refusals import refused
+from support.running.page_reader import read_page
+from support.running.refusals import refused
 
 
 @pytest.fixture

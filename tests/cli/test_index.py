@@ -9,8 +9,8 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.indexes import open_index
-from support import cli_corpus as corpus
-from support.refusals import refused
+from support.cases import cli_corpus as corpus
+from support.running.refusals import refused
 
 GOLDEN = Path(__file__).parent.parent / "data" / "scan_v1.lookalike"
 

@@ -11,7 +11,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.refusals import refused
+from support.running.refusals import refused
 
 RNG = np.random.default_rng(2)
 WORDS = np.array([f"w{number}" for number in range(400)])

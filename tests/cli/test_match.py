@@ -12,8 +12,8 @@ import pytest
 import lookalike as la
 from lookalike import SignatureFile
 from lookalike.cli import main
-from support.refusals import refused
-from support.table_cases import found
+from support.cases.tables import found
+from support.running.refusals import refused
 
 WORDS = np.array([f"word{number}" for number in range(400)])
 

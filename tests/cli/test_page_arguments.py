@@ -10,8 +10,8 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.refusals import refused
-from support.web_pages import page
+from support.cases.web_pages import page
+from support.running.refusals import refused
 
 WORDS = "The ferry to the islands will run every hour this summer"
 

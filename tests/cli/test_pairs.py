@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.cli import main
 from lookalike.signatures import estimated_similarity
-from support import cli_corpus as corpus
-from support import oracle
-from support.refusals import refused
-from support.strategies import collections
+from support.cases import cli_corpus as corpus
+from support.cases.strategies import collections
+from support.oracles import scan as oracle
+from support.running.refusals import refused
 
 TEXTS = corpus.many(200)
 IDS = [f"doc {number}" for number in range(200)]

@@ -14,7 +14,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.service.library import open_library
 from lookalike.service.problems import Problem
-from support.refusals import refused
+from support.running.refusals import refused
 
 RATE = 8000
 TALE = (

@@ -11,7 +11,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.refusals import refused
+from support.running.refusals import refused
 
 WORDS = "the passage that is looked for has a dozen words of its own"
 

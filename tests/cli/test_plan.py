@@ -10,8 +10,8 @@ import pytest
 import lookalike as la
 from lookalike.advice import machine as costs
 from lookalike.cli import main
-from support.planned import COSTS
-from support.refusals import refused
+from support.running.planned import COSTS
+from support.running.refusals import refused
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.clustered import clustered
-from support.refusals import refused
+from support.cases.clustered import clustered
+from support.running.refusals import refused
 
 ROWS = clustered(600, 16)
 

@@ -12,8 +12,8 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.signatures import estimated_similarity
-from support import cli_corpus as corpus
-from support.refusals import refused
+from support.cases import cli_corpus as corpus
+from support.running.refusals import refused
 
 TEXTS = corpus.many(300)
 IDS = [f"doc {number}" for number in range(300)]

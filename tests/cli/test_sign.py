@@ -10,8 +10,8 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support import cli_corpus as corpus
-from support.refusals import refused
+from support.cases import cli_corpus as corpus
+from support.running.refusals import refused
 
 METHODS: list[tuple[list[str], Any]] = [
     ([], la.BBitMinHash(128, 16)),

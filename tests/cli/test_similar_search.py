@@ -12,8 +12,8 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support import cli_corpus
-from support.refusals import refused
+from support.cases import cli_corpus
+from support.running.refusals import refused
 
 TEXTS = cli_corpus.many(150, seed=2)
 SIGNERS = {

@@ -21,8 +21,8 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.cli.terminal import standard_output
-from support.cli_corpus import many
-from support.web_pages import page, response
+from support.cases.cli_corpus import many
+from support.cases.web_pages import page, response
 
 TEXTS = many(30)
 ROWS = [{"id": f"d{at}", "text": text} for at, text in enumerate(TEXTS)]

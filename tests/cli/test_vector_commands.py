@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.cli import main
-from support.refusals import refused
-from support.vector_oracle import cosines
+from support.oracles.vectors import cosines
+from support.running.refusals import refused
 
 DIMENSIONS = 12
 

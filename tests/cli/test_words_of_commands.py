@@ -14,9 +14,9 @@ import soundfile
 
 import lookalike as la
 from lookalike.cli import COMMANDS, full_parser, main
-from support import cli_corpus as corpus
-from support.fake_card import FakeCard
-from support.refusals import refused
+from support.cases import cli_corpus as corpus
+from support.running.fake_card import FakeCard
+from support.running.refusals import refused
 
 _INDEXED = ["index", "vectors.jsonl", "--vectors", "v", "-o", "out.lookalike"]
 _SEARCHED = ["search", "vectors.lookalike", "[1, 2, 3]"]

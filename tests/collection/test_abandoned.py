@@ -22,8 +22,8 @@ from lookalike.collection.care import snapshots
 from lookalike.collection.stores.base import HIDDEN, Store, View
 from lookalike.collection.stores.sqlite import exclusive_file, shared_file
 from lookalike.storage import whole_file
-from support.forked import in_a_fork
-from support.waiting import wait_until
+from support.running.forked import in_a_fork
+from support.running.waiting import wait_until
 
 BITS = 64
 FORKS = multiprocessing.get_context("forkserver")

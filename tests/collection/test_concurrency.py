@@ -17,7 +17,7 @@ from tools.postgres_server import PostgresServer
 import lookalike as la
 from collection.conftest import new_database
 from lookalike.collection.stores.base import StaleView
-from support import collection_model as model
+from support.oracles import collections as model
 
 BITS = 32
 FORKS = multiprocessing.get_context("forkserver")

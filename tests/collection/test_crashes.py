@@ -19,8 +19,8 @@ import pytest
 from tools.postgres_server import PostgresServer
 
 from collection.conftest import new_database
-from support.collection_asking import Reader
-from support.crashing import PART_POINTS, POINTS, Ledger, open_for, write_until_killed
+from support.running.asking import Reader
+from support.running.crashing import PART_POINTS, POINTS, Ledger, open_for, write_until_killed
 
 CRASHES = int(os.environ.get("LOOKALIKE_CRASHES", "220"))
 """Kills in all; `make crash` asks for 1,000."""

@@ -27,7 +27,7 @@ from lookalike.collection.documents import Seen
 from lookalike.collection.reading import delete_meeting
 from lookalike.collection.stores.sqlite import SqliteStore
 from lookalike.service import job_process
-from support import oracle
+from support.oracles import scan as oracle
 
 EXAMPLES = min(300, int(os.environ.get("LOOKALIKE_STATES", "30")))
 MOST_TURNS = 8

@@ -20,7 +20,7 @@ from tools.postgres_server import PostgresServer
 import lookalike as la
 from collection.conftest import new_database
 from lookalike.collection.stores.sqlite import SqliteStore
-from support import collection_model as model
+from support.oracles import collections as model
 
 BITS = 64
 FORKS = multiprocessing.get_context("forkserver")

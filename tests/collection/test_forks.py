@@ -16,7 +16,7 @@ import pytest
 
 import lookalike as la
 from lookalike.collection.stores import pool
-from support.forked import in_a_fork
+from support.running.forked import in_a_fork
 
 BITS = 64
 ROW = np.zeros((1, BITS // 8), np.uint8)

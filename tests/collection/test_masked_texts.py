@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from support import mask_oracle
+from support.oracles import masks as mask_oracle
 
 RNG = np.random.default_rng(2)
 WORDS = np.array([f"w{number}" for number in range(400)])

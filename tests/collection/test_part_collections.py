@@ -22,7 +22,7 @@ import lookalike as la
 from lookalike.collection import signing
 from lookalike.collection.care.transfer import export_documents, import_documents
 from lookalike.collection.search import votes as vote_search
-from support.part_collection_model import Entry, expected, told
+from support.oracles.part_collections import Entry, expected, told
 
 RATE = 8000
 WORDS = [f"word{number}" for number in range(400)]

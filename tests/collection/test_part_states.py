@@ -26,8 +26,8 @@ import lookalike as la
 from collection.conftest import new_database
 from lookalike.collection.search import answer as gathering
 from lookalike.collection.search import votes as vote_search
-from support.exploring import examples
-from support.part_collection_model import Entry, expected, told
+from support.oracles.part_collections import Entry, expected, told
+from support.running.exploring import examples
 
 BITS = 16
 ids = st.integers(0, 11).map(lambda number: f"d'{number}")

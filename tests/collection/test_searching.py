@@ -16,9 +16,9 @@ import lookalike as la
 from lookalike.collection.search.sql import HotValues, plan_probes
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Slicing, default_slice_bits, flips
-from support import collection_model as model
-from support import oracle
-from support.strategies import collections
+from support.cases.strategies import collections
+from support.oracles import collections as model
+from support.oracles import scan as oracle
 
 
 @given(st.data())

@@ -11,7 +11,7 @@ import pytest
 from tools.postgres_server import PostgresServer
 
 import lookalike as la
-from support.running_service import process
+from support.services.running import process
 
 BASE = "/v1/collections/pages"
 

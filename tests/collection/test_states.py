@@ -26,10 +26,10 @@ from collection.conftest import new_database
 from lookalike.collection.search import answer as gathering
 from lookalike.collection.search import native as native_search
 from lookalike.collection.search import sql as sql_search
-from support import collection_model as model
-from support import oracle
-from support.exploring import examples
-from support.strategies import collections
+from support.cases.strategies import collections
+from support.oracles import collections as model
+from support.oracles import scan as oracle
+from support.running.exploring import examples
 
 WIDTH = 3
 ids = st.integers(0, 25).map(lambda number: f"d'{number}")  # with a quote, as SQL likes them

@@ -11,7 +11,7 @@ from features.test_words import SAMPLES, same_unicode
 from lookalike.compare.diff import LONGEST_TOKEN, token_spans, word_spans
 from lookalike.compare.texts import shared_shingles
 from lookalike.features import Words
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 words = st.lists(st.sampled_from("a b c d. (e) the THE 漢字 x-y, né".split()), max_size=40)
 texts = st.one_of(

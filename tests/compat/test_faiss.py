@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.compat import faiss
 from lookalike.storage import container_bytes
-from support import oracle
-from support.strategies import collections, collections_with_queries
+from support.cases.strategies import collections, collections_with_queries
+from support.oracles import scan as oracle
 
 FARTHEST = 2**31 - 1
 ALL = faiss.IDSelectorAll()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.compat import simhash
 from lookalike.compat.simhash import Corpus, Simhash, SimhashIndex
-from support import oracle
+from support.oracles import scan as oracle
 
 TEXT = "How are you? I AM fine. Thanks. And you?"
 

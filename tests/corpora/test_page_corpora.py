@@ -20,8 +20,8 @@ from lookalike.cli import main
 from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters, without_urls
-from support.refusals import refused
-from support.web_pages import crawl, page, response
+from support.cases.web_pages import crawl, page, response
+from support.running.refusals import refused
 
 WORDS = "The quick brown fox jumps over the lazy dog and then runs away into the forest again"
 GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund und läuft dann in den alten Wald"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.formats.warc import archives, distinct_id, records
-from support.web_pages import crawl, page, response
+from support.cases.web_pages import crawl, page, response
 
 URLS = [f"http://example.org/{at}" for at in range(4)]
 PAGES = [page(f"Words of page {at}.", title=f"Page {at}").encode() for at in range(4)]

@@ -18,7 +18,7 @@ import numpy as np
 
 import lookalike as la
 from lookalike import SignatureFile
-from support import oracle
+from support.oracles import scan as oracle
 
 __all__ = ["KINDS", "Kind"]
 

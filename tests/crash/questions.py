@@ -18,7 +18,7 @@ import numpy as np
 import lookalike as la
 from crash.trials import verdict, worst
 from lookalike.collection.care.transfer import export_documents
-from support import collection_model as model
+from support.oracles import collections as model
 
 SIGNER = la.SimHash(bits=64)
 WORDS = (Path(__file__).parent.parent.parent / "LICENSE").read_text().split()

@@ -11,7 +11,7 @@ import numpy as np
 import lookalike as la
 from crash.scenarios import Journal, Scenario, Tell, attempt, denies, in_its_place, no_leftovers
 from lookalike import SignatureFile
-from support import oracle
+from support.oracles import scan as oracle
 
 __all__ = ["RUN_SCENARIOS"]
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import lookalike as la
 from lookalike.cli import main
 from lookalike.collection.care.transfer import export_documents
-from support import oracle
+from support.oracles import scan as oracle
 
 __all__ = [
     "SCENARIOS",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from dedup.test_dedup import corpus
-from support import dedup_oracle
+from support.oracles import dedup as dedup_oracle
 
 
 def split(seed: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:

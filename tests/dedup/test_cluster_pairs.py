@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from support import dedup_oracle
+from support.oracles import dedup as dedup_oracle
 
 PAIRS = [("b", "a"), ("c", "b"), ("d", "e"), ("b", "a"), ("f", "f")]
 

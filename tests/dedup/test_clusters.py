@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from lookalike.dedup.decide import Decision, decide
 from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
-from support import dedup_oracle
+from support.oracles import dedup as dedup_oracle
 
 COMPONENTS = DedupSettings(cluster="components")
 

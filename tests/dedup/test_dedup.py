@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.dedup import STEPS, DedupResult, verify
-from support import dedup_oracle
+from support.oracles import dedup as dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from support.report_pages import page_of
-from support.vector_oracle import cosines
+from support.cases.report_pages import page_of
+from support.oracles.vectors import cosines
 
 
 def some_rows(seed: int, count: int, dtype: str) -> Any:

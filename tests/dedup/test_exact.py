@@ -23,7 +23,8 @@ from lookalike.dedup import join, propose
 from lookalike.dedup import pairs as pair_arrays
 from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.propose import NearbyRows
-from support import dedup_oracle, oracle
+from support.oracles import dedup as dedup_oracle
+from support.oracles import scan as oracle
 
 
 def variants(count: int, seed: int = 1) -> list[str]:

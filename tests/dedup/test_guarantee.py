@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.dedup import DedupResult, decide, propose
-from support import dedup_oracle
+from support.oracles import dedup as dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from support import dedup_oracle
+from support.oracles import dedup as dedup_oracle
 
 WORDS = [f"w{number}" for number in range(60)]
 RULES = {

@@ -23,7 +23,7 @@ from lookalike.dedup.media import run_media_job
 from lookalike.dedup.settings import ALIASES
 from lookalike.dedup.vectors import run_vector_job
 from lookalike.media import MEDIA
-from support.refusals import refused
+from support.running.refusals import refused
 
 PARAMETERS = inspect.signature(la.dedup).parameters
 PYTHON_ONLY = {"progress", "signer"}

@@ -29,8 +29,8 @@ from lookalike.dedup.report.figures import (
 )
 from lookalike.errors import FileError
 from lookalike.report.markup import compact, escape_html
-from support.page_reader import Element
-from support.report_pages import VOCABULARY, corpus, edited, page_of, text_of
+from support.cases.report_pages import VOCABULARY, corpus, edited, page_of, text_of
+from support.running.page_reader import Element
 
 
 def tiles(page: Element) -> dict[str, str]:

@@ -18,8 +18,8 @@ from PIL import Image
 
 import lookalike as la
 from lookalike.cli import main
-from support.page_reader import read_page
-from support.report_pages import corpus
+from support.cases.report_pages import corpus
+from support.running.page_reader import read_page
 
 
 @pytest.fixture

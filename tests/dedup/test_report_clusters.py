@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.dedup.report import clusters
 from lookalike.dedup.report.figures import dropped_bands
-from support.page_reader import Element, read_page
-from support.report_pages import corpus, page_of
+from support.cases.report_pages import corpus, page_of
+from support.running.page_reader import Element, read_page
 
 
 def every_cluster(page: Element) -> list[list[str]]:

@@ -15,8 +15,8 @@ from PIL import Image
 
 import lookalike as la
 from lookalike.dedup.summary import size_text
-from support.page_reader import Element
-from support.report_pages import edited, page_of, text_of
+from support.cases.report_pages import edited, page_of, text_of
+from support.running.page_reader import Element
 
 
 def corpus(seed: int = 0) -> list[dict[str, Any]]:

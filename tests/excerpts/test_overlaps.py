@@ -16,7 +16,7 @@ from lookalike.compare.diff import word_spans
 from lookalike.errors import ArgumentError
 from lookalike.excerpts.finding import piece_words
 from lookalike.excerpts.results import word_places
-from support.passage_oracle import overlaps_of, words_of
+from support.oracles.passages import overlaps_of, words_of
 
 few_words = st.sampled_from(["a", "b", "c", "d"])
 some_texts = st.lists(st.lists(few_words, max_size=25).map(" ".join), max_size=4)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.errors import ArgumentError
 from lookalike.excerpts.finding import PIECE
-from support.passage_oracle import passages_between, words_of
+from support.oracles.passages import passages_between, words_of
 
 few_words = st.sampled_from(["a", "b", "c"])
 text = st.lists(few_words, max_size=25).map(" ".join)

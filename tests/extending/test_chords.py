@@ -10,8 +10,8 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.media import MEDIA, medium_of_files
-from support.refusals import refused
-from support.running_service import running
+from support.running.refusals import refused
+from support.services.running import running
 
 CHORDS = {"a": "0f0f", "b": "0f0e", "c": "f000", "d": "0f0f", "e": "zzzz"}
 

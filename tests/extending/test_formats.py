@@ -14,7 +14,7 @@ import pytest
 import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora import FORMATS, Problems, open_corpus
-from support.running_service import running
+from support.services.running import running
 
 TEXTS = [
     "the quick brown fox jumps over the lazy dog near the old river bank today",

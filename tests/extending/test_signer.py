@@ -15,7 +15,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.signatures.methods import METHODS
 from lookalike.signatures.signer import SIGNERS
-from support.running_service import running
+from support.services.running import running
 
 WORDS = [f"word{number}" for number in range(40)]
 TEXTS = [

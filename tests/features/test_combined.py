@@ -17,7 +17,7 @@ import lookalike as la
 from lookalike.features import feature_kind_from_dict
 from lookalike.features.choice import unit_text
 from lookalike.features.weights import WEIGHT_KINDS
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 VOCABULARY = "cat a the dog ca at cat's 漢字 x1".split()
 documents = st.lists(

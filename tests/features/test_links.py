@@ -10,7 +10,7 @@ import pytest
 import lookalike as la
 from lookalike.features import feature_kind_from_dict
 from lookalike.features.base import reads_links
-from support.web_pages import page
+from support.cases.web_pages import page
 
 ONE = page(
     "Alpha beta gamma.", links='<p>Read <a href="http://x.example/a#part">this page</a> now.</p>'

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.features import similarity, similarity_pairs
-from support import dedup_oracle, text_oracle
+from support.oracles import dedup as dedup_oracle
+from support.oracles import text as text_oracle
 
 texts = st.lists(st.sampled_from("a b c d e f".split()), max_size=9).map(" ".join)
 

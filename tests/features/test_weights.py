@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 KINDS = ["uniform", "count", "log-count", "tfidf", "log-likelihood"]
 documents_of_words = st.lists(

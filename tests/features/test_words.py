@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import _native
 from lookalike.features.text import ENGLISH
-from support import text_oracle
-from support.text_oracle import Lengths
+from support.oracles import text as text_oracle
+from support.oracles.text import Lengths
 
 same_unicode = unicodedata.unidata_version == _native.unicode_version
 

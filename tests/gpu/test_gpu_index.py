@@ -18,8 +18,8 @@ from lookalike.advice import predictions as planning
 from lookalike.gpu import bench, finding, index, tiles
 from lookalike.gpu import card as gpu_card
 from lookalike.gpu.bench import Speed, speed
-from support import fake_card
-from support.fake_card import FakeCard
+from support.running import fake_card
+from support.running.fake_card import FakeCard
 
 PIECE = 512
 """Small pieces, so that small collections have several."""

@@ -20,7 +20,7 @@ from PIL import Image
 
 import lookalike as la
 from lookalike.images import HashedImage
-from support.image_oracle import dct_bits, gradient_bits
+from support.oracles.images import dct_bits, gradient_bits
 
 SIGNERS = [la.ImageHash(bits, kind) for bits in (64, 256) for kind in ("dct", "gradient")]
 

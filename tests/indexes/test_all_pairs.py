@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import oracle
-from support.strategies import collections, distinct_ids
+from support.cases.strategies import collections, distinct_ids
+from support.oracles import scan as oracle
 
 KINDS = ["scan", "slices", "blocks", "flips", "sharded"]
 Found = list[tuple[int, int, int]]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.indexes import filters as choosing
 from lookalike.indexes.slices import search as slice_search
-from support import oracle
-from support.index_kinds import KINDS, made
-from support.strategies import collections, collections_with_queries
+from support.cases.index_kinds import KINDS, made
+from support.cases.strategies import collections, collections_with_queries
+from support.oracles import scan as oracle
 
 
 @st.composite

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.storage import container_bytes
-from support import oracle
-from support.index_kinds import KINDS, made
-from support.strategies import collections_with_queries, distinct_ids
+from support.cases.index_kinds import KINDS, made
+from support.cases.strategies import collections_with_queries, distinct_ids
+from support.oracles import scan as oracle
 
 
 def answers(index: Any, queries: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cancellation import Cancellation, Cancelled, shielded, stop_if_cancelled
-from support.index_kinds import KINDS, made
+from support.cases.index_kinds import KINDS, made
 
 _RNG = np.random.default_rng(5)
 _ROWS = _RNG.integers(0, 256, (400, 8), dtype=np.uint8)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from support import oracle
+from support.oracles import scan as oracle
 
 ROWS = oracle.collection(300, 8, "clustered", 0)
 IDS = np.random.default_rng(0).permutation(300) * 7

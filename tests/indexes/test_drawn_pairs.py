@@ -17,8 +17,8 @@ import lookalike as la
 from lookalike import _native
 from lookalike.indexes import all_pairs
 from lookalike.indexes.all_pairs import Drawing, cheapest_drawing
-from support import oracle
-from support.strategies import collections, distinct_ids
+from support.cases.strategies import collections, distinct_ids
+from support.oracles import scan as oracle
 
 Rows = NDArray[np.uint8]
 

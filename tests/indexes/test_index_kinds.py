@@ -14,7 +14,7 @@ import pytest
 import lookalike as la
 from lookalike.indexes.base import StoredIndex
 from lookalike.indexes.kinds import KINDS
-from support.index_kinds import made
+from support.cases.index_kinds import made
 
 ROWS = np.random.default_rng(0).integers(0, 256, (60, 8), np.uint8)
 BUILTIN = KINDS.names()

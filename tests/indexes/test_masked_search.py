@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import mask_oracle, oracle
-from support.argument_cases import on_fake_card
-from support.strategies import collections_with_queries, distinct_ids
+from support.cases.arguments import on_fake_card
+from support.cases.strategies import collections_with_queries, distinct_ids
+from support.oracles import masks as mask_oracle
+from support.oracles import scan as oracle
 
 Data = tuple[oracle.Signatures, oracle.Signatures]
 threads_used = st.sampled_from([None, 1, 2, 5])

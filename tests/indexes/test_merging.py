@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import _native
 from lookalike.indexes.results import merged_matches
-from support import oracle
-from support.strategies import collections_with_queries
+from support.cases.strategies import collections_with_queries
+from support.oracles import scan as oracle
 
 
 @given(collections_with_queries(), st.integers(0, 40), st.integers(1, 4))

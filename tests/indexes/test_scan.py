@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import oracle
-from support.strategies import collections, collections_with_queries, distinct_ids
+from support.cases.strategies import collections, collections_with_queries, distinct_ids
+from support.oracles import scan as oracle
 
 Data = tuple[oracle.Signatures, oracle.Signatures]
 threads_used = st.sampled_from([None, 1, 2, 5])

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import oracle, slice_oracle
-from support.strategies import collections_with_queries
+from support.cases.strategies import collections_with_queries
+from support.oracles import scan as oracle
+from support.oracles import slices as slice_oracle
 
 SETTINGS = {
     "expand": st.integers(0, 4),

@@ -15,8 +15,8 @@ from playwright.sync_api import expect
 
 import lookalike as la
 from page.conftest import NAME, Serve, texts
-from support.endless_overviews import begun, gone
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.endless_overviews import begun, gone
 
 OpenPage = Callable[..., Any]
 STRANGE = ["..", ".", "a\n", "a", "a\nb", "/", "%2F", "x?y#z", "\x1b[31m", "i" * 1000]
@@ -76,7 +76,9 @@ def test_the_groups_are_those_of_the_last_radius(
 def test_what_nobody_looks_at_any_more_is_not_computed(
     database: Path, serve: Serve, open_page: OpenPage
 ) -> None:
-    names = "from lookalike.service import overviews; from support import endless_overviews"
+    names = (
+        "from lookalike.service import overviews; from support.services import endless_overviews"
+    )
     page = open_page(serve(database, first=f"{names}; overviews._TASK = endless_overviews.TASK"))
     page.wait_for_selector("#text")
     page.click("nav >> text=Groups")

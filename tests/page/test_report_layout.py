@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import lookalike as la
-from support.report_pages import edited, text_of
+from support.cases.report_pages import edited, text_of
 
 OUTSIDE = """() => {
   const found = [];

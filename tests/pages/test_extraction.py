@@ -15,7 +15,7 @@ import lookalike as la
 from lookalike.pages import FIELDS, RawPage
 from lookalike.pages.extract import read_page
 from lookalike.pages.marks import split_marks, without_marks
-from support.web_pages import page
+from support.cases.web_pages import page
 
 SHINGLES = la.Words(5)
 

@@ -14,7 +14,7 @@ from lookalike.corpora import Problems, open_corpus
 from lookalike.pages import Page, RawPage
 from lookalike.pages.marks import has_marks, split_marks, without_marks
 from lookalike.pages.workers import read_pages
-from support.web_pages import crawl, page, response
+from support.cases.web_pages import crawl, page, response
 
 SNIPPETS = [
     "foo<a href='/x'>bar</a>baz end",

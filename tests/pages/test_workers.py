@@ -13,7 +13,7 @@ import lookalike as la
 from lookalike import processes
 from lookalike.pages import Page, PageLimits, RawPage, Refused, nesting
 from lookalike.pages.workers import read_pages
-from support.web_pages import page
+from support.cases.web_pages import page
 
 MANY = 1_000_000
 

@@ -11,7 +11,7 @@ from papers.psm_recall import queries_among, total_recall
 
 import lookalike as la
 from lookalike.indexes.slices.lists import list_bytes
-from support.planned import COSTS
+from support.running.planned import COSTS
 
 
 def test_total_recall_is_what_is_counted_pair_by_pair() -> None:

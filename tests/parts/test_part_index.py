@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.errors import ArgumentError, FormatError, NotFoundError, SignatureError
-from support.part_oracle import PartOracle
+from support.oracles.parts import PartOracle
 
 ITEMS: list[str | int] = [0, "0", 7, "seven", -1, 2**70, "ünï €", "\ud800"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lookalike.recordings.bands import BandWords
-from support.sound_oracle import band_words
+from support.oracles.sound import band_words
 
 RATE = 8000
 PIECE = music(1, 8, RATE)

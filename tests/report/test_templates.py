@@ -10,7 +10,7 @@ from jinja2 import UndefinedError
 from lookalike.report.drawing import bar, element, label, svg
 from lookalike.report.frame import page
 from lookalike.report.markup import Markup, escape_html, pieces, rendered
-from support.page_reader import read_page
+from support.running.page_reader import read_page
 
 EVIL = "</style><script>alert(1)</script>\"'>&\x1b[2J\u202e"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.guarded_service import Served, guarded_service
+from support.services.guarded import Served, guarded_service
 
 
 @pytest.fixture(scope="module")

@@ -37,8 +37,8 @@ from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
 from lookalike.service.shapes import QueryBody, answer_value
 from lookalike.service.telemetry import Log
-from support.running_service import Running, process, running
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.running import Running, process, running
 
 ALL = os.environ.get("LOOKALIKE_HOSTILE") == "all"
 BASE = "/v1/collections/c"

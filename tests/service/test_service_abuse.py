@@ -19,7 +19,7 @@ from lookalike.service.keys import make_key
 from lookalike.service.library import open_library
 from lookalike.service.routes import documents
 from lookalike.service.telemetry import Log
-from support.running_service import Running, process, running
+from support.services.running import Running, process, running
 
 BASE = "/v1/collections/pages"
 IDS = ["a", "a\n", "a\nb", "\n", "\r\n", "..", ".", "a/b", "/", "//", "x/", "get", "%2F", "%0A",

@@ -16,8 +16,8 @@ import pytest
 
 import lookalike as la
 from lookalike.service import jobs
-from support.running_service import Running, running
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.running import Running, running
 
 TEXTS = {
     "fox": "the quick brown fox jumps over the lazy dog near the river bank",
@@ -240,7 +240,7 @@ def test_jobs_find_pairs_and_duplicates(pages: Running) -> None:
 def test_what_is_written_while_a_job_compares_is_not_deleted(
     pages: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(jobs, "_MODULE", "support.held_jobs")
+    monkeypatch.setattr(jobs, "_MODULE", "support.services.held_jobs")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     monkeypatch.setenv("GO_ON", str(tmp_path / "go-on"))
     texts = {f"{group}{member}": f"{group * 3} {TEXTS['law']} {group * 5}" for group in "abcd"
@@ -268,7 +268,7 @@ def test_what_is_written_while_a_job_compares_is_not_deleted(
 def test_a_job_that_runs_is_cancelled_and_others_wait(
     pages: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_MODULE", "support.held_jobs")
+    monkeypatch.setattr(jobs, "_MODULE", "support.services.held_jobs")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     monkeypatch.setenv("GO_ON", str(tmp_path / "go-on"))
     started = [pages.good("POST", f"{BASE}/pairs", {"radius": 1})["id"] for _ in range(2)]

@@ -17,7 +17,7 @@ import lookalike as la
 from lookalike.service.batching import Lanes
 from lookalike.service.limits import Limit, Watch
 from lookalike.service.problems import Problem
-from support.running_service import running
+from support.services.running import running
 
 
 def test_questions_that_wait_become_one_batch() -> None:

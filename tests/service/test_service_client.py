@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 import lookalike as la
-from support.running_service import Running, running
+from support.services.running import Running, running
 
 BITS = 32
 words = st.sampled_from("alpha beta gamma delta fox owl law river bank dog".split())

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lookalike.service import protocol as connections
-from support.guarded_service import BASE, Served, guarded_service
-from support.running_service import Running
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.guarded import BASE, Served, guarded_service
+from support.services.running import Running
 
 
 def exchange(service: Running, *parts: bytes) -> bytes:

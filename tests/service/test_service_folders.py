@@ -17,7 +17,7 @@ from lookalike.collection.opening import remove_unused_file
 from lookalike.service import library as library_module
 from lookalike.service.library import FolderLibrary
 from lookalike.service.problems import Problem
-from support.running_service import Running, running
+from support.services.running import Running, running
 
 COLLECTIONS = "/v1/collections"
 

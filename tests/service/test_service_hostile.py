@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from lookalike.service.keys import make_key
-from support.running_service import Running, process
+from support.services.running import Running, process
 
 ALL = os.environ.get("LOOKALIKE_HOSTILE") == "all"
 SHARE = 1 if ALL else 8

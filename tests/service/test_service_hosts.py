@@ -10,7 +10,7 @@ import pytest
 import lookalike as la
 from lookalike.service.middleware import Hosts
 from lookalike.service.problems import Problem
-from support.guarded_service import BASE, Served
+from support.services.guarded import BASE, Served
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 
 from lookalike.service import protocol
 from lookalike.service.protocol import IDLE, LINGERING, WAITING, WORKING, Connections
-from support.guarded_service import BASE, Served, guarded_service
-from support.running_service import Running, running
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.guarded import BASE, Served, guarded_service
+from support.services.running import Running, running
 
 
 class Bare:

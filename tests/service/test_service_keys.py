@@ -13,8 +13,8 @@ import lookalike as la
 from lookalike.service.keys import KeyFile, make_key
 from lookalike.service.settings import ServeSettings
 from lookalike.service.telemetry import Log
-from support.guarded_service import BASE, Served
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.guarded import BASE, Served
 
 
 def test_without_a_key_nothing_is_said(guarded: Served) -> None:

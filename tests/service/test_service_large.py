@@ -31,8 +31,8 @@ from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
 from lookalike.service.shapes import BatchQueryBody, QueryBody
 from lookalike.service.telemetry import Log
-from support.running_service import Running, running
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.running import Running, running
 
 BASE = "/v1/collections/pages"
 COUNT = 40

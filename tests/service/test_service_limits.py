@@ -10,8 +10,8 @@ from urllib.parse import quote, unquote
 import pytest
 
 import lookalike as la
-from support.guarded_service import BASE, Served
-from support.running_service import running
+from support.services.guarded import BASE, Served
+from support.services.running import running
 
 
 @pytest.mark.parametrize(

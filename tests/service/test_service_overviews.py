@@ -18,9 +18,9 @@ import pytest
 
 import lookalike as la
 from lookalike.service import overviews
-from support.endless_overviews import TASK, begun, gone
-from support.running_service import Running, running
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.endless_overviews import TASK, begun, gone
+from support.services.running import Running, running
 
 BASE = "/v1/collections/pages"
 
@@ -120,7 +120,7 @@ def test_a_service_that_is_killed_leaves_no_process(database: Path) -> None:
     program = (
         f"import sys; sys.path[:] = {sys.path!r}\n"
         "from lookalike.processes import run\n"
-        "from support.endless_overviews import TASK\n"
+        "from support.services.endless_overviews import TASK\n"
         f"list(run(TASK, [{order!r}]))\n"
     )
     with subprocess.Popen([sys.executable, "-c", program]) as service:

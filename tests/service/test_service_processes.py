@@ -18,9 +18,9 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.service.keys import KeyFile
 from lookalike.service.settings import ServeSettings, setting_options
-from support.refusals import refused
-from support.running_service import Running, process
-from support.waiting import wait_until
+from support.running.refusals import refused
+from support.running.waiting import wait_until
+from support.services.running import Running, process
 
 
 @dataclass

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from support.running_service import Running, running
+from support.services.running import Running, running
 
 EXAMPLES = int(os.environ.get("LOOKALIKE_EXAMPLES", 8))
 """Of each route."""

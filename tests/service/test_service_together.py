@@ -21,8 +21,8 @@ from lookalike.client.channel import Channel
 from lookalike.errors import ArgumentError, CollectionError
 from lookalike.service.limits import Held
 from lookalike.service.shapes import WriteBody
-from support.running_service import Running, running
-from support.waiting import wait_until
+from support.running.waiting import wait_until
+from support.services.running import Running, running
 
 BASE = "/v1/collections/c"
 

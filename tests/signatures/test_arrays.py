@@ -8,7 +8,7 @@ import pytest
 import lookalike as la
 from lookalike.signatures import as_queries, as_signatures
 from lookalike.signatures.arrays import MAX_BITS
-from support import oracle
+from support.oracles import scan as oracle
 
 
 def test_contiguous_bytes_are_not_copied() -> None:

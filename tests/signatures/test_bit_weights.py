@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import lookalike as la
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.signatures.bit_weights import NORMAL_UNIT, normal_quantiles
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 KINDS = ["uniform", "count", "log-count", "tfidf", "log-likelihood"]
 hashes = st.integers(0, 7).map(lambda value: value * 0x0123456789ABCDEF % 2**64)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import oracle
-from support.strategies import collections, collections_with_queries
+from support.cases.strategies import collections, collections_with_queries
+from support.oracles import scan as oracle
 
 
 @given(collections_with_queries(), st.sampled_from([1, 2, 5]))

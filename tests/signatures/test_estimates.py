@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.signatures.estimates import exact_similarity, proposal_radius
-from support.report_pages import edited, text_of
+from support.cases.report_pages import edited, text_of
 
 SIGNERS: dict[str, Any] = {
     "simhash": la.SimHash(256, la.Words()),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 EMPTY = 2**32 - 1
 UNTYPED: Any = la.MinHash

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 texts = st.lists(st.sampled_from("alpha beta gamma delta epsilon zeta".split()), max_size=15)
 documents = st.lists(texts.map(" ".join), min_size=1, max_size=4)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import lookalike as la
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 texts = st.lists(st.sampled_from("a b c d e f g h".split()), max_size=15).map(" ".join)
 

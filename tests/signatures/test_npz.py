@@ -10,7 +10,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from support.refusals import refused
+from support.running.refusals import refused
 
 ROWS = np.random.default_rng(0).integers(0, 256, (50, 8), np.uint8)
 

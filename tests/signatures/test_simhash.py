@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 KINDS = ["uniform", "count", "log-count", "tfidf", "log-likelihood"]
 texts = st.lists(st.sampled_from("alpha beta gamma delta epsilon zeta".split()), max_size=15)

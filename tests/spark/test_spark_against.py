@@ -14,7 +14,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora.columns import Columns
 from lookalike.spark.sources import old_frame
-from support.spark_corpora import mixed_corpus, template
+from support.cases.spark_corpora import mixed_corpus, template
 
 
 def old_and_new() -> tuple[list[str | None], list[str | None]]:

@@ -12,8 +12,8 @@ from tools.loopback_spark import LoopbackSpark
 
 from lookalike.cli import main
 from lookalike.corpora import Problems, open_corpus, write_table
-from support.refusals import refused
-from support.spark_corpora import mixed_corpus
+from support.cases.spark_corpora import mixed_corpus
+from support.running.refusals import refused
 
 
 def test_lines_stay_as_they_are(

@@ -18,8 +18,8 @@ from lookalike import spark as on_spark
 from lookalike.dedup import propose
 from lookalike.spark import propose as spark_propose
 from lookalike.spark import verify
-from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
-from support.spark_ways import take_way
+from support.cases.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
+from support.running.spark_ways import take_way
 
 
 def mixed_with_template(count: int, variants: int) -> list[str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from support.doc_pages import run_page
+from support.running.doc_pages import run_page
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "spark.md"
 

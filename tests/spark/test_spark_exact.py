@@ -21,8 +21,8 @@ from lookalike.spark.packed import gathered, packed
 from lookalike.spark.positions import PositionSet, packed_positions
 from lookalike.spark.prefixes import more_than_local
 from lookalike.spark.signing import documents_of
-from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
-from support.spark_ways import take_way
+from support.cases.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
+from support.running.spark_ways import take_way
 
 
 def set_of(positions: NDArray[np.int64], bound: int) -> PositionSet:

@@ -11,7 +11,7 @@ from tools.loopback_spark import LoopbackSpark
 
 from lookalike.spark import deciding
 from lookalike.spark.deciding import Decider
-from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus
+from support.cases.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus
 
 
 @pytest.mark.parametrize("folder", [True, False])

@@ -11,8 +11,8 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
-from support.spark_corpora import mixed_corpus
-from support.web_pages import page
+from support.cases.spark_corpora import mixed_corpus
+from support.cases.web_pages import page
 
 ENGLISH = "The cat is sitting on the roof, and waits until it is evening again at long last. " * 3
 

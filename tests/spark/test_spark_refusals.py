@@ -8,7 +8,7 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
-from support.refusals import refused
+from support.running.refusals import refused
 
 
 @pytest.mark.parametrize(

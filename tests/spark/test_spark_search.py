@@ -11,7 +11,7 @@ import lookalike as la
 from lookalike import _native
 from lookalike import spark as on_spark
 from lookalike.spark.rounds import connected
-from support.spark_corpora import frame_of_texts, mixed_corpus
+from support.cases.spark_corpora import frame_of_texts, mixed_corpus
 
 
 def test_signing_and_searching(session: Any) -> None:

@@ -17,7 +17,7 @@ import xxhash
 import lookalike as la
 from lookalike.indexes import open_index
 from lookalike.storage import container, open_container, write_container
-from support import oracle
+from support.oracles import scan as oracle
 
 HEADER = 64
 ENTRY = 64

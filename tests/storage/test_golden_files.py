@@ -13,7 +13,7 @@ import pytest
 
 import lookalike as la
 from lookalike import SignatureFile
-from support import oracle
+from support.oracles import scan as oracle
 
 DATA = Path(__file__).parent.parent / "data"
 ROWS = oracle.collection(40, 8, "clustered", 2026)

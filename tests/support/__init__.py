@@ -1,1 +1,1 @@
-"""Oracles, strategies and helpers of the tests."""
+"""What tests share: oracles, cases, services, and ways to run code."""

@@ -16,7 +16,7 @@ import lookalike as la
 from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.indexes.clusters import majority
 from lookalike.topics.settings import usual_clusters
-from support import topic_oracle as oracle
+from support.oracles import topics as oracle
 
 TEXTS = oracle.scattered(0)
 

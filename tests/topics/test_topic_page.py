@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.topics.report import page
 from lookalike.topics.report.charts import apart, plane
-from support import topic_oracle as oracle
-from support.page_reader import read_page
+from support.oracles import topics as oracle
+from support.running.page_reader import read_page
 
 TEXTS = oracle.scattered(2)
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)> \"'>&lt;\x1b[2J\u202e"

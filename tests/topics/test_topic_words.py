@@ -11,7 +11,7 @@ import lookalike as la
 from lookalike import _native
 from lookalike.topics import words
 from lookalike.topics.words import WordCounts, cluster_words
-from support import topic_oracle as oracle
+from support.oracles import topics as oracle
 
 LETTERS = list("abcdefgh")
 TEXTS = st.lists(st.lists(st.sampled_from(LETTERS), max_size=6), min_size=1, max_size=14)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.vectors.search import radius_for
-from support.vector_oracle import check_nearest, cosines
+from support.oracles.vectors import check_nearest, cosines
 
 
 def clustered(count: int, width: int, seed: int = 0) -> NDArray[np.float32]:

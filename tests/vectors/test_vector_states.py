@@ -26,7 +26,7 @@ import lookalike as la
 from lookalike.indexes import segments
 from lookalike.indexes.clusters import groups
 from lookalike.vectors import search
-from support.vector_oracle import check_nearest, check_within, cosines
+from support.oracles.vectors import check_nearest, check_within, cosines
 
 EXAMPLES = 30
 WIDTH = 5

@@ -16,8 +16,8 @@ import lookalike as la
 from lookalike import SignatureFile, _native
 from lookalike.indexes.batch import signature_file
 from lookalike.indexes.batch.match import batch_header_bits, chunks_for
-from support import oracle
-from support.table_cases import found
+from support.cases.tables import found
+from support.oracles import scan as oracle
 
 Signatures = oracle.Signatures
 

@@ -20,8 +20,8 @@ import lookalike as la
 from lookalike import SignatureFile
 from lookalike.indexes.batch import signature_file
 from lookalike.indexes.tables.flips import FlipIndex
-from support import oracle
-from support.table_cases import found
+from support.cases.tables import found
+from support.oracles import scan as oracle
 
 V1 = Path(__file__).parents[2] / "data" / "runs_v1.runs"
 

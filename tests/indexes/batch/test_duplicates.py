@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import SignatureFile
-from support import oracle
-from support.table_cases import found
+from support.cases.tables import found
+from support.oracles import scan as oracle
 
 Expected = list[list[tuple[int, int]]]
 

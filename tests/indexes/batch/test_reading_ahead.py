@@ -16,7 +16,7 @@ import lookalike as la
 from lookalike import SignatureFile, _native
 from lookalike.indexes.batch import signature_file
 from lookalike.indexes.batch.signature_file import sorted_run
-from support import oracle
+from support.oracles import scan as oracle
 
 
 def one_run(path: Path, count: int, width: int = 8) -> oracle.Signatures:

@@ -16,7 +16,7 @@ import pytest
 
 import lookalike as la
 from lookalike import SignatureFile
-from support import oracle
+from support.oracles import scan as oracle
 
 PAGE = 4096
 V1 = Path(__file__).parents[2] / "data" / "runs_v1.runs"

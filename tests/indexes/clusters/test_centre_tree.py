@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.indexes.clusters import majority
-from support import cluster_oracle, oracle
-from support.clustered import clustered
-from support.table_cases import threads_used
+from support.cases.clustered import clustered
+from support.cases.tables import threads_used
+from support.oracles import clusters as cluster_oracle
+from support.oracles import scan as oracle
 
 
 @given(

@@ -15,10 +15,11 @@ from lookalike.advice import recall_at_k
 from lookalike.indexes.clusters import groups as grouping
 from lookalike.indexes.clusters import index as clusters
 from lookalike.indexes.clusters import majority
-from support import cluster_oracle, oracle
-from support.clustered import clustered
-from support.strategies import distinct_ids
-from support.table_cases import damaged, near_collections, threads_used
+from support.cases.clustered import clustered
+from support.cases.strategies import distinct_ids
+from support.cases.tables import damaged, near_collections, threads_used
+from support.oracles import clusters as cluster_oracle
+from support.oracles import scan as oracle
 
 HALF: Any = 0.5
 ONE: Any = 1

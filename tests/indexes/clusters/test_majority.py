@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import cluster_oracle, oracle
-from support.table_cases import threads_used
+from support.cases.tables import threads_used
+from support.oracles import clusters as cluster_oracle
+from support.oracles import scan as oracle
 
 HALF: Any = 0.5
 

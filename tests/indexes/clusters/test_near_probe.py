@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.indexes.clusters.probing import groups_until_near
-from support import oracle
+from support.oracles import scan as oracle
 
 Rows = NDArray[np.uint8]
 COUNT = 20_000

@@ -20,7 +20,7 @@ import lookalike as la
 from lookalike.errors import ArgumentError, SignatureError
 from lookalike.indexes import band_index
 from lookalike.indexes.bands import RECALL, bands_for, choose_bands, least_equal
-from support.band_oracle import EMPTY, BandOracle
+from support.oracles.bands import EMPTY, BandOracle
 
 PERMUTATIONS = 24
 KEYS: list[Any] = [0, "0", b"0", (0,), 7, "seven", b"\xff", ("a", (1, b"x")), None, 2**70, 0.5]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from support import oracle
+from support.oracles import scan as oracle
 
 W56 = np.zeros((1, 7), np.uint8)
 

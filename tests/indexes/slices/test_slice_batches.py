@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from support import oracle, slice_oracle
-from support.strategies import collections, distinct_ids
+from support.cases.strategies import collections, distinct_ids
+from support.oracles import scan as oracle
+from support.oracles import slices as slice_oracle
 
 WIDE = 128
 """Bytes: with 9-bit slices 114 lists a signature, of 9 and 8 bits."""

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from support import oracle
-from support.strategies import collections, distinct_ids
+from support.cases.strategies import collections, distinct_ids
+from support.oracles import scan as oracle
 
 
 @settings(max_examples=60)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import lookalike as la
-from support import oracle
+from support.oracles import scan as oracle
 
 
 def skewed(count: int, width: int, ones: float, hubs: int, seed: int) -> NDArray[np.uint8]:

@@ -30,8 +30,8 @@ from hypothesis.stateful import (
 import lookalike as la
 from lookalike.indexes import segments
 from lookalike.indexes.slices import lists
-from support import oracle
-from support.strategies import collections
+from support.cases.strategies import collections
+from support.oracles import scan as oracle
 
 WIDTH = 3
 EXAMPLES = int(os.environ.get("LOOKALIKE_STATES", "60"))

@@ -9,7 +9,7 @@ import pytest
 
 import lookalike as la
 from lookalike import _native
-from support import oracle
+from support.oracles import scan as oracle
 
 ROWS = oracle.collection(30_000, 128, "uniform", 1)
 ROWS[::7] = ROWS[3]  # whose scores are more than a byte holds, in the tables of threads too

@@ -16,8 +16,9 @@ from lookalike import _native
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.segments import Segment
 from lookalike.indexes.slices.lists import slice_width
-from support import oracle, slice_oracle
-from support.strategies import collections, distinct_ids
+from support.cases.strategies import collections, distinct_ids
+from support.oracles import scan as oracle
+from support.oracles import slices as slice_oracle
 
 narrow = st.sampled_from([1, 2, 3, 8, 9, 16])
 

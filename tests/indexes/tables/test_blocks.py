@@ -20,9 +20,9 @@ from lookalike.indexes.tables.blocks import (
     choose_blocks,
     much_quicker,
 )
-from support import oracle
-from support.strategies import distinct_ids
-from support.table_cases import damaged, found, near_collections, threads_used
+from support.cases.strategies import distinct_ids
+from support.cases.tables import damaged, found, near_collections, threads_used
+from support.oracles import scan as oracle
 
 
 @given(near_collections(), st.data(), threads_used)

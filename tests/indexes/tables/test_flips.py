@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 import lookalike as la
 from lookalike.indexes.tables.flip_sets import all_sets, flip_tuning
 from lookalike.indexes.tuning import Option
-from support import flip_oracle, oracle
-from support.strategies import collections, distinct_ids
-from support.table_cases import damaged, found, near_collections, threads_used
+from support.cases.strategies import collections, distinct_ids
+from support.cases.tables import damaged, found, near_collections, threads_used
+from support.oracles import flips as flip_oracle
+from support.oracles import scan as oracle
 
 Data = tuple[oracle.Signatures, oracle.Signatures]
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.indexes.batch.match import batch_header_bits, chunks_for
-from support import flip_oracle, oracle
-from support.table_cases import found
+from support.cases.tables import found
+from support.oracles import flips as flip_oracle
+from support.oracles import scan as oracle
 
 KINDS = ("normal", "below zero", "ternary", "projection")
 

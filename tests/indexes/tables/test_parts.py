@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.indexes.tables import sorted_table
 from lookalike.indexes.tables.blocks import BlockChoice
-from support import oracle
-from support.planned import COSTS
-from support.strategies import distinct_ids
-from support.table_cases import damaged, found, near_collections, threads_used
+from support.cases.strategies import distinct_ids
+from support.cases.tables import damaged, found, near_collections, threads_used
+from support.oracles import scan as oracle
+from support.running.planned import COSTS
 
 
 @contextmanager

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.indexes.tables import prefixes
-from support import oracle, prefix_oracle
-from support.strategies import distinct_ids
-from support.table_cases import damaged, near_collections, threads_used
+from support.cases.strategies import distinct_ids
+from support.cases.tables import damaged, near_collections, threads_used
+from support.oracles import prefixes as prefix_oracle
+from support.oracles import scan as oracle
 
 HALF: Any = 0.5
 ONE: Any = 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.indexes.tables.flip_sets import STEPS, Volatility, all_sets, likely_sets
-from support import flip_oracle
+from support.oracles import flips as flip_oracle
 
 STAIRS = np.arange(STEPS, dtype=np.uint16)
 """A curve by which a weight of n has the cost n."""

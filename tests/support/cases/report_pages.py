@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from support.page_reader import Element, read_page
+from support.running.page_reader import Element, read_page
 
 VOCABULARY = [f"word{number}" for number in range(2000)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support import oracle
+from support.oracles import scan as oracle
 
 
 def widths(bits: int, slice_bits: int) -> list[int]:

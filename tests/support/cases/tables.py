@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.storage import open_container, write_container
-from support import oracle
-from support.strategies import collections
+from support.cases.strategies import collections
+from support.oracles import scan as oracle
 
 threads_used = st.sampled_from([None, 1, 2, 5])
 narrow = st.one_of(st.sampled_from([1, 7, 8, 9, 16, 33, 64]), st.integers(1, 64))

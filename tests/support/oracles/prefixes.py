@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support import oracle
+from support.oracles import scan as oracle
 
 
 def prefix(signature: oracle.Signatures, places: Any) -> list[int]:

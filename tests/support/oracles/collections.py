@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from support import oracle
+from support.oracles import scan as oracle
 
 Entry = tuple[bytes, dict[str, Any]]
 """Signature and metadata."""

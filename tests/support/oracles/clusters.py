@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from support import oracle
+from support.oracles import scan as oracle
 
 __all__ = ["clusters", "nearest", "probed"]
 

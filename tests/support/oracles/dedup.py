@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from support import text_oracle
+from support.oracles import text as text_oracle
 
 Pair = tuple[int, int]
 Lengths = int | tuple[int, ...]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import lookalike as la
-from support import collection_model as model
-from support.part_collection_model import Entry, expected, told
+from support.oracles import collections as model
+from support.oracles.part_collections import Entry, expected, told
 
 __all__ = ["Answered", "Question", "Reader"]
 

@@ -24,7 +24,7 @@ from lookalike.service.running import OPTIONS
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
 from lookalike.service.telemetry import Log
-from support.waiting import wait_until
+from support.running.waiting import wait_until
 
 JSON = "application/json"
 

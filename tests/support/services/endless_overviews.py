@@ -34,7 +34,7 @@ def gone(process: int) -> bool:
         return True
 
 
-TASK = Task("support.endless_overviews:computer", tries=1)
+TASK = Task("support.services.endless_overviews:computer", tries=1)
 
 
 def computer() -> Any:

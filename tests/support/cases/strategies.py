@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from support import oracle
+from support.oracles import scan as oracle
 
 # The specialised widths and their neighbours, and anything else up to 4096 bits.
 widths = st.one_of(

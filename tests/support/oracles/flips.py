@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.indexes.tables.flip_sets import Volatility
-from support import oracle
+from support.oracles import scan as oracle
 
 
 def ordered_sets(costs: list[int], most: int, steps: list[int] | None = None) -> list[int]:

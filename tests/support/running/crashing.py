@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import lookalike as la
-from support import collection_model as model
-from support.collection_asking import BITS, Answered, Question
+from support.oracles import collections as model
+from support.running.asking import BITS, Answered, Question
 
 POINTS = (
     "lock", "find_documents", "insert_signatures", "insert_keys", "delete_documents",

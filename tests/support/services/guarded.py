@@ -10,7 +10,7 @@ from typing import Any
 
 import lookalike as la
 from lookalike.service.keys import make_key
-from support.running_service import Running, running
+from support.services.running import Running, running
 
 BASE = "/v1/collections/pages"
 

@@ -11,7 +11,7 @@ from lookalike.collection import Collection
 from lookalike.collection.care.duplicates import delete_unchanged
 from lookalike.collection.documents import Seen
 from lookalike.service import job_process
-from support.waiting import wait_until
+from support.running.waiting import wait_until
 
 _pairs = job_process.pairs
 

@@ -16,10 +16,11 @@ from PIL import Image
 
 import lookalike as la
 from lookalike import advice
-from support import oracle, part_cases
-from support.fake_card import FakeCard
-from support.planned import COSTS
-from support.recording_cases import recording_calls
+from support.cases import parts as part_cases
+from support.cases.recordings import recording_calls
+from support.oracles import scan as oracle
+from support.running.fake_card import FakeCard
+from support.running.planned import COSTS
 
 __all__ = ["INTERNAL", "calls", "public_callables"]
 

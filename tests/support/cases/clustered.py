@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from support import oracle
+from support.oracles import scan as oracle
 
 
 def clustered(count: int, width: int, seed: int = 0) -> oracle.Signatures:

@@ -1,0 +1,1 @@
+"""Inputs that tests share: calls, corpora, pages, signatures and indexes."""

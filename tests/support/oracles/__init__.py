@@ -1,0 +1,1 @@
+"""The slow, obvious truth that everything fast is compared with."""

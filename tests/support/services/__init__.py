@@ -1,0 +1,1 @@
+"""Services that tests start, and jobs of theirs that wait."""
