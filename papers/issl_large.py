@@ -21,7 +21,7 @@ from lookalike.advice.machine import MachineCosts, machine_costs
 from lookalike.advice.measures import cumulative_distance_ratio
 from lookalike.advice.planner import Prediction, Question
 from lookalike.advice.plots import short_count
-from lookalike.advice.predictions import scan_option, slice_options
+from lookalike.advice.predictions import scan_options, slice_options
 from lookalike.indexes import ScanIndex, SliceIndex
 from lookalike.indexes.slices.lists import list_bytes, slice_width
 from papers.issl import TABLE_2
@@ -109,7 +109,7 @@ def model(count: int, slice_bits: int, costs: MachineCosts) -> tuple[Prediction,
         for option in slice_options(question, costs)
         if option.parameters["slice_bits"] == slice_bits and option.settings["expand"] == EXPAND
     )
-    return slices, scan_option(question, costs)
+    return slices, next(scan_options(question, costs))
 
 
 def run(world: World) -> Iterator[Section]:

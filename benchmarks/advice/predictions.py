@@ -18,7 +18,7 @@ from lookalike.advice.machine import MachineCosts, machine_costs
 from lookalike.advice.planner import TOGETHER as BATCH
 from lookalike.advice.planner import Prediction as Option
 from lookalike.advice.planner import Question
-from lookalike.advice.predictions import block_options, flip_options, scan_option, slice_options
+from lookalike.advice.predictions import block_options, flip_options, scan_options, slice_options
 from lookalike.indexes.tuning import build_option
 
 __all__ = ["CASES", "build_verdict", "prediction_table", "run_planning"]
@@ -171,7 +171,7 @@ def _run(case: Case, count: int, costs: MachineCosts) -> Prediction:
 def _option(case: Case, question: Question, costs: MachineCosts) -> Option:
     """Return the option of this sort that a plan would take, or the one with given settings."""
     if case.index == "scan":
-        return scan_option(question, costs)
+        return next(scan_options(question, costs))
     options: list[Option] = [
         option
         for option in MAKERS[case.index](question, costs)

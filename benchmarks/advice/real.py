@@ -28,7 +28,7 @@ from lookalike.advice.predictions import (
     cluster_options,
     flip_options,
     prefix_options,
-    scan_option,
+    scan_options,
     slice_options,
 )
 from lookalike.advice.sample import Sample
@@ -189,7 +189,7 @@ def _run(case: Case, every: Rows) -> Iterator[Prediction]:
     )
     costs = machine_costs()
     sorts = [
-        [scan_option(question, costs)],
+        [next(scan_options(question, costs))],
         list(slice_options(question, costs)),
         list(prefix_options(question, costs)),
         list(cluster_options(question, costs)),

@@ -81,15 +81,17 @@ class Registry(Generic[Entry]):
             f"expected one of {', '.join(known)}{did_you_mean(name, known)}",
         )
 
+    def all(self) -> Iterator[Entry]:
+        """Yield all entries: built-in ones, then those of other packages, loaded one by one."""
+        for name in self.names():
+            yield self._loaded(name)
+        for name in sorted(self._found()):
+            if name not in self._entries:
+                yield self._load_installed(name)
+
     def find(self, wanted: Callable[[Entry], bool]) -> Entry | None:
         """Return the first entry for which `wanted` is true, or None; built-in entries first."""
-        for name in self.names():
-            if wanted(entry := self._loaded(name)):
-                return entry
-        for name in sorted(self._found()):
-            if name not in self._entries and wanted(entry := self._load_installed(name)):
-                return entry
-        return None
+        return next((entry for entry in self.all() if wanted(entry)), None)
 
     def _loaded(self, name: str) -> Entry:
         entry = self._entries[name]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import lookalike as la
 from lookalike.advice.machine import MachineCosts, pushes
 from lookalike.advice.planner import TOGETHER, Prediction, Question
-from lookalike.advice.predictions import block_options, flip_options, scan_option, slice_options
+from lookalike.advice.predictions import block_options, flip_options, scan_options, slice_options
 from lookalike.indexes.tables.flip_sets import all_sets, flips_expected
 from lookalike.indexes.tables.sorted_table import MOST_ROWS
 from support.oracles import scan as oracle
@@ -229,8 +229,8 @@ def test_a_batch_of_few_postings_reads_signatures_once() -> None:
 
 def test_one_query_of_a_scan_waits_for_memory() -> None:
     """A batch shares the reading; a single query has it for itself."""
-    batch = scan_option(Question(10**6, 1024, None, 10, 1.0), COSTS)
-    alone = scan_option(Question(10**6, 1024, None, 10, 1.0, queries=1), COSTS)
+    batch = next(scan_options(Question(10**6, 1024, None, 10, 1.0), COSTS))
+    alone = next(scan_options(Question(10**6, 1024, None, 10, 1.0, queries=1), COSTS))
     assert alone.microseconds > 5 * batch.microseconds
     assert alone.microseconds == pytest.approx(128 * 10**6 * COSTS.reading_byte / 1000, rel=0.1)
 

@@ -6,7 +6,7 @@ Queries are signatures of the collection, or given. Their true neighbors come fr
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -26,7 +26,7 @@ from lookalike.advice.measures import (
 from lookalike.checks import callback, seed_number, thread_count, whole_number, whole_numbers
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ClusterIndex, Index, Neighbors, ScanIndex
-from lookalike.indexes.kinds import KINDS
+from lookalike.indexes.kinds import KINDS, Settings
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.slices.search import rerank_count
 from lookalike.indexes.tables.prefixes import MOST_ORDERS
@@ -41,24 +41,12 @@ from lookalike.indexes.tuning import (
 from lookalike.shown import brief
 from lookalike.signatures import as_queries, as_signatures, hamming
 
-__all__ = [
-    "Measurement",
-    "Progress",
-    "Questions",
-    "evaluate",
-    "growth",
-    "measure_index",
-    "measure_scan",
-    "measurement_table",
-    "near_radius",
-    "setting_pairs",
-]
-
 Progress = Callable[[int, int], None]
 """Called with the number of steps done and the number of all steps."""
 Search = Callable[..., Neighbors]
 """Takes queries, k and `explain`, as the search of an index does."""
-Settings = Mapping[str, Any]
+Grid = list[tuple[Settings, list[Settings]]]
+"""What to build an index with, each with the settings to search it with."""
 
 NEAR = 0.1
 """Signatures that differ in at most this share of their bits are near-duplicates here."""
@@ -195,52 +183,39 @@ def evaluate(
     """
     rows = as_signatures(signatures)
     count, bits = rows.shape[0], 8 * rows.shape[1]
-    pairs = setting_pairs(expand, admit)
     hear = callback("progress", progress)
     workers = thread_count(threads)
-    widths = whole_numbers(
-        "slice_bits",
-        [slice_width(count, bits)] if slice_bits is None else slice_bits,
-        at_least=1,
-        at_most=MOST_SLICE_BITS,
+    usual = GridRequest(count=count, bits=bits, k=whole_number("k", k, at_least=1))
+    asked = replace(
+        usual,
+        slice_bits=[slice_width(count, bits)] if slice_bits is None else slice_bits,
+        expand=expand,
+        admit=admit,
+        rerank=rerank,
+        orders=orders,
+        clusters=clusters,
+        probe=probe,
     )
-    wanted = whole_number("k", k, at_least=1)
-    best: list[int | None] = [None]
-    if rerank is not None:
-        numbers = whole_numbers("rerank", rerank, at_least=0)
-        best = [rerank_count(number, wanted) for number in numbers]
-    permuted: Sequence[int] = ()
-    if orders is not None:
-        permuted = whole_numbers("orders", orders, at_least=1, at_most=MOST_ORDERS)
-    grouped: Sequence[int] = ()
-    if clusters is not None:
-        grouped = whole_numbers("clusters", clusters, at_least=1, at_most=max(1, count))
-    read: list[int | None] = [None]
-    if probe is not None:
-        if not grouped:
-            raise ArgumentError(
-                Said("probe"), " goes with ", Said("clusters"), ", how many groups to make"
-            )
-        read = [*whole_numbers("probe", probe, at_least=1)]
-    sliced: list[Settings] = [
-        {"expand": wide, "admit": narrow, **({} if number is None else {"rerank": number})}
-        for (wide, narrow), number in product(pairs, best)
-    ]
-    probed: list[Settings] = [{"probe": number} for number in read]
-    grid: list[tuple[str, Settings, list[Settings]]] = []
-    grid += [("slices", {"slice_bits": width}, sliced) for width in widths]
-    grid += [("prefix", {"orders": number}, [{}]) for number in permuted]
-    grid += [("clusters", {"clusters": number}, probed) for number in grouped]
+    if probe is not None and clusters is None:
+        raise ArgumentError(
+            Said("probe"), " goes with ", Said("clusters"), ", how many groups to make"
+        )
     try:
         named = [kinds] if isinstance(kinds, str) else list(kinds)
     except TypeError:
         raise ArgumentError(
             Said("kinds"), f" are {brief(kinds)}; expected a list of names"
         ) from None
+    grid = [
+        (kind.name, *each)
+        for kind in KINDS
+        if kind.grid and any(_differ(asked, usual, option.name) for option in kind.options)
+        for each in kind.measured(asked)
+    ]
     for kind in [KINDS.get(name, "kinds") for name in named]:
-        grid.append((kind.name, {}, [{"probe": None}] if kind.name == "clusters" else [{}]))
-    questions = Questions.of(rows, queries, k=wanted, sample=sample, seed=seed, threads=workers)
-    scan = measure_scan(questions, count, bits)
+        grid += [(kind.name, *each) for each in kind.measured(usual)]
+    questions = Questions.of(rows, queries, k=usual.k, sample=sample, seed=seed, threads=workers)
+    scan = measure_scan(questions)
     measured = [scan]
     total = sum(len(settings) for _, _, settings in grid)
     for index, parameters, settings in grid:
@@ -260,6 +235,63 @@ def evaluate(
         chosen=scan,
         options=tuple(measured),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridRequest:
+    """What `evaluate` is asked to measure; the grid of a kind reads what concerns it."""
+
+    count: int
+    bits: int
+    k: int
+    slice_bits: Iterable[SupportsIndex] | None = None
+    expand: Iterable[SupportsIndex] = ()
+    admit: Iterable[SupportsIndex] | Literal["all"] | None = None
+    rerank: Iterable[SupportsIndex] | None = None
+    orders: Iterable[SupportsIndex] | None = None
+    clusters: Iterable[SupportsIndex] | None = None
+    probe: Iterable[SupportsIndex] | None = None
+
+
+def _differ(one: GridRequest, other: GridRequest, name: str) -> bool:
+    return getattr(one, name, None) is not getattr(other, name, None)
+
+
+def slice_grid(request: GridRequest) -> Grid:
+    """Return each slice width with every combination of `expand`, `admit` and `rerank`."""
+    if request.slice_bits is None:
+        return [({}, [{}])]
+    pairs = setting_pairs(request.expand, request.admit)
+    reranks: list[Settings] = [{}]
+    if request.rerank is not None:
+        numbers = whole_numbers("rerank", request.rerank, at_least=0)
+        reranks = [{"rerank": rerank_count(number, request.k)} for number in numbers]
+    settings: list[Settings] = [
+        {"expand": wide, "admit": narrow, **rerank}
+        for (wide, narrow), rerank in product(pairs, reranks)
+    ]
+    widths = whole_numbers("slice_bits", request.slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
+    return [({"slice_bits": width}, settings) for width in widths]
+
+
+def prefix_grid(request: GridRequest) -> Grid:
+    """Return each number of orders."""
+    if request.orders is None:
+        return [({}, [{}])]
+    numbers = whole_numbers("orders", request.orders, at_least=1, at_most=MOST_ORDERS)
+    return [({"orders": number}, [{}]) for number in numbers]
+
+
+def cluster_grid(request: GridRequest) -> Grid:
+    """Return each number of groups with each number of them to read."""
+    if request.clusters is None:
+        return [({}, [{}])]
+    most = max(1, request.count)
+    numbers = whole_numbers("clusters", request.clusters, at_least=1, at_most=most)
+    probes: list[Settings] = [{}]
+    if request.probe is not None:
+        probes = [{"probe": n} for n in whole_numbers("probe", request.probe, at_least=1)]
+    return [({"clusters": number}, probes) for number in numbers]
 
 
 def setting_pairs(
@@ -294,10 +326,15 @@ def growth(
 ) -> list[Measurement]:
     """Measure the scan and `SliceIndex` on parts of the collection, each twice the one before.
 
-    This is Figure 3 of the paper. Sizes are 1000, 2000, ... by default. Parts are drawn at random,
-    and each holds the smaller ones; the queries, at most a tenth of the collection, are in none of
-    them. The slice width is the index's own choice, one bit more with each doubling; `slice_bits`
-    keeps it at one value instead. Returns two rows for each size, the scan first. Copies each part.
+    This is Figure 3 of the paper. Parts are drawn at random, and each holds the smaller ones; the
+    queries, at most a tenth of the collection, are in none of them. Copies each part.
+
+    Args:
+        sizes: Numbers of signatures (default: 1000, 2000, ...).
+        slice_bits: Slice width for all sizes (default: the choice of the index for each).
+
+    Returns:
+        Two rows for each size, the scan first.
     """
     rows = as_signatures(signatures)
     if len(rows) < 2:
@@ -315,7 +352,7 @@ def growth(
     for count in counts:
         part = rows[np.sort(pool[:count])]
         questions = Questions.of(part, queries, k=k, sample=1, seed=0, threads=workers)
-        measured.append(measure_scan(questions, count, bits))
+        measured.append(measure_scan(questions))
         width = slice_width(count, bits)
         if slice_bits is not None:
             width = whole_number("slice_bits", slice_bits, at_least=1)
@@ -339,9 +376,6 @@ def _sizes(sizes: Iterable[SupportsIndex] | None, most: int) -> list[int]:
     return counts
 
 
-# Asking
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Answers:
     """What a search returned, and how long it took."""
@@ -358,8 +392,7 @@ class Questions:
     """Queries and the truth about their neighbors in a collection.
 
     Queries that were taken from the collection do not count as their own neighbors: one more is
-    asked for, and the query itself left out. Otherwise each would have a neighbor at distance 0
-    that no index misses, and everything would look better than it is.
+    asked for, and the query itself left out. Otherwise every index would seem better than it is.
     """
 
     queries: NDArray[np.uint8]
@@ -367,10 +400,10 @@ class Questions:
     """Positions in the collection that the queries were taken from; None if they were given."""
     k: int
     threads: int
+    index: ScanIndex
+    """The collection."""
     truth: Neighbors
     """The true neighbors, the larger of k and 100 of them."""
-    scan: Answers
-    """What the exhaustive scan returned for k."""
 
     @classmethod
     def of(
@@ -383,10 +416,7 @@ class Questions:
         seed: SupportsIndex,
         threads: int,
     ) -> Questions:
-        """Find the true neighbors of the queries, or of `sample` signatures of the collection.
-
-        Costs three exhaustive scans of all queries. The same seed takes the same sample.
-        """
+        """Find the true neighbors of the queries, or of `sample` signatures of the collection."""
         collection = as_signatures(signatures)
         count, wanted = len(collection), whole_number("k", k, at_least=1)
         members = None
@@ -406,32 +436,21 @@ class Questions:
             rng = np.random.default_rng(seed_number(seed))
             members = np.sort(rng.choice(count, min(size, count), replace=False))
             rows = collection[members]
-        index = ScanIndex(collection)
-
-        def search(some: NDArray[np.uint8], number: int, *, explain: bool = False) -> Neighbors:
-            return index.search(some, number, threads=threads)
-
-        extra = 0 if members is None else 1
-        truth = _without(search(rows, max(wanted, WIDE) + extra), members)
-        return cls(rows, members, wanted, threads, truth, _ask(search, rows, wanted, members))
+        index, extra = ScanIndex(collection), 0 if members is None else 1
+        truth = index.search(rows, max(wanted, WIDE) + extra, threads=threads)
+        return cls(rows, members, wanted, threads, index, _without(truth, members))
 
     def ask(self, search: Search) -> Answers:
         """Ask all queries at once, then each alone, and take the time."""
-        return _ask(search, self.queries, self.k, self.members)
-
-
-def _ask(
-    search: Search, queries: NDArray[np.uint8], k: int, members: NDArray[np.int64] | None
-) -> Answers:
-    wanted = k if members is None else k + 1
-    start = time.perf_counter()
-    found = search(queries, wanted, explain=True)
-    together = time.perf_counter() - start
-    start = time.perf_counter()
-    for query in queries:
-        search(query, wanted, explain=False)
-    alone = time.perf_counter() - start
-    return Answers(_without(found, members), alone / len(queries), together / len(queries))
+        wanted = self.k if self.members is None else self.k + 1
+        start = time.perf_counter()
+        found = search(self.queries, wanted, explain=True)
+        middle = time.perf_counter()
+        for query in self.queries:
+            search(query, wanted, explain=False)
+        count, end = len(self.queries), time.perf_counter()
+        found = _without(found, self.members)
+        return Answers(found, (end - middle) / count, (middle - start) / count)
 
 
 def _without(found: Neighbors, members: NDArray[np.int64] | None) -> Neighbors:
@@ -445,17 +464,16 @@ def _without(found: Neighbors, members: NDArray[np.int64] | None) -> Neighbors:
     return Neighbors(ids, distances, found.exact, found.explanation, scores)
 
 
-# Measuring
-
-
 def near_radius(bits: int) -> int:
     """Return the largest distance of near-duplicates: a tenth of the bits, rounded down."""
     return int(bits * NEAR)
 
 
-def measure_scan(questions: Questions, count: int, bits: int) -> Measurement:
+def measure_scan(questions: Questions) -> Measurement:
     """Return what the exhaustive scan did, which is what everything else is compared with."""
-    return _measurement(questions, questions.scan, count, bits)
+    index = questions.index
+    answers = questions.ask(partial(searched_index, index, threads=questions.threads))
+    return _measurement(questions, answers, len(index), index.bits)
 
 
 def measure_index(
@@ -475,15 +493,14 @@ def measure_index(
     seconds = time.perf_counter() - start
     groups = built.clusters if isinstance(built, ClusterIndex) else None
     for given in settings:
-        used = dict(given)
+        used, asked = dict(given), given.get("probe")
         if groups is not None:
-            asked = built.stats()["probe"] if given["probe"] is None else given["probe"]
-            used["probe"] = min(asked, groups)
+            used["probe"] = min(built.stats()["probe"] if asked is None else asked, groups)
         searched = dict(used)
         if searched.get("rerank") and questions.members is not None:
             searched["rerank"] += 1  # for the query itself, which is left out afterwards
-        search = partial(_searched, built)
-        answers = questions.ask(partial(search, threads=questions.threads, **searched))
+        search = partial(searched_index, built, threads=questions.threads, **searched)
+        answers = questions.ask(search)
         if used.get("rerank") == 0:
             answers = _with_distances(answers, questions, signatures)
         yield replace(
@@ -495,12 +512,12 @@ def measure_index(
             build_seconds=seconds,
             bytes_per_signature=built.memory_bytes / len(built),
         )
-        if groups is not None and given["probe"] is not None and given["probe"] >= groups:
+        if groups is not None and asked is not None and asked >= groups:
             return
 
 
-def _searched(
-    index: Index, queries: NDArray[np.uint8], k: int, *, explain: bool, **settings: Any
+def searched_index(
+    index: Index, queries: NDArray[np.uint8], k: int, *, explain: bool = False, **settings: Any
 ) -> Neighbors:
     """Search an index of any kind; some do not explain their answers."""
     taken = {"explain": explain} if "explain" in index.settings("search") else {}
@@ -512,12 +529,8 @@ def _with_distances(
 ) -> Answers:
     """Return what was found by score alone with its true distances, which are not timed."""
     ids = answers.neighbors.ids
-    distances = np.stack(
-        [
-            hamming(query, signatures[own], threads=1)
-            for query, own in zip(questions.queries, ids, strict=True)
-        ]
-    )
+    pairs = zip(questions.queries, ids, strict=True)
+    distances = np.stack([hamming(query, signatures[own], threads=1) for query, own in pairs])
     known = np.where(ids >= 0, distances, -1).astype(np.int32)
     return replace(answers, neighbors=replace(answers.neighbors, distances=known))
 
@@ -548,9 +561,6 @@ def _measurement(questions: Questions, answers: Answers, count: int, bits: int) 
         cdr_error=sampling_error(cdr) if work else 0.0,
         error=sampling_error(recall) if work else 0.0,
     )
-
-
-# As text
 
 
 def measurement_table(

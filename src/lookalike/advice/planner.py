@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from lookalike.advice.machine import MachineCosts, machine_costs
 from lookalike.checks import instance, one_of, share, whole_number
 from lookalike.errors import ArgumentError, Said
+from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.tables.sorted_table import MOST_ROWS
 from lookalike.indexes.tuning import Option, Tuning, keywords
 from lookalike.signatures import as_queries, as_signatures
@@ -21,7 +21,6 @@ from lookalike.signatures.arrays import MAX_BITS
 if TYPE_CHECKING:
     from lookalike.advice.sample import Sample
 
-__all__ = ["PYTHON", "Prediction", "Question", "Words", "aligned", "plan", "plan_text"]
 
 TOGETHER = 1024
 """Queries that are asked at once, unless there are fewer in all."""
@@ -49,6 +48,7 @@ class Question:
     """What signatures are like; None: as if their bits were fair and independent."""
     batch: int | None = None
     """Queries that are matched at a time with a collection on disk."""
+    device: str = "cpu"
 
     @property
     def width(self) -> int:
@@ -180,9 +180,8 @@ def plan(
     if costs is not None:
         instance("costs", costs, MachineCosts, "what machine_costs() returned, or None")
     prices = machine_costs() if costs is None else costs
-    on_card = one_of("device", device, ("cpu", "gpu")) == "gpu"
-    kinds = [list(predict(question, prices)) for predict in _predictors(question, on_card)]
-    made = [kind for kind in kinds if kind]
+    question = replace(question, device=one_of("device", device, ("cpu", "gpu")))
+    made = list(filter(None, _predictions(question, prices)))
     sure = [_best(kind, question) for kind in made if kind[0].exact]
     exact = min(
         (option for option in sure if option.obstacle is None),
@@ -212,18 +211,14 @@ def plan(
     )
 
 
-Predictor = Callable[[Question, MachineCosts], Iterator[Prediction]]
+def _predictions(question: Question, costs: MachineCosts) -> list[list[Prediction]]:
+    """Return the options of each kind of index, the scan first, or of batches."""
+    if question.batch is None:
+        kinds = sorted(KINDS.all(), key=lambda kind: kind.name != "scan")
+        return [kind.predictions(question, costs) for kind in kinds]
+    from lookalike.advice.predictions import BATCH_OPTIONS  # which imports this module
 
-
-def _predictors(question: Question, on_card: bool) -> list[Predictor]:
-    """Return what predicts the options of each kind of index, or of batches."""
-    names = ["scan", "slice", "block", "flip", "prefix", "cluster"]
-    if question.batch is not None:
-        names = ["batch_block", "batch_flip", "weighted_batch_flip"]
-    elif on_card:
-        names.append("gpu")
-    module = import_module("lookalike.advice.predictions")
-    return [getattr(module, f"{name}_options") for name in names]
+    return [list(predict(question, costs)) for predict in BATCH_OPTIONS]
 
 
 def _does_not_fit(options: Sequence[Prediction], question: Question) -> tuple[str | Said, ...]:

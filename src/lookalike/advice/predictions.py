@@ -23,34 +23,15 @@ from lookalike.indexes.clusters.groups import group_count
 from lookalike.indexes.clusters.majority import LARGE
 from lookalike.indexes.clusters.probing import least_probe
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
-from lookalike.indexes.slices.search import usual_rerank
+from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.blocks import MOST_TABLES, BlockChoice, choose_blocks
 from lookalike.indexes.tables.flip_sets import all_sets, flips_expected, upper_bits
-from lookalike.indexes.tables.prefixes import KEY_BITS, examined
+from lookalike.indexes.tables.prefixes import KEY_BITS
 from lookalike.indexes.tables.sorted_table import TableSteps, header_width, part_count
 
 if TYPE_CHECKING:
     from lookalike.gpu.bench import Speed
     from lookalike.gpu.card import Card, Layout
-
-__all__ = [
-    "BatchSteps",
-    "batch_block_options",
-    "batch_flip_options",
-    "batch_steps",
-    "block_options",
-    "cluster_bytes",
-    "cluster_options",
-    "flip_options",
-    "gpu_options",
-    "prefix_options",
-    "scan_option",
-    "scan_options",
-    "share_examined",
-    "share_found",
-    "slice_options",
-    "weighted_batch_flip_options",
-]
 
 
 # Scan
@@ -58,12 +39,7 @@ __all__ = [
 
 def scan_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
     """Yield the scan: every pair, or reading everything if few queries share that."""
-    yield scan_option(question, costs)
-
-
-def scan_option(question: Question, costs: MachineCosts) -> Prediction:
-    """Return the scan."""
-    return Prediction(
+    yield Prediction(
         index="scan",
         microseconds=1e-3 * _scan_cost(question, costs),
         memory_bytes=question.signature_bytes,
@@ -125,7 +101,7 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Predictio
             time = _within_cost(question, question.radius, slice_bits, costs)
             yield replace(option, microseconds=1e-3 * time)
             continue
-        rerank = usual_rerank(question.k or 1)
+        rerank = usual_compared(question.k or 1)
         for expand, steps in enumerate(_nearest_steps(question, slice_bits, rerank)):
             yield replace(
                 option,
@@ -473,6 +449,9 @@ def weighted_batch_flip_options(question: Question, costs: MachineCosts) -> Iter
         )
 
 
+BATCH_OPTIONS = (batch_block_options, batch_flip_options, weighted_batch_flip_options)
+
+
 def _batch_option(
     question: Question, steps: BatchSteps, costs: MachineCosts, weighted: bool = False
 ) -> Prediction:
@@ -508,7 +487,7 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Predicti
     """Yield more and more orders, for the nearest."""
     if question.k is None:
         return
-    count, examine = question.count, min(examined(question.k), question.count)
+    count, examine = question.count, min(usual_compared(question.k), question.count)
     header = header_width(count)
     obstacle = None
     if part_count(count) > 1:
@@ -614,6 +593,8 @@ _UPLOAD_BYTES = 5e9
 
 def gpu_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
     """Yield the scan on the first card: every signature, for some hundred queries at a time."""
+    if question.device != "gpu":
+        return
     from lookalike.gpu.bench import QUERIES
     from lookalike.gpu.card import MOST_BITS, Layout, card
 

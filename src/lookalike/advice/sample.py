@@ -20,18 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.advice.evaluation import searched_index
 from lookalike.advice.measures import recall_at_k
 from lookalike.advice.planner import Question
 from lookalike.indexes.base import Index
 from lookalike.indexes.clusters.groups import group_count
+from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.results import Neighbors
 from lookalike.indexes.scan import ScanIndex
-from lookalike.indexes.slices.search import usual_rerank
-from lookalike.indexes.tables.prefixes import examined
+from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.indexes.tuning import Option, build_option, other_columns, sampling_error
-
-__all__ = ["Sample", "Trial", "Tried", "Work"]
 
 Signatures = NDArray[np.uint8]
 Work = tuple[float, float, float]
@@ -333,21 +332,16 @@ class Trial:
     def _settings(self, option: Option) -> dict[str, Any]:
         """Return what to search with, for as few signatures as there are."""
         settings: dict[str, Any] = dict(option.settings)
-        k = self._question.k or 1
-        if option.index == "slices":
-            settings["rerank"] = self._thinned(usual_rerank(k), k)
-        if option.index == "prefix":
-            settings["examine"] = self._thinned(examined(k), k)
+        if name := KINDS[option.index].compares:
+            # All neighbors, and of other signatures the same share as in the whole collection.
+            k = self._question.k or 1
+            others = int(self.share * (usual_compared(k) - k))
+            settings[name] = self.k + int(self._own is not None) + others
         return settings
-
-    def _thinned(self, compared: int, k: int) -> int:
-        """Return how many are compared here: neighbors, and of others the same share."""
-        itself = int(self._own is not None)
-        return self.k + itself + int(self.share * (compared - k))
 
     def _nearest(self, index: Index, **settings: Any) -> Neighbors:
         """Search for the queries, and for one neighbor more if each is its own."""
-        return index.search(self.queries, self.k + int(self._own is not None), **settings)
+        return searched_index(index, self.queries, self.k + int(self._own is not None), **settings)
 
     def _others(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return all columns but one: without the query itself, or the last."""

@@ -100,7 +100,7 @@ def tune(
             measured.append(row)
             if row.surely(measure) >= target:
                 break
-    scan = measure_scan(questions, count, bits)
+    scan = measure_scan(questions)
     good = [scan, *(row for row in measured if row.surely(measure) >= target)]
     chosen = min(good, key=lambda row: row.milliseconds)
     return Tuning(

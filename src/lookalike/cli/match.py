@@ -20,7 +20,7 @@ from lookalike.cli.terminal import progress_bars, say, say_rows, warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.indexes import Index, Matches, SignatureFile
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.batch.match import match_and_append
+from lookalike.indexes.batch.match import match_batch
 from lookalike.indexes.kinds import open_with_weights
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import estimated_similarity
@@ -184,7 +184,7 @@ def _batches(
                         here = min(size, len(ids) - begin) * done / total
                         tell("match", (begin + here) / max(1, len(ids)))
 
-                matches, called = match_and_append(
+                matches = match_batch(
                     options.file,
                     signatures[part],
                     options.radius,
@@ -197,7 +197,7 @@ def _batches(
             if summary.queries and not options.no_append:
                 warn(f"{counted(summary.queries, 'query', 'queries')} before this were appended")
             raise
-        yield [index.name(id) for id in ids[part].tolist()], matches, called
+        yield [index.name(id) for id in ids[part].tolist()], matches, matches.query_ids
 
 
 def _print(

@@ -215,9 +215,7 @@ class Kernels:
         if shape not in self._products:
             settings = {"GROUPS": shape.groups, "BLOCKS": shape.blocks, "STAGES": stages}
             module = self._card.compiled(
-                "tensor.cu",
-                self._settings | settings,
-                PRODUCTS=products(self._layout.columns),
+                "tensor.cu", self._settings | settings, PRODUCTS=products(self._layout.columns)
             )
             kernel = module.get_function("near_tiles")
             kernel.max_dynamic_shared_size_bytes = shared

@@ -248,11 +248,7 @@ Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def near_pairs(
-    strips: Tiles,
-    others: Tiles,
-    radius: int,
-    limit: int,
-    wanted: NDArray[np.bool_] | None,
+    strips: Tiles, others: Tiles, radius: int, limit: int, wanted: NDArray[np.bool_] | None
 ) -> Iterable[Columns]:
     """Yield the pairs of one part with what lies behind in another, or in itself; or `TooMany`.
 

@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import as_array, flag, instance, share, thread_count, whole_number
-from lookalike.errors import (
-    ArgumentError,
-    CorruptIndexError,
-    ResultTooLargeError,
-    SignatureError,
-)
+from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, SignatureError
 from lookalike.features import jaccard, weighted_jaccard
 from lookalike.indexes.bands import BandLayout, bands_for, least_equal
 from lookalike.indexes.base import DEFAULT_LIMIT, StoredIndex

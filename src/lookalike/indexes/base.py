@@ -6,21 +6,33 @@ import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy, deepcopy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from inspect import signature
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import as_array, file_path, flag, one_of, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, FormatError
+from lookalike.checks import (
+    as_array,
+    file_path,
+    flag,
+    instances,
+    one_of,
+    share,
+    thread_count,
+    whole_number,
+)
+from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.filters import Among
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.indexes.rows import Rows, as_ids
+from lookalike.indexes.segments import Segment
 from lookalike.shown import brief
 from lookalike.signatures import Signer
 from lookalike.signatures.signer import signer_contents, signer_in
@@ -211,21 +223,22 @@ class StoredIndex(ABC):
         return str(container.path) if container and container.is_file else None
 
     def verify(self) -> None:
-        """Read the file behind the index and raise `CorruptIndexError` if it is damaged.
-
-        An index that was not loaded from a file has nothing to verify.
-        """
+        """Read the file behind the index and raise `CorruptIndexError` if it is damaged."""
         if self._container:
             self._container.verify()
 
     def _verify_rest(self) -> None:
         """Verify what has not been verified so far, of a file opened with `verify=False`.
 
-        Searches do without it. To be called before items leave the index in any other way, so that
-        damage is not written to a new file with checksums that fit.
+        Called before items leave the index other than as answers: damage must not get into a new
+        file with checksums that fit.
         """
         if self._container:
             self._container.verify_rest()
+
+    def _damaged(self, what: str) -> CorruptIndexError:
+        name = self._container.path if self._container else "the index"
+        return CorruptIndexError(f"{name}: {what} outside of the collection; rebuild it")
 
 
 class GrowingIndex(StoredIndex):
@@ -271,6 +284,25 @@ class GrowingIndex(StoredIndex):
         self._next_id = max(self._next_id, int(ids.max(initial=-1)) + 1)
         return ids
 
+    @classmethod
+    def _merging(cls, indexes: Iterable[Self]) -> tuple[Self, list[Self], list[int]]:
+        """Return an index without items, the parts it is to be made of, and the first id of each.
+
+        Parts whose ids are positions are numbered on.
+        """
+        parts = instances("indexes", indexes, cls, f"a {cls.__name__}")
+        if not parts:
+            raise ArgumentError("there are no indexes to merge; expected at least one")
+        if len({part.own_ids for part in parts}) > 1:
+            raise ArgumentError("some indexes have ids of the caller's and some do not")
+        merged, next_ids = cls.__new__(cls), [part.next_id for part in parts]
+        merged._writing, merged._own_ids = threading.Lock(), parts[0].own_ids
+        if merged._own_ids:
+            merged._next_id, starts = max(next_ids), [0] * len(parts)
+        else:
+            *starts, merged._next_id = accumulate(next_ids, initial=0)
+        return merged, parts, starts
+
     @abstractmethod
     def _refuse_known(self, ids: NDArray[np.int64]) -> None:
         """Raise if one of the ids is in use."""
@@ -298,9 +330,9 @@ class GrowingIndex(StoredIndex):
 class Index(StoredIndex):
     """A collection of signatures that can be searched.
 
-    The signatures are used where they are and not copied; changing them changes the answers. All
-    searches may be called from many threads at once, release the GIL, can be interrupted, and
-    give the same answer for any number of threads.
+    The signatures are used in place; changing them changes the answers. All searches may be called
+    from many threads at once, release the GIL, can be interrupted, and give the same answer for any
+    number of threads.
     """
 
     _each_with_each: ClassVar[bool] = False
@@ -345,8 +377,9 @@ class Index(StoredIndex):
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id.
 
-        `among`: only these are searched, as if there were no others. Ids, in any order; those that
-        are not there are passed over. Or a mask, True or False for each id from 0 to `next_id`.
+        Args:
+            among: Search only these ids; unknown ids are ignored. Or a mask, True or False for each
+                id from 0 to `next_id`.
         """
 
     @abstractmethod
@@ -362,7 +395,6 @@ class Index(StoredIndex):
         """Return every signature at distance `radius` or less from each query; `among`: of these.
 
         More than `limit` matches in all raise `ResultTooLargeError`: no answer is cut short.
-        (`Collection.within` cuts at its limit, and says so in the answer.)
         """
 
     def pairs(
@@ -376,27 +408,21 @@ class Index(StoredIndex):
     ) -> Pairs:
         """Return every pair of the collection at distance `radius` or less, each once; exact.
 
-        Equal signatures are compared with others only once. With `collapse=True` each of them is
-        paired with the first of its equals and no other, which keeps a million copies linear.
-        More than `limit` pairs raise `ResultTooLargeError`.
-
-        At a wide radius, time grows with the square of the collection. With a `recall`, each pair
-        is found with a chance of at least that, whatever the signatures are, and nearer ones with
-        more: only those are compared that agree in some bits, which are drawn. The answer then is
-        not `exact`, but it is where finding all is as quick.
+        Args:
+            limit: More pairs than this raise `ResultTooLargeError`.
+            collapse: Pair each signature with the first of its equals and no other, which keeps a
+                million copies linear.
+            recall: Find each pair with at least this chance, whatever the signatures are. At a wide
+                radius that is quicker: only signatures that agree in some random bits are compared.
+                The answer is then not `exact`, unless finding all is as quick.
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         together, workers = flag("collapse", collapse), thread_count(threads)
         part = None if recall is None else share("recall", recall)
+        each = self._each_with_each
         return pairs_of_rows(
-            *self.living(),
-            near,
-            most,
-            together,
-            workers,
-            each_with_each=self._each_with_each,
-            recall=part,
+            *self.living(), near, most, together, workers, each_with_each=each, recall=part
         )
 
     def __repr__(self) -> str:
@@ -422,10 +448,7 @@ class Index(StoredIndex):
         }
 
     def settings(self, method: str) -> frozenset[str]:
-        """Return the settings that `search` or `within` of this index takes, by name.
-
-        Callers that serve all kinds, such as `ShardedIndex` and the command line, pass no others.
-        """
+        """Return the settings that `search` or `within` of this index takes, by name."""
         return _parameters(type(self), one_of("method", method, ("search", "within")))
 
 
@@ -452,6 +475,10 @@ class RowsIndex(Index):
     def __len__(self) -> int:
         return len(self._rows)
 
+    @cached_property
+    def _segment(self) -> Segment:
+        return Segment(self._rows, 1)  # without lists, so that the width does not matter
+
     def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         return self._rows.signatures, self._rows.all_ids()
 
@@ -468,6 +495,17 @@ class RowsIndex(Index):
 @lru_cache
 def _parameters(kind: type[Index], method: str) -> frozenset[str]:
     return frozenset(signature(getattr(kind, method)).parameters)
+
+
+@contextmanager
+def described(container: Container, what: str) -> Iterator[None]:
+    """Raise `CorruptIndexError` for what goes wrong while the description of `what` is read."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CorruptIndexError(
+            f"{container.path}: the description of the {what} cannot be used: {error!r}"
+        ) from error
 
 
 def plain_notes(notes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """All kinds of index, and how a saved one is opened.
 
-`KINDS` says of each kind what others ask: its class, what it holds, which options it is built with,
-and how `lookalike index --help` describes it. To add a kind, write a subclass of `Index` and an
+`KINDS` says of each kind what others need: its class, what it holds, its build options, its help
+text, and how `plan` and `evaluate` weigh it. To add a kind, write a subclass of `Index` and an
 entry here. A kind of another package is an `IndexKind` in the entry point group
 `lookalike.indexes`. The entry point, the kind and the class (its `kind`) have the same name.
 
@@ -12,7 +12,7 @@ What a kind can be asked is read from its class: `takes_masks`, and the paramete
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from lookalike.storage import Container
 
 
+Settings = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class BuildOption:
     """A parameter of an index, and the option of `lookalike index` that sets it."""
@@ -56,30 +59,38 @@ class BuildOption:
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A kind of index: what others need to know to build it and to open it."""
+    """A kind of index: what others need to know to build, open, weigh and measure it.
+
+    What is given as "module:name" is imported when it is first needed.
+    """
 
     name: str
     """The name in files, on the command line, and in plans."""
     target: str | type[StoredIndex]
-    """The class, or "module:class", which is imported when it is first needed."""
+    """The class."""
     help: str = ""
-    """What `lookalike index --help` says of it; empty: it is not built by name."""
+    """Help text of `lookalike index`; empty: the kind is not built by name."""
     options: tuple[BuildOption, ...] = ()
-    """What it can be built with, beside signatures, ids and threads."""
+    """Build options, beside signatures, ids and threads."""
     holds: Literal["signatures", "vectors", "parts", "rows"] = "signatures"
     """What is searched; all that hold signatures are an `Index`."""
     saved_as: str = ""
-    """The kind that its files say they hold, if that is another one."""
+    """The kind that its files name, if that is another one."""
     signer: str = ""
     """Files of `saved_as` are of this kind if this signer made what they hold."""
+    predictor: str | Callable[..., Iterator[Any]] = ""
+    """Yields a `Prediction` per choice of settings, of a `Question` and `MachineCosts`
+    (`lookalike.advice.predictions`); empty: `plan` does not weigh the kind."""
+    grid: str | Callable[..., Iterable[tuple[Settings, list[Settings]]]] = ""
+    """Returns what `evaluate` measures, build options with search settings, of a `GridRequest`
+    (`lookalike.advice.evaluation`); empty: the defaults."""
+    compares: str = ""
+    """Setting of `search` for the number of signatures compared (default: `usual_compared`)."""
 
     @cached_property
     def cls(self) -> type[Any]:
         """The class."""
-        if not isinstance(self.target, str):
-            return self.target
-        module, _, name = self.target.partition(":")
-        found: type[Any] = getattr(import_module(module), name)
+        found: type[Any] = _imported(self.target)
         return found
 
     @property
@@ -94,6 +105,14 @@ class IndexKind:
             chosen["threads"] = threads
         return self.cls(items, ids=ids, **chosen)
 
+    def predictions(self, question: Any, costs: Any) -> list[Any]:
+        """Return what `plan` weighs of this kind, if anything."""
+        return list(_imported(self.predictor)(question, costs)) if self.predictor else []
+
+    def measured(self, request: Any) -> list[tuple[Settings, list[Settings]]]:
+        """Return what `evaluate` measures of this kind: build options, each with settings."""
+        return list(_imported(self.grid)(request)) if self.grid else [({}, [{}])]
+
     def is_in(self, meta: dict[str, Any]) -> bool:
         """Return whether a file with this description holds an index of this kind."""
         if meta.get("index") != (self.saved_as or self.name):
@@ -103,8 +122,17 @@ class IndexKind:
         return self.signer == made_by if self.saved_as else True
 
 
+def _imported(target: Any) -> Any:
+    if not isinstance(target, str):
+        return target
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
 _MEMORY = BuildOption("memory", "most that lists or tables take, as 2GB", "size")
 _CLUSTERS = BuildOption("clusters", "groups of clusters (default: by the size)")
+
+_PREDICTIONS, _GRIDS = "lookalike.advice.predictions", "lookalike.advice.evaluation"
 
 KINDS: Registry[IndexKind] = Registry(
     "kind of index",
@@ -118,6 +146,9 @@ KINDS: Registry[IndexKind] = Registry(
                 "lists of signatures that agree in some bits: quick, near neighbours, exact on "
                 "demand",
                 (BuildOption("slice_bits", "width of slices (default: by the size)"), _MEMORY),
+                predictor=f"{_PREDICTIONS}:slice_options",
+                grid=f"{_GRIDS}:slice_grid",
+                compares="rerank",
             ),
             IndexKind(
                 "blocks",
@@ -136,6 +167,7 @@ KINDS: Registry[IndexKind] = Registry(
                         "switch",
                     ),
                 ),
+                predictor=f"{_PREDICTIONS}:block_options",
             ),
             IndexKind(
                 "flips",
@@ -147,11 +179,13 @@ KINDS: Registry[IndexKind] = Registry(
                         "upper bits that flips are looked up by (default: by the size)",
                     ),
                 ),
+                predictor=f"{_PREDICTIONS}:flip_options",
             ),
             IndexKind(
                 "scan",
                 ScanIndex,
                 "signatures and ids alone, all of them looked at: exact, for small collections",
+                predictor=f"{_PREDICTIONS}:scan_options",
             ),
             IndexKind(
                 "prefix",
@@ -159,6 +193,9 @@ KINDS: Registry[IndexKind] = Registry(
                 "orders by random permutations of the bits: most near-duplicates, at the same "
                 "cost for any number of signatures",
                 (BuildOption("orders", "random permutations of prefix (default 16)"),),
+                predictor=f"{_PREDICTIONS}:prefix_options",
+                grid=f"{_GRIDS}:prefix_grid",
+                compares="examine",
             ),
             IndexKind(
                 "clusters",
@@ -166,9 +203,16 @@ KINDS: Registry[IndexKind] = Registry(
                 "groups of signatures that are near each other: the nearest, if they are far "
                 "away, too",
                 (_CLUSTERS,),
+                predictor=f"{_PREDICTIONS}:cluster_options",
+                grid=f"{_GRIDS}:cluster_grid",
             ),
             IndexKind("sharded", "lookalike.indexes.sharded:ShardedIndex"),
-            IndexKind("gpu", "lookalike.gpu.index:GpuIndex", saved_as="scan"),
+            IndexKind(
+                "gpu",
+                "lookalike.gpu.index:GpuIndex",
+                saved_as="scan",
+                predictor=f"{_PREDICTIONS}:gpu_options",
+            ),
             IndexKind(
                 "vectors",
                 "lookalike.vectors.index:VectorIndex",
@@ -208,11 +252,10 @@ def kinds_text(kinds: Iterable[IndexKind]) -> str:
 def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
     """Open a saved index of any kind, memory-mapped, after all checksums have been compared.
 
-    That reads the file once: 5 to 10 GB/s a thread if it is in memory, else what the disk gives.
-    With `verify=False` only header, layout and description are checked, and opening costs the same
-    for any size; damage then shows in answers until `index.verify` is called. What leaves the index
-    otherwise, saved or as arrays, is verified before it does. (A `BandIndex` is not mapped: its
-    rows are inserted again.)
+    That reads the file once. With `verify=False` only header, layout and description are checked,
+    and opening takes the same time for any size; damage then shows in answers until `index.verify`
+    is called. What leaves the index otherwise, saved or as arrays, is verified first. (A
+    `BandIndex` is not mapped: its rows are inserted again.)
 
     The file must not be changed in place while it is open; saving to the same name is safe, because
     that makes a new file.
@@ -224,13 +267,12 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-    """Open any file that has signatures: an index of these, a file of `la.save_signatures`,
-    `np.save` or `np.savez`, or a text (.txt, .hex, .csv, .tsv) with hashes in hexadecimal
-    (`la.load_hex`).
+    """Open any file that has signatures as an index.
 
-    Signatures alone become a `ScanIndex`, which has nothing to build, with the signer and the names
-    of the documents where the file has them. Files are verified as `load_index` does; those of
-    `np.save` have no checksums.
+    That is an index of signatures, a file of `la.save_signatures`, `np.save` or `np.savez`, or a
+    text (.txt, .hex, .csv, .tsv) with hexadecimal hashes (`la.load_hex`). Signatures alone become a
+    `ScanIndex`, with the signer and the names of the documents where the file has them. Files are
+    verified as `load_index` does; those of `np.save` have no checksums.
     """
     from lookalike.storage import is_container, open_container
 
@@ -263,7 +305,6 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
 
 
 def _sign_first(path: Path) -> str:
-    """Return what to do with documents where signatures are expected."""
     return f"; of a corpus, make signatures first: lookalike sign {path} -o NAME.lookalike"
 
 

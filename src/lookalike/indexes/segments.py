@@ -6,7 +6,7 @@ is small or its index has no slices, none; then it is scanned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError
-from lookalike.indexes.filters import Chosen
+from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import (
     NO_LIMIT,
     Matches,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 BUFFER = 2048
 """Rows of a segment that is still added to."""
+
+_COPIED, _COPIED_SHARE = 4096, 64
+"""Chosen rows that are copied and compared one by one: this many, or this share of all."""
 
 
 @dataclass(eq=False)
@@ -103,21 +106,10 @@ class Segment:
         """Return the segment without these rows; this one stays as it is."""
         removed = np.zeros(len(self), np.uint8) if self.removed is None else self.removed.copy()
         removed[positions] = 1
-        segment = Segment(
-            self.rows,
-            self.slice_bits,
-            removed,
-            self.lists,
-            self.removals + len(positions),
-            self.store,
-        )
+        segment = replace(self, removed=removed, removals=self.removals + len(positions))
         if "_order" in vars(self):
             vars(segment)["_order"] = self._order  # the rows are the same
         return segment
-
-    def without_room(self) -> Segment:
-        """Return the segment for a second owner: whoever adds next copies the rows first."""
-        return replace(self, store=None)
 
     def living(self) -> Rows:
         """Return the rows that have not been removed."""
@@ -148,11 +140,9 @@ class Segment:
         arrays = self.rows.arrays(prefix)
         if self.removed is not None:
             arrays[f"{prefix}removed"] = self.removed
-        if self.lists:
-            arrays[f"{prefix}offsets"] = self.lists.offsets
-            arrays[f"{prefix}postings"] = self.lists.postings
-            if self.lists.sketches is not None:
-                arrays[f"{prefix}sketches"] = self.lists.sketches
+        for name, array in self.lists._asdict().items() if self.lists else ():
+            if array is not None:
+                arrays[f"{prefix}{name}"] = array
         return arrays
 
     def meta(self) -> dict[str, Any]:
@@ -198,7 +188,15 @@ class Segment:
         return segment
 
 
-def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> tuple[Segment, ...]:
+def to_search(segments: Segments, among: Among | None, next_id: int) -> Segments:
+    """Return the segments of what may be found: few rows are copied and compared one by one."""
+    if among is None:
+        return segments
+    most = max(_COPIED, sum(segment.alive for segment in segments) // _COPIED_SHARE)
+    return chosen_of(segments, Chosen.of(among, next_id), most)
+
+
+def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> Segments:
     """Return segments of the chosen rows alone: copies of up to `most`, else with others left out.
 
     Copies have no lists: they are compared one by one.
@@ -209,17 +207,8 @@ def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> tuple[S
     return (Segment(_joined(copied), segments[0].slice_bits),)
 
 
-def merged_segments(segments: list[Segment], threads: int) -> Segment:
+def merged_segments(segments: Sequence[Segment], threads: int) -> Segment:
     """Return one segment with the living rows of all, in order."""
-    try:
-        return _merged(segments, threads)
-    except _native.CorruptLists:
-        raise CorruptIndexError(
-            "slice lists point outside of the collection: a file of the index is damaged"
-        ) from None
-
-
-def _merged(segments: list[Segment], threads: int) -> Segment:
     slice_bits = segments[0].slice_bits
     parts = [segment.living() for segment in segments]
     rows = _joined(parts)
@@ -234,7 +223,12 @@ def _merged(segments: list[Segment], threads: int) -> Segment:
     lists = Lists.empty(len(rows), rows.bits, slice_bits, dtype == np.uint64)
     if plain:
         lists = lists._replace(sketches=None)
-    _native.merge_lists([part.native() for part in segments], slice_bits, threads, *lists)
+    try:
+        _native.merge_lists([part.native() for part in segments], slice_bits, threads, *lists)
+    except _native.CorruptLists:
+        raise CorruptIndexError(
+            "slice lists point outside of the collection: a file of the index is damaged"
+        ) from None
     return Segment(rows, slice_bits, lists=lists)
 
 
@@ -265,11 +259,16 @@ def extended(segment: Segment, new: Rows) -> Segment:
     return Segment(rows, segment.slice_bits, removed, None, segment.removals, store)
 
 
+def without_room(segments: Segments) -> Segments:
+    """Return the segments for a second owner: whoever adds next copies the rows first."""
+    return tuple(replace(segment, store=None) for segment in segments)
+
+
 def renumbered(segment: Segment, shift: int) -> Segment:
     """Return the segment with ids that are larger by `shift`."""
     ids = segment.rows.all_ids() + shift
     rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
-    return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)
+    return replace(segment, rows=rows, store=None)
 
 
 Segments = tuple[Segment, ...]
@@ -283,17 +282,22 @@ def refuse_known(segments: Segments, ids: NDArray[np.int64]) -> None:
             raise ArgumentError(f"the id {ids[known][0]} is in the index already; remove it first")
 
 
-def with_rows(segments: Segments, new: Rows, slice_bits: int, threads: int) -> Segments:
-    """Return the segments with new signatures in the last one, or in one of their own."""
+def appended(segments: Segments, new: Rows, made: Callable[[Rows], Segment]) -> list[Segment]:
+    """Return the segments with new rows in the last one, or in one of their own."""
     changed = list(segments)
     last = changed[-1]
     if len(changed) > 1 and last.lists is None and len(last) + len(new) <= BUFFER:
         changed[-1] = extended(last, new)
     elif len(new) <= BUFFER // 2:
-        changed.append(extended(Segment(Rows(new.signatures[:0]), slice_bits), new))
+        changed.append(extended(Segment(Rows(new.signatures[:0]), last.slice_bits), new))
     else:
-        own = Rows(new.signatures.copy(), new.all_ids().copy(), new.ascending)
-        changed.append(Segment.build(own, slice_bits, threads))
+        changed.append(made(Rows(new.signatures.copy(), new.all_ids().copy(), new.ascending)))
+    return changed
+
+
+def with_rows(segments: Segments, new: Rows, slice_bits: int, threads: int) -> Segments:
+    """Return the segments with new rows, with lists where they pay."""
+    changed = appended(segments, new, lambda rows: Segment.build(rows, slice_bits, threads))
     if len(changed[-1]) >= BUFFER and changed[-1].lists is None:
         changed[-1] = merged_segments(changed[-1:], threads)
     # Merge while the last two are of similar size, so that their number stays logarithmic.
@@ -326,37 +330,18 @@ def scan_nearest(
 ) -> Neighbors:
     """Return the k nearest of each query, by the bits of its mask if there are masks; exact."""
     rows, found = segment.rows, min(k, segment.alive)
+    stored = rows.signatures, rows.ids, rows.ascending
     ids = np.empty((len(queries), found), np.int64)
     distances = np.empty((len(queries), found), np.int32)
-    if masks is not None:
-        unmasked = np.empty_like(distances)
-        _native.scan_nearest_masked(
-            rows.signatures,
-            rows.ids,
-            rows.ascending,
-            queries,
-            masks,
-            found,
-            threads,
-            ids,
-            distances,
-            unmasked,
-            segment.removed,
-        )
-        ids, distances, unmasked = (padded(array, k) for array in (ids, distances, unmasked))
-        return Neighbors(ids, distances, exact=True, unmasked=unmasked)
-    _native.scan_nearest(
-        rows.signatures,
-        rows.ids,
-        rows.ascending,
-        queries,
-        found,
-        threads,
-        ids,
-        distances,
-        segment.removed,
+    if masks is None:
+        _native.scan_nearest(*stored, queries, found, threads, ids, distances, segment.removed)
+        return Neighbors(padded(ids, k), padded(distances, k), exact=True)
+    unmasked = np.empty_like(distances)
+    _native.scan_nearest_masked(
+        *stored, queries, masks, found, threads, ids, distances, unmasked, segment.removed
     )
-    return Neighbors(padded(ids, k), padded(distances, k), exact=True)
+    ids, distances, unmasked = (padded(array, k) for array in (ids, distances, unmasked))
+    return Neighbors(ids, distances, exact=True, unmasked=unmasked)
 
 
 def scan_within(
@@ -372,21 +357,17 @@ def scan_within(
 
     By the bits of each query's mask, if there are masks.
     """
-    rows = segment.rows
+    rows, most, unmasked = segment.rows, min(limit, NO_LIMIT), None
+    stored = rows.signatures, rows.ids, rows.ascending
     try:
-        if masks is not None:
-            offsets, ids, distances, unmasked = _native.scan_within_masked(
-                rows.signatures,
-                rows.ids,
-                rows.ascending,
-                queries,
-                masks,
-                radius,
-                min(limit, NO_LIMIT),
-                threads,
-                segment.removed,
+        if masks is None:
+            offsets, ids, distances = _native.scan_within(
+                *stored, queries, radius, most, threads, segment.removed
             )
-            return Matches(as_int64(offsets), as_int64(ids), distances, True, unmasked=unmasked)
+        else:
+            offsets, ids, distances, unmasked = _native.scan_within_masked(
+                *stored, queries, masks, radius, most, threads, segment.removed
+            )
         offsets, ids, distances = _native.scan_within(
             rows.signatures,
             rows.ids,
@@ -399,4 +380,4 @@ def scan_within(
         )
     except _native.TooManyResults:
         raise too_many_matches(limit, asked, len(queries)) from None
-    return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
+    return Matches(as_int64(offsets), as_int64(ids), distances, True, unmasked=unmasked)

@@ -31,61 +31,22 @@ from lookalike.indexes.results import (
     best_of,
     merged_matches,
     nearest_of,
-    padded,
     too_many_matches,
 )
-from lookalike.indexes.slices.index import SliceIndex
-from lookalike.indexes.slices.search import CoreAnswer, Settings, rerank_count, to_search
+from lookalike.indexes.segments import to_search
+from lookalike.indexes.slices.index import OUTSIDE, SliceIndex
+from lookalike.indexes.slices.search import (
+    CoreAnswer,
+    Settings,
+    nearest_in,
+    rerank_count,
+    search_settings,
+)
 from lookalike.shown import brief
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
-
-
-def best_of_shards(
-    tops: list[CoreAnswer],
-    ids: NDArray[np.int64],
-    k: int,
-    settings: Settings,
-    bits: int,
-    slice_bits: int,
-    explain: bool,
-) -> Neighbors:
-    """Return the k nearest of the best candidates of all shards, whose ids are these.
-
-    Or, if none are to be re-ranked, the best themselves.
-    """
-    expand, admit, rerank, _ = settings
-    alone, rerank = not rerank, rerank or k
-    distances = np.concatenate([top.distances for top in tops], axis=1)
-    scores = np.concatenate([top.scores for top in tops], axis=1)
-    rest = np.max([top.rest for top in tops], axis=0)
-    order = np.lexsort((ids, -scores), axis=1)
-    if order.shape[1] > rerank:
-        cut = np.take_along_axis(scores, order[:, rerank : rerank + 1], axis=1)[:, 0]
-        rest = np.maximum(rest, cut)
-        order = order[:, :rerank]
-    ids, distances, scores = (
-        np.take_along_axis(array, order, axis=1) for array in (ids, distances, scores)
-    )
-    alive = sum(top.alive for top in tops)
-    merged = CoreAnswer(len(ids), k, alive)
-    merged.work[:] = np.sum([top.work for top in tops], axis=0)
-    merged.work[4] = expand
-    if alone:
-        merged.ids, merged.distances, merged.scores = ids, distances, scores
-        merged.proven[:] = 0
-    else:
-        merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
-        kth = np.ascontiguousarray(merged.distances[:, -1])
-        _native.slice_proofs(bits, slice_bits, expand, admit, rest, kth, merged.proven)
-        merged.proven |= (ids >= 0).sum(axis=1) == alive  # nothing is left to be found
-        merged.work[3] = (ids >= 0).sum(axis=1)
-    explanation = merged.explanation(bits, slice_bits, k) if explain else None
-    exact = bool(merged.proven.all())
-    near, far, best = (padded(each, k) for each in (merged.ids, merged.distances, merged.scores))
-    return Neighbors(near, far, exact, explanation, best)
 
 
 def told_together(results: list[Neighbors]) -> Explanation | None:
@@ -109,11 +70,11 @@ _MOST_SAVED = 1000
 class ShardedIndex(Index):
     """Several indexes searched as one; the answers equal those of one index over everything.
 
-    Shards whose ids are positions are numbered on, in order: the first id of a shard follows the
-    last of the one before (numbers move on if a shard grows). Shards with ids of the caller's keep
-    these; they must be distinct over all shards, which is checked here and not when shards change.
-    Slice indexes have to be cut alike. `save` puts all shards into one file, and holds them in
-    memory once more meanwhile; large ones are better saved one by one.
+    Shards whose ids are positions are numbered on: the first id of a shard follows the last of the
+    one before (numbers move on if a shard grows). Shards with ids of the caller's keep these; they
+    must be distinct over all shards, which is checked here and not when shards change. Slice
+    indexes need equal slices. `save` puts all shards into one file, and holds them in memory once
+    more meanwhile; large ones are better saved one by one.
     """
 
     kind: ClassVar[str] = "sharded"
@@ -125,7 +86,12 @@ class ShardedIndex(Index):
             raise ArgumentError("some shards have ids of the caller's and some do not")
         self._own_ids = True in own  # for ever: numbers of shards must not meet later on
         if self._own_ids:
-            self._refuse_shared_ids()
+            ids = np.sort(np.concatenate([shard._living()[1] for shard in self.shards]))
+            repeated = ids[1:][ids[1:] == ids[:-1]]
+            if len(repeated):
+                raise ArgumentError(
+                    f"the id {repeated[0]} is in more than one shard, or twice in one"
+                )
 
     def _take(self, shards: Iterable[Index]) -> None:
         """Keep these shards if they can be searched together, or say why not."""
@@ -187,12 +153,6 @@ class ShardedIndex(Index):
             )
         return starts[:-1]
 
-    def _refuse_shared_ids(self) -> None:
-        ids = np.sort(np.concatenate([shard._living()[1] for shard in self.shards]))
-        repeated = ids[1:][ids[1:] == ids[:-1]]
-        if len(repeated):
-            raise ArgumentError(f"the id {repeated[0]} is in more than one shard, or twice in one")
-
     @property
     def bits(self) -> int:
         """How many bits each signature has."""
@@ -234,11 +194,11 @@ class ShardedIndex(Index):
     ) -> Neighbors:
         """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
 
-        They are for shards that are slice indexes (`exact` and `explain` for those of prefixes
-        and clusters, too); others are exact anyway. Shards of slices
-        propose candidates by score, and the best of all shards together are re-ranked. Without
-        `expand` each shard searches as it does by itself, and the nearest of all are taken. With
-        `rerank=0` all shards have to be slice indexes, and the best by score are taken.
+        They are for shards that are slice indexes (`exact` and `explain` also for those of prefixes
+        and clusters); others are exact anyway. Shards of slices propose candidates by score, and
+        the best of all shards together are re-ranked. Without `expand` each shard searches as it
+        does by itself, and the nearest of all are taken. With `rerank=0` all shards have to be
+        slice indexes, and the best by score are taken.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
@@ -255,7 +215,8 @@ class ShardedIndex(Index):
             )
         settings = None
         for one in self.slice_indexes()[:1]:
-            settings = one.search_settings(wanted, expand, admit, rerank, prove)
+            cut = self.bits, one.slice_bits
+            settings = search_settings(*cut, wanted, expand, admit, rerank, prove)
         one_by_one = prove or (expand is None and not alone)
         if len(sliced) < len(self.shards) or one_by_one or settings is None:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
@@ -299,7 +260,7 @@ class ShardedIndex(Index):
             return shard.search(rows, most, among=only, threads=share, **own)
 
         found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
-        ids = [self._shifted_by(one.ids, by) for one, by in zip(found, self._shifts, strict=True)]
+        ids = _numbered([one.ids for one in found], self._shifts)
         merged = nearest_masked(ids, found, k, exact=all(one.exact for one in found))
         return replace(merged, explanation=told_together(found)) if explain else merged
 
@@ -321,19 +282,42 @@ class ShardedIndex(Index):
         threads: SupportsIndex | None,
         among: Among | None,
     ) -> Neighbors:
-        """Gather the best candidates of each shard, keep the best of all, and take the nearest.
-
-        Or, if none are to be re-ranked, the best themselves.
-        """
-        best = settings.rerank or k
+        """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
+        best, slice_bits = settings.rerank or k, shards[0].slice_bits
 
         def ask(shard: SliceIndex, share: int, only: Chosen | None) -> CoreAnswer:
             parts = to_search(shard._segments, only, shard.next_id)
-            return shard.top(rows, best, settings, False, explain, share, parts)
+            try:
+                return nearest_in(parts, slice_bits, rows, best, settings, False, explain, share)
+            except _native.CorruptLists:
+                raise shard._damaged(OUTSIDE) from None
 
         tops: list[CoreAnswer] = self._each(ask, threads, self._chosen(among))
         ids = self._shifted([top.ids for top in tops])
-        return best_of_shards(tops, ids, k, settings, self.bits, shards[0].slice_bits, explain)
+        distances = np.concatenate([top.distances for top in tops], axis=1)
+        scores = np.concatenate([top.scores for top in tops], axis=1)
+        rest = np.max([top.rest for top in tops], axis=0)
+        if ids.shape[1] > best:
+            rest = np.maximum(rest, np.sort(scores, axis=1)[:, -best - 1])  # the best left out
+        kept = min(best, ids.shape[1]) if settings.rerank else k
+        ids, scores, distances = best_of(ids, scores, kept, distances)
+        merged = CoreAnswer(len(ids), k, sum(top.alive for top in tops))
+        merged.work[:] = np.sum([top.work for top in tops], axis=0)
+        merged.work[4] = settings.expand
+        if settings.rerank:
+            merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
+            kth = np.ascontiguousarray(merged.distances[:, -1])
+            limits = settings.expand, settings.admit
+            _native.slice_proofs(self.bits, slice_bits, *limits, rest, kth, merged.proven)
+            found = (ids >= 0).sum(axis=1)
+            merged.proven |= found == merged.alive  # nothing is left to be found
+            merged.work[3] = found
+        else:
+            merged.ids, merged.distances, merged.scores = ids, distances, scores
+            merged.proven[:] = 0
+        explanation = merged.explanation(self.bits, slice_bits, k) if explain else None
+        exact = bool(merged.proven.all())
+        return Neighbors(merged.ids, merged.distances, exact, explanation, merged.scores)
 
     def within(
         self,
@@ -391,20 +375,17 @@ class ShardedIndex(Index):
         return sum(shard.memory_bytes for shard in self.shards)
 
     def _each(self, action: Any, threads: SupportsIndex | None, *own: Sequence[Any]) -> list[Any]:
-        """Run `action(shard, threads, *own)` for all shards at once, who share the threads."""
+        """Return `action(shard, threads, *own)` of all shards at once, which share the threads."""
         count = thread_count(threads)
         workers = min(count, len(self.shards))
         share = max(1, count // workers)
+        calls = [(shard, share, *more) for shard, *more in zip(self.shards, *own, strict=True)]
         if workers == 1:
-            return [
-                action(shard, share, *more) for shard, *more in zip(self.shards, *own, strict=True)
-            ]
+            return [action(*call) for call in calls]
         from concurrent.futures import ThreadPoolExecutor  # slow to import, and needed only here
 
         with ThreadPoolExecutor(workers) as pool:
-            return list(
-                pool.map(lambda shard, *more: action(shard, share, *more), self.shards, *own)
-            )
+            return list(pool.map(lambda call: action(*call), calls))
 
     def _chosen(self, among: Among | None) -> Sequence[Chosen | None]:
         """Return which of its own ids each shard may find."""
@@ -415,14 +396,7 @@ class ShardedIndex(Index):
         return [whole.shifted(shift, shard.next_id) for shard, shift in shifts]
 
     def _shifted(self, ids: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        moved = [
-            self._shifted_by(part, shift) for part, shift in zip(ids, self._shifts, strict=True)
-        ]
-        return np.concatenate(moved, axis=1)
-
-    @staticmethod
-    def _shifted_by(ids: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-        return np.where(ids >= 0, ids + shift, -1)
+        return np.concatenate(_numbered(ids, self._shifts), axis=1)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         if len(self.shards) > _MOST_SAVED:
@@ -468,17 +442,16 @@ def merge_neighbors(
 ) -> Neighbors:
     """Return the answer of all shards together, from what each of them found for the same queries.
 
-    k is what the shards were asked for unless told, and no more than that. Without `rerank` these
-    are the k nearest of all; where distances were not computed (shards were searched with
-    `rerank=0`), the k best by (score, id). With `rerank`, the paper's way: of the best so many by
-    score over all shards, the k nearest. Shards of slices are asked for that with the same
-    `expand`, as `search(queries, rerank, expand=3, rerank=rerank)`, and the answer is that of one
-    index over everything, `search(queries, k, expand=3, rerank=rerank)`.
+    With `rerank`, the paper's way, the answer is that of one index over everything: shards of
+    slices are asked `search(queries, rerank, expand=3, rerank=rerank)`, and the answer is that of
+    `search(queries, k, expand=3, rerank=rerank)`. Of shards that were searched with masks, ties are
+    broken by all bits. `exact` is True if all shards' were, without `rerank`.
 
-    Of shards that were searched with masks, ties are broken by all bits, as they are in one index.
-
-    `starts` are added to the ids of each shard, for those whose ids are positions; ids must be
-    distinct over all shards. `exact` is True if all shards' were, without `rerank`.
+    Args:
+        k: Number of neighbors (default, and at most: what the shards were asked for).
+        rerank: Take the k nearest of so many best by score (default: of all; or, where distances
+            were not computed, the k best by (score, id)).
+        starts: First id of each shard, for shards whose ids are positions; ids must be distinct.
     """
     parts = instances("results", results, Neighbors, "what the search of an index returned")
     if not parts:
@@ -490,7 +463,7 @@ def merge_neighbors(
     wanted = least if k is None else whole_number("k", k, at_least=1)
     best = None if rerank is None else rerank_count(rerank, wanted)
     _expect_enough(wanted, best, least)
-    numbered = _numbered(parts, starts)
+    numbered = _numbered([part.ids for part in parts], _starts(parts, starts))
     ids = np.concatenate(numbered, axis=1)
     _refuse_repeated(ids)
     if any(part.unmasked is not None for part in parts):
@@ -539,7 +512,7 @@ def _of_masked(
 
 
 def _expect_enough(k: int, rerank: int | None, least: int) -> None:
-    """Raise if a shard was asked for fewer than are wanted: others would be missing then."""
+    """Raise if a shard was asked for fewer than are wanted: others would be missing."""
     name, number = ("rerank", rerank) if rerank else ("k", k)
     if number is not None and number > least:
         raise ArgumentError(
@@ -548,12 +521,15 @@ def _expect_enough(k: int, rerank: int | None, least: int) -> None:
         )
 
 
-def _numbered(
-    parts: list[Neighbors], starts: Iterable[SupportsIndex] | None
-) -> list[NDArray[np.int64]]:
+def _numbered(ids: Sequence[NDArray[np.int64]], starts: Sequence[int]) -> list[NDArray[np.int64]]:
     """Return the ids of each shard, in the numbers of all together."""
+    return [np.where(own >= 0, own + by, -1) for own, by in zip(ids, starts, strict=True)]
+
+
+def _starts(parts: list[Neighbors], starts: Iterable[SupportsIndex] | None) -> list[int]:
+    """Return what is to be added to the ids of each shard, or say why it cannot be."""
     if starts is None:
-        return [part.ids for part in parts]
+        return [0] * len(parts)
     try:
         given = list(starts)
     except TypeError:
@@ -572,10 +548,7 @@ def _numbered(
                 f"starts has {shift}, and a shard the id {largest}: together beyond int64, which "
                 "ends at 2**63 - 1; ids of your own need no starts"
             )
-    return [
-        np.where(part.ids >= 0, part.ids + shift, -1)
-        for part, shift in zip(parts, shifts, strict=True)
-    ]
+    return shifts
 
 
 def _refuse_repeated(ids: NDArray[np.int64]) -> None:

@@ -317,11 +317,7 @@ class VectorIndex(GrowingIndex):
     # Changing
 
     def add(
-        self,
-        vectors: Any,
-        ids: ArrayLike | None = None,
-        *,
-        threads: SupportsIndex | None = None,
+        self, vectors: Any, ids: ArrayLike | None = None, *, threads: SupportsIndex | None = None
     ) -> NDArray[np.int64]:
         """Add vectors and return their ids: the given ones, or the next free numbers.
 

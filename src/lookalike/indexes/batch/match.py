@@ -57,10 +57,6 @@ class Chunk:
     last: RunReader
     """The last of the runs that they are of; the others have been read to their ends."""
 
-    def verify(self) -> None:
-        """Raise if these are not what was written; the last run is read to its end for that."""
-        self.last.verify()
-
 
 @dataclass(frozen=True)
 class Chunks:
@@ -111,9 +107,17 @@ def _joined(parts: Sequence[tuple[Signatures, Ids]], last: RunReader) -> Chunk:
     return Chunk(signatures, np.concatenate([ids for _, ids in parts]), False, last)
 
 
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class BatchMatches(Matches):
+    """Everything within a radius of each query of a batch."""
+
+    query_ids: Ids = field(default_factory=lambda: np.empty(0, np.int64))
+    """int64[queries]: the ids that the queries were appended with, or would have been."""
+
+
 @dataclass
 class MatchesSoFar:
-    """The matches so far."""
+    """The matches so far, and which queries are still to be asked."""
 
     queries: int
     first: bool
@@ -124,11 +128,10 @@ class MatchesSoFar:
 
     def __post_init__(self) -> None:
         self.is_open = np.ones(self.queries, bool)
-        """Which queries are still to be asked."""
 
     @property
     def left(self) -> int:
-        """How many these are."""
+        """How many queries are still to be asked."""
         return self.queries - self.count if self.first else self.queries
 
     def add(self, query: Numbers, ids: Ids, distances: NDArray[np.int32]) -> None:
@@ -145,10 +148,6 @@ class MatchesSoFar:
         if self.count > self.limit:
             raise too_many_matches(self.limit, self.radius, self.queries)
         self.parts.append((query, ids, distances))
-
-    def matches(self, exact: bool) -> Matches:
-        """Return all, sorted by (query, distance, id)."""
-        return merged_matches(self.queries, self.parts, exact=exact)
 
 
 class Matcher(ABC):
@@ -184,7 +183,7 @@ class ByBlocks(Matcher):
         self._index = BlockIndex(queries, radius, tables, threads=threads)
 
     def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
-        """Look up all signatures of the chunk, some at a time, whoever has a match already.
+        """Look up all signatures of the chunk, some at a time.
 
         With `first` too: a signature that has found one query may be the only match of another.
         """
@@ -208,6 +207,7 @@ class ByBlocks(Matcher):
         found.add(matches.ids, chunk.ids[begin:end][_query_of_each(matches)], matches.distances)
 
 
+@dataclass(eq=False)
 class ByFlips(Matcher):
     """A header table over each chunk, in which the queries are looked up.
 
@@ -215,52 +215,43 @@ class ByFlips(Matcher):
     next one; their likeliest sets are chosen once.
     """
 
-    def __init__(
-        self,
-        queries: Signatures,
-        radius: int,
-        threads: int,
-        weights: NDArray[Any] | None,
-        flips: int | None,
-        recall: float,
-        first: bool,
-    ) -> None:
-        self._queries = queries
-        self._radius = radius
-        self._threads = threads
-        self._weights = weights
-        self._flips = flips
-        self._recall = recall
-        self._first = first
+    queries: Signatures
+    radius: int
+    threads: int
+    weights: NDArray[Any] | None
+    flips: int | None
+    recall: float
+    first: bool
+
+    def __post_init__(self) -> None:
+        self.exact = True
         self._header_bits = 0
         self._asked: NDArray[np.uint32] | None = None
         """The queries that are asked, in that order; None before the first chunk."""
-        self._rows = queries
+        self._rows, self._behind = self.queries, self.weights
         """Their signatures, and what tells their flips: sets, weights or nothing."""
-        self._behind: NDArray[Any] | None = weights
-        self.exact = True
 
     def prepare(self, sizes: Sequence[int]) -> None:
         """Choose header bits that suit all chunks, so that sets need not be chosen again."""
-        everything = self._weights is None or self._recall == 1
+        everything = self.weights is None or self.recall == 1
         self._header_bits = batch_header_bits(
             sizes,
-            len(self._queries),
-            8 * self._queries.shape[1],
-            self._radius,
-            None if everything else self._recall,
+            len(self.queries),
+            8 * self.queries.shape[1],
+            self.radius,
+            None if everything else self.recall,
         )
 
     def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
-        """Ask whoever is left."""
+        """Ask the queries that are left."""
         if chunk.is_sorted:
-            index = FlipIndex.of_sorted(chunk.signatures, self._header_bits, self._threads)
+            index = FlipIndex.of_sorted(chunk.signatures, self._header_bits, self.threads)
         else:
-            index = FlipIndex(chunk.signatures, self._header_bits, threads=self._threads)
+            index = FlipIndex(chunk.signatures, self._header_bits, threads=self.threads)
         asked = self._begin(index) if self._asked is None else self._drop_found(found, self._asked)
-        flips = MOST_FLIPS if self._flips is None else self._flips
+        flips = MOST_FLIPS if self.flips is None else self.flips
         matches = index.within_checked(
-            self._rows, self._behind, self._radius, flips, self._first, found.limit, self._threads
+            self._rows, self._behind, self.radius, flips, self.first, found.limit, self.threads
         )
         self.exact &= matches.exact
         query = asked[_query_of_each(matches)].astype(np.int64)
@@ -268,39 +259,39 @@ class ByFlips(Matcher):
 
     def _begin(self, index: FlipIndex) -> NDArray[np.uint32]:
         """Find out how many flips to try, and put the queries in order."""
-        weights, every = self._weights, all_sets(self._header_bits, self._radius)
-        if weights is None or (self._flips is None and self._recall == 1):
-            self._flips = every if self._flips is None else self._flips
-        elif self._flips is None:
-            self._flips = self._flips_needed(index, weights)
-        asked = np.arange(len(self._queries), dtype=np.uint32)
-        if weights is None or self._flips <= MOST_CHOSEN:
-            self._rows, places = np.empty_like(self._queries), np.empty_like(asked)
-            _native.order_by_prefix(self._queries, self._rows, asked, places)
+        weights, every = self.weights, all_sets(self._header_bits, self.radius)
+        if weights is None or (self.flips is None and self.recall == 1):
+            self.flips = every if self.flips is None else self.flips
+        elif self.flips is None:
+            self.flips = self._flips_needed(index, weights)
+        asked = np.arange(len(self.queries), dtype=np.uint32)
+        if weights is None or self.flips <= MOST_CHOSEN:
+            self._rows, places = np.empty_like(self.queries), np.empty_like(asked)
+            _native.order_by_prefix(self.queries, self._rows, asked, places)
             if weights is not None:
-                self._flips = min(self._flips, every)
+                self.flips = min(self.flips, every)
                 self._behind = likely_sets(
                     weights,
                     places,
                     self._header_bits,
                     index.volatility,
-                    self._radius,
-                    self._flips,
-                    self._threads,
+                    self.radius,
+                    self.flips,
+                    self.threads,
                 )
         self._asked = asked
         return asked
 
     def _flips_needed(self, index: FlipIndex, weights: NDArray[Any]) -> int:
         """Return what the recall takes: as measured on this chunk, or as expected if it is poor."""
-        if len(self._queries) >= ENOUGH:
+        if len(self.queries) >= ENOUGH:
             tuning = index.measured(
-                self._queries, weights, self._radius, self._recall, self._first, self._threads
+                self.queries, weights, self.radius, self.recall, self.first, self.threads
             )
             if (tuning.matches or 0) >= ENOUGH:
                 return int(tuning.search_settings["flips"])
-        bits = 8 * self._queries.shape[1]
-        return flips_expected(bits, self._radius, self._header_bits, self._recall)
+        bits = 8 * self.queries.shape[1]
+        return flips_expected(bits, self.radius, self._header_bits, self.recall)
 
     def _drop_found(self, found: MatchesSoFar, asked: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Leave out queries that have their match, if so many do that it pays to copy the rest."""
@@ -344,28 +335,28 @@ def _query_of_each(matches: Matches) -> Numbers:
     return np.repeat(some, counts[some])
 
 
+@dataclass(eq=False)
 class OwnMatches:
     """Each query with those before it, exactly."""
 
-    def __init__(self, queries: Signatures, radius: int, threads: int) -> None:
-        self._queries = queries
-        self._radius = radius
-        self._threads = threads
-        self._part: int | None = None
-        """Which part of the matches is theirs."""
+    queries: Signatures
+    radius: int
+    threads: int
+    _part: int | None = None
+    """Which part of the matches is theirs."""
 
     def match(self, found: MatchesSoFar) -> None:
         """Add the matches, with positions in the batch in place of ids, which are not known yet."""
-        positions = np.arange(len(self._queries))
+        positions = np.arange(len(self.queries))
         # The nearest one is the first of its equals, so that others are not needed; of the pairs
         # that are left, one is kept for each query, so that the limit is not of these.
         most = max(found.limit, DEFAULT_LIMIT) if found.first else found.limit
         try:
             pairs = pairs_of_rows(
-                self._queries, positions, self._radius, most, found.first, self._threads
+                self.queries, positions, self.radius, most, found.first, self.threads
             )
         except ResultTooLargeError:
-            raise too_many_matches(most, self._radius, found.queries) from None
+            raise too_many_matches(most, self.radius, found.queries) from None
         earlier = np.minimum(pairs.left, pairs.right)
         later = np.maximum(pairs.left, pairs.right)
         order = np.lexsort((earlier, pairs.distances, later))
@@ -385,9 +376,8 @@ Progress = Callable[[int, int], None]
 _CHUNK_BYTES = 1 << 27
 _SMALL = 1 << 16
 _SHORT = 4
-"""Runs up to so many times as long as the batch are put together: sorting them takes less time than
-looking the batch up in each of them.
-"""
+"""Runs up to so many times as long as the batch are put together: sorting them is quicker than
+looking the batch up in each."""
 
 
 def match_batch(
@@ -408,76 +398,36 @@ def match_batch(
     threads: SupportsIndex | None = None,
     progress: Progress | None = None,
     duplicates: bool = False,
-) -> Matches:
+) -> BatchMatches:
     """Find what is within the radius of each query in a signature file, then append the queries.
 
-    The file is made if it is not there. It is read from beginning to end in chunks of at most
-    `chunk` signatures: as many as the batch has unless told, or 128 MB if that is more. Runs of the
-    file that are not much longer than the batch are put together to chunks of that size.
+    The file is made if it is not there, and read from beginning to end in chunks. Runs that are not
+    much longer than the batch are put together to one chunk. The queries are appended as one run,
+    whole or not at all. Matches have the ids of the file.
 
-    `method="flips"`: each chunk is a `FlipIndex`, asked with `weights` as `FlipIndex.within` is;
-    how many flips reach the `recall` is found out on the first chunk, for this call alone, if that
-    has 50 matches or more to tell. Runs of the file are sorted already, so that one by itself needs
-    no more than its header table; larger chunks are quicker.
-    `method="blocks"`: the batch becomes a `BlockIndex` of `tables` tables, and every signature of
-    the file is looked up in it; exact.
+    Args:
+        method: "flips": each chunk is a `FlipIndex`, asked with `weights` as `FlipIndex.within` is;
+            larger chunks are quicker. "blocks": the batch becomes a `BlockIndex`, and every
+            signature of the file is looked up in it; exact.
+        flips, recall: As for `FlipIndex.within`; how many flips reach the recall is measured on the
+            first chunk, for this call alone, if that has at least 50 matches.
+        first: Return one match of each query, the first that is met; stop reading when all have
+            one.
+        tables: Number of tables of "blocks".
+        ids: Ids of the queries (default: the numbers that follow the largest id of the file).
+        append: Whether the queries are appended (default: yes).
+        chunk: Most signatures of a chunk (default: as many as the batch has, at least 128 MB).
+        limit: More matches than this in all raise `ResultTooLargeError`.
+        progress: Called with the number of signatures read and the number of all signatures.
+        duplicates: Also compare each query with those before it in the batch, exactly and before
+            the file is read. A match among them has the id that it is appended with (without
+            `append`: that it would get now). With `first`, that is the nearest, of equals the
+            earliest.
 
-    With `first=True` each query gets one match, the first that is met, and is not asked any more;
-    reading stops when all have one. Matches have the ids of the file.
-
-    With `duplicates=True` each query is also compared with those before it in the batch, exactly
-    and before the file is read: a match among them has the id that it is appended with (with
-    `append=False`: that it would get now). With `first`, that is the nearest, of equals the
-    earliest. Without, queries of a batch do not find each other.
-
-    Afterwards, unless `append=False`, the queries are sorted and appended as one run, whole or not
-    at all, with `ids`, or the numbers that follow the largest id of the file.
+    Returns:
+        The matches, with the ids of the queries as `query_ids`.
     """
-    return match_and_append(
-        file,
-        queries,
-        radius,
-        method=method,
-        weights=weights,
-        flips=flips,
-        recall=recall,
-        first=first,
-        tables=tables,
-        ids=ids,
-        append=append,
-        chunk=chunk,
-        limit=limit,
-        threads=threads,
-        progress=progress,
-        duplicates=duplicates,
-    )[0]
-
-
-def match_and_append(
-    file: str | os.PathLike[str],
-    queries: ArrayLike,
-    radius: SupportsIndex,
-    *,
-    method: str,
-    weights: ArrayLike | None,
-    flips: SupportsIndex | None,
-    recall: SupportsFloat,
-    first: bool,
-    tables: SupportsIndex | None,
-    ids: ArrayLike | None,
-    append: bool,
-    chunk: SupportsIndex | None,
-    limit: SupportsIndex,
-    threads: SupportsIndex | None,
-    progress: Progress | None,
-    duplicates: bool,
-) -> tuple[Matches, Ids]:
-    """Do what `match_batch` does; return the matches, and the ids that queries were appended with
-    or would have been.
-    """
-    from lookalike.indexes.batch.signature_file import (
-        SignatureFile,  # not needed to search, so not at import
-    )
+    from lookalike.indexes.batch.signature_file import SignatureFile  # not needed to search
 
     rows = as_signatures(queries, "queries")
     bits = 8 * rows.shape[1]
@@ -529,7 +479,8 @@ def match_and_append(
         called = numbers + raised  # others may have appended meanwhile
     if own is not None:
         own.name(found, called)
-    return found.matches(matcher.exact), called
+    whole = merged_matches(found.queries, found.parts, exact=matcher.exact)
+    return BatchMatches(whole.offsets, whole.ids, whole.distances, whole.exact, query_ids=called)
 
 
 def chunks_for(
@@ -566,4 +517,4 @@ def _match(
             if progress is not None:
                 progress(done, total)
     if chunk is not None:
-        chunk.verify()
+        chunk.last.verify()

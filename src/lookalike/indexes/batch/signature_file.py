@@ -12,20 +12,20 @@ Layout, all numbers little-endian, every part at a multiple of 4096 bytes, zeros
 
 Appending is atomic: behind the end, the parts of a new run and a new end are written and synced;
 then the header of the run takes the place of the old end, within one sector of the disk, and is
-synced. So nothing but an end says that a file ends there: a header that was lost is damage, and so
-is a file that was cut between runs. What lies behind the end was never finished; it is not read,
-and the next append overwrites it.
+synced. So only an end says that a file ends there: a header that was lost is damage, and so is a
+file that was cut between runs. What lies behind the end was never finished; it is not read, and the
+next append overwrites it.
 
-Merging runs writes a new file beside it, which takes its place: whoever has the lock then looks
-whether the file that it has locked is still the one of that name.
+Merging runs writes a new file, which takes the place of the old one: after locking a file, a
+process looks whether it is still the one of that name.
 
 One process appends at a time, under a lock. Readers need none: they see an end or the header in its
-place, and what a header tells of was synced before. Only one that meets something else, perhaps a
-header half written, looks again under the lock before it says that the file is damaged.
+place, and what a header tells of was synced before. Only a reader that meets something else,
+perhaps a header half written, looks again under the lock before it calls the file damaged.
 
 Version 1 had no end, and an empty header before a run that was being appended. Such files are read,
 and become version 2 when they are appended to; but one that does not end with its last run may be
-damaged or may have been interrupted, nobody can tell, and is refused.
+damaged or interrupted, and is refused.
 
 Checksums are XXH64, and compared whenever a run is read.
 """
@@ -218,9 +218,7 @@ T = TypeVar("T")
 
 
 class RunReader:
-    """A run of a mapped file, which is verified as it is read: only when all of it was, what was
-    taken before is sure to be what was written.
-    """
+    """A run of a mapped file, verified as it is read: what was taken is sure at the end only."""
 
     def __init__(self, path: Path, mapping: mmap.mmap, number: int, run: Run, width: int) -> None:
         size, begin = run.count * width, run.offset + PAGE
@@ -264,10 +262,7 @@ class RunReader:
 
 @contextlib.contextmanager
 def read_ahead(items: Iterator[T], count: int) -> Iterator[Iterator[T]]:
-    """Let one item be made by another thread while somebody is busy with the one before it.
-
-    There are `count` of them; one alone is made by whoever asks for it.
-    """
+    """Make the next of `count` items in another thread while the caller is busy with one."""
     if count < 2:
         yield items
         return
@@ -332,7 +327,7 @@ def merged_pieces(runs: Sequence[_Rows], size: int, threads: int) -> Iterator[_R
     """Yield all signatures of sorted runs in order, about `size` or less at a time.
 
     Runs are cut at signatures that stand in equal distances in a sample of all of them. What equals
-    one of these is not sorted, only passed on, so that a million copies need no more memory.
+    one of these is passed on unsorted, so that a million copies need no more memory.
     """
     step = max(1, size // (4 * max(1, len(runs))))
     sample = sorted(_key(row) for signatures, _ in runs for row in signatures[::step])
@@ -383,7 +378,7 @@ def _place(signatures: NDArray[np.uint8], key: bytes, low: int, *, after: bool) 
 
 
 class _Held:
-    """A file that stays open as long as somebody has this."""
+    """A file that stays open as long as this object lives."""
 
     def __init__(self, path: Path) -> None:
         self.descriptor = os.open(path, os.O_RDONLY)
@@ -401,10 +396,10 @@ class _Seen:
 class SignatureFile:
     """A file of sorted runs of signatures, for `match_batch`.
 
-    `SignatureFile.create` makes an empty one. Opening reads the headers of runs; signatures are
-    read run by run, and verified then. Appending from several threads or processes waits its turn;
-    reading meanwhile sees the file as it was before or after an append. The file that was opened
-    stays open, so that it can be read to its end even if `compact` has put another in its place.
+    Opening reads the headers of runs; signatures are read run by run, and verified then. Appending
+    from several threads or processes waits its turn; reading meanwhile sees the file as it was
+    before or after an append. The opened file can be read to its end even if `compact` has put
+    another in its place.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -545,10 +540,9 @@ class SignatureFile:
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
         """Merge all runs into one, whole or not at all.
 
-        A new file is written beside this one, which needs as much room again, and takes its place
-        when it is complete. Every run is verified first. Appending waits meanwhile; who is reading
-        goes on reading the old file. Memory is bounded, whatever the runs are. A file of one run
-        stays as it is.
+        A new file, which needs as much room again, takes the place of this one when it is complete.
+        Every run is verified first. Appending waits meanwhile; readers go on with the old file.
+        Memory is bounded. A file of one run stays as it is.
         """
         workers = thread_count(threads)
         with self._locked() as (descriptor, layout):
@@ -589,20 +583,13 @@ class SignatureFile:
         return _Held(self.path)
 
     def _write_parts(
-        self,
-        descriptor: int,
-        layout: Layout,
-        signatures: NDArray[np.uint8],
-        ids: NDArray[np.int64],
+        self, descriptor: int, layout: Layout, rows: NDArray[np.uint8], ids: NDArray[np.int64]
     ) -> tuple[Run, int]:
-        """Write a run and a new end behind the old one, which stays where it is.
-
-        Returns what the header of the run will say, and where the end is.
-        """
+        """Write a run and a new end behind the old one; return the run, and where the end is."""
         at = layout.end + PAGE
         os.ftruncate(descriptor, at)  # of what was never finished
         found = []
-        for part in (raw_bytes(np.ascontiguousarray(signatures)), raw_bytes(ids)):
+        for part in (raw_bytes(np.ascontiguousarray(rows)), raw_bytes(ids)):
             write_at(descriptor, at, part.data)
             found.append(_native.xxh64(part))
             at += pages(len(part))

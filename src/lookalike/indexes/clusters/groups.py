@@ -15,7 +15,14 @@ from lookalike.errors import CorruptIndexError
 from lookalike.indexes.clusters.majority import ROUNDS, clustered, nearest_centres
 from lookalike.indexes.clusters.probing import groups_until_near
 from lookalike.indexes.rows import Rows, empty_in_large_pages
-from lookalike.indexes.segments import BUFFER, Segment, Segments, extended, without_ids
+from lookalike.indexes.segments import (
+    BUFFER,
+    Segment,
+    Segments,
+    appended,
+    without_ids,
+    without_room,
+)
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -27,11 +34,9 @@ _PER_ROOT = 3
 _LARGE, _LARGE_ROWS = 5, 256
 """Groups so many times larger than usual are split, if they have more than so many rows."""
 _MOST_SPLITS = 64
-"""How often what came of a split is split again: of hubs, each time some go elsewhere, and most
-have the new centre that is in the middle of all.
-"""
+"""How often parts are split again: most of a hub has the new center that is in its middle."""
 MOST_WORK = 4
-"""Rows that are given other centres so, as many times as there are rows."""
+"""Rows that may get other centers in splits, in multiples of all rows."""
 
 
 def group_count(count: int) -> int:
@@ -174,10 +179,9 @@ def _split(
     seed: int,
     threads: int,
 ) -> NDArray[np.uint8]:
-    """Split groups that are too large, and return all centres; changes labels and distances.
+    """Split groups that are too large, and return all centers; changes labels and distances.
 
-    Such groups have a centre that everything is near to. Most queries read them, and compare with
-    more than they need.
+    Their centers are near to everything, so that most queries would read them.
     """
     usual = max(1, len(rows) // len(centres))
     limit = max(_LARGE_ROWS, _LARGE * usual)
@@ -241,13 +245,7 @@ class State:
 
     def with_rows(self, new: Rows, seed: int, threads: int) -> State:
         """Return the state with new rows, which are put into groups once they are many."""
-        changed = list(self.segments)
-        if len(changed) > 1 and len(changed[-1]) + len(new) <= BUFFER:
-            changed[-1] = extended(changed[-1], new)
-        elif len(new) <= BUFFER // 2:
-            changed.append(extended(Segment(Rows(new.signatures[:0]), 1), new))
-        else:
-            changed.append(Segment(Rows(new.signatures.copy(), new.all_ids(), new.ascending), 1))
+        changed = appended(self.segments, new, lambda rows: Segment(rows, 1))
         state = State(self.groups, tuple(changed))
         added = sum(map(len, changed[1:]))
         if added <= max(BUFFER, len(self.groups.rows) // _ADDED_SHARE):
@@ -260,13 +258,13 @@ class State:
 
     def without_room(self) -> State:
         """Return the state for a second owner: whoever adds next copies the rows first."""
-        return State(self.groups, tuple(segment.without_room() for segment in self.segments))
+        return State(self.groups, without_room(self.segments))
 
     def regrouped(self, seed: int, threads: int) -> State:
         """Return the state with all rows in groups, and those of removed ones freed.
 
-        Rows that were added go to the nearest of the centres there are. Where these have become
-        too few, all groups are made anew.
+        Added rows join the nearest of the centers. Where these have become too few, all groups are
+        made anew.
         """
         groups, first = self.groups, self.segments[0]
         if not self.alive or 2 * len(groups) < group_count(self.alive):
@@ -283,8 +281,6 @@ class State:
         labels, far = np.concatenate([labels, own]), np.concatenate([far, distances])
         whole = Rows(signatures, ids, ascending=False)
         return State.of(Groups.arranged(whole, groups.centres, labels, far, seed, threads))
-
-    # Saving
 
     def meta(self) -> dict[str, Any]:
         """Return what has to be saved beside the arrays."""

@@ -1,7 +1,7 @@
-"""ClusterIndex: groups of signatures around majority centres.
+"""ClusterIndex: groups of signatures around majority centers.
 
-A search compares a query with all centres, and then with the signatures of the nearest groups. It
-is for far neighbours, which share no slice and no block with the query.
+A search compares a query with all centers, and then with the signatures of the nearest groups. It
+is for far neighbors, which share no slice and no block with the query.
 """
 
 from __future__ import annotations
@@ -15,17 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import (
-    flag,
-    instances,
-    neighbor_count,
-    seed_number,
-    share,
-    thread_count,
-    whole_number,
-)
-from lookalike.errors import ArgumentError, CorruptIndexError
-from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, Index
+from lookalike.checks import flag, neighbor_count, seed_number, share, thread_count, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, Index, described
 from lookalike.indexes.clusters.groups import Groups, State, group_count
 from lookalike.indexes.clusters.probing import (
     SAMPLE,
@@ -34,7 +26,7 @@ from lookalike.indexes.clusters.probing import (
     probes_needed,
     usual_probe,
 )
-from lookalike.indexes.filters import Among, Chosen, no_masks
+from lookalike.indexes.filters import Among, no_masks
 from lookalike.indexes.results import (
     NO_LIMIT,
     Explanation,
@@ -47,13 +39,7 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.segments import (
-    Segments,
-    chosen_of,
-    refuse_known,
-    scan_nearest,
-    scan_within,
-)
+from lookalike.indexes.segments import Segments, refuse_known, scan_nearest, scan_within, to_search
 from lookalike.indexes.tuning import Option, Tuning, own_tuning, with_tuning
 from lookalike.shown import counted
 from lookalike.signatures import as_queries
@@ -123,17 +109,16 @@ def _explained(proven: NDArray[np.bool_], work: NDArray[np.int64]) -> Explanatio
     return Explanation(proven, work[0], work[1], work[1], work[1])
 
 
-_COPIED, _COPIED_SHARE = 4096, 64
-"""Chosen rows that are compared one by one: so many, or this share of all; for more, groups."""
-
-
 class ClusterIndex(GrowingIndex, Index):
-    """Approximate nearest neighbours, best where these are far; exact neighbours within a radius.
+    """Approximate nearest neighbors, best where these are far; exact neighbors within a radius.
 
-    Signatures are put into groups around `clusters` centres (three times the root of their number
-    unless told) by `la.cluster`, with the `seed`; groups that came out far larger than usual are
-    split. The index has copies of the signatures in the order of their groups, 12 bytes beside
-    each, and the centres. It is the same for any number of threads.
+    The index has copies of the signatures in the order of their groups, 12 bytes beside each, and
+    the centers. It is the same for any number of threads.
+
+    Args:
+        clusters: Number of groups, which `la.cluster` makes (default: three times the square root
+            of the number of signatures). Groups that are far too large are split.
+        seed: Random seed for the first centers.
     """
 
     kind = "clusters"
@@ -150,7 +135,7 @@ class ClusterIndex(GrowingIndex, Index):
     ) -> None:
         rows = Rows.of(signatures, ids)
         self.seed = seed_number(seed)
-        """What the centres were drawn with."""
+        """What the centers were drawn with."""
         number = group_count(len(rows))
         if clusters is not None:
             number = whole_number("clusters", clusters, at_least=1, at_most=max(1, len(rows)))
@@ -220,11 +205,11 @@ class ClusterIndex(GrowingIndex, Index):
     ) -> Tuning[Option]:
         """Find out how many groups have to be read to find a share `recall` of the k nearest.
 
-        `queries` are tried, or the first `sample` of them; without any, so many signatures of the
-        index itself, each looking for others. All signatures are compared with each of them. From
-        then on, and when the index was saved and loaded, `search` reads as many groups as were
-        found when it is asked for the same recall, or less, of as many neighbours, or fewer. To
-        leave the index as it is, tune a copy (`copy.copy`), and give `probe`.
+        All signatures are compared with the `queries`, or the first `sample` of them; without any,
+        with signatures of the index itself, each looking for others. From then on, also when the
+        index was saved and loaded, `search` reads as many groups as were found when it is asked for
+        at most this recall of at most k neighbors. To leave the index as it is, tune a copy
+        (`copy.copy`), and give `probe`.
         """
         wanted = whole_number("k", k, at_least=1)
         target, most = share("recall", recall), whole_number("sample", sample, at_least=1)
@@ -252,10 +237,8 @@ class ClusterIndex(GrowingIndex, Index):
             needed = needed[found != own[:, None]]
         tuning = probe_tuning(needed, wanted, target, len(asked))
         if target == 1:  # no sample proves that fewer groups find all
-            everything = {"probe": len(groups)}
-            tuning = own_tuning(
-                self.kind, everything, 1.0, target=1.0, k=wanted, queries=len(asked)
-            )
+            asked_for = {"target": 1.0, "k": wanted, "queries": len(asked)}
+            tuning = own_tuning(self.kind, {"probe": len(groups)}, 1.0, **asked_for)
         self._tunings = with_tuning(self._tunings, tuning)
         return tuning
 
@@ -274,19 +257,19 @@ class ClusterIndex(GrowingIndex, Index):
     ) -> Neighbors:
         """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
 
-        They are the nearest in the `probe` groups whose centres are nearest to the query, and in as
-        many more as it takes to have k signatures. Unless told, that is every 12th group, 16 at
-        least, and as many as find 99.9% of near-duplicates; or as many as give the `recall` by
-        `tune_probes`, which has to be called before.
+        Queries of a batch share the groups they read, so that large batches are quicker. `exact` of
+        the result is True if no other group can have a nearer signature, by the triangle
+        inequality.
 
-        `exact` of the result is True if no other group can have a signature that is nearer, by the
-        triangle inequality. With `exact=True` all groups are read of which that is not so.
-        `explain=True` says what was read: groups are its `lists`, signatures in them its
-        `postings`. `among`: only these ids are searched, or those whose place in a mask is True; of
-        few, all are compared.
-
-        Queries of a batch share the groups they read, and are answered the quicker the more there
-        are of them.
+        Args:
+            probe: Number of groups to read, those with the nearest centers, and as many more as it
+                takes to have k signatures (default: every 12th group, at least 16, and as many as
+                find 99.9% of near-duplicates).
+            recall: Read as many groups as `tune_probes` found for this recall.
+            exact: Read all groups that can have a nearer signature.
+            explain: Say what was read: groups are `lists`, signatures in them `postings`.
+            among: Search only these ids, or those whose place in a mask is True; of few, all are
+                compared.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -295,7 +278,8 @@ class ClusterIndex(GrowingIndex, Index):
         workers, state = thread_count(threads), self._state
         number = groups_to_read(probe, recall, wanted, state.groups, self._tunings)
         read = len(state.groups) if prove else min(number, len(state.groups))
-        found = nearest_in(state, self._among(state, among), rows, wanted, read, workers)
+        parts = to_search(state.segments, among, self.next_id)
+        found = nearest_in(state, parts, rows, wanted, read, workers)
         return found if tell else replace(found, explanation=None)
 
     def within(
@@ -311,7 +295,7 @@ class ClusterIndex(GrowingIndex, Index):
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
 
-        Groups, and signatures within them, are left out whose distances from the centre differ by
+        Groups, and signatures within them, are left out whose distances from the center differ by
         more than the radius from the query's. `among` and `explain` as for `search`. More than
         `limit` matches in all raise `ResultTooLargeError`. `masks` are refused.
         """
@@ -321,42 +305,30 @@ class ClusterIndex(GrowingIndex, Index):
         most = whole_number("limit", limit, at_least=0)
         tell = flag("explain", explain)
         workers, state = thread_count(threads), self._state
+        parts = to_search(state.segments, among, self.next_id)
         try:
-            found = within_in(state, self._among(state, among), rows, near, most, workers)
+            found = within_in(state, parts, rows, near, most, workers)
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         return found if tell else replace(found, explanation=None)
-
-    # Changing
 
     @classmethod
     def merge(
         cls, indexes: Iterable[ClusterIndex], *, threads: SupportsIndex | None = None
     ) -> ClusterIndex:
-        """Return one index over all signatures of indexes, around the centres of the largest.
+        """Return one index over all signatures of indexes, around the centers of the largest.
 
         Each is given to the nearest of these, which is quicker than finding new ones. Indexes whose
         ids are positions are numbered on; otherwise ids must be distinct.
         """
-        parts = instances("indexes", indexes, ClusterIndex, "a ClusterIndex")
-        if not parts:
-            raise ArgumentError("there are no indexes to merge; expected at least one")
+        merged, parts, starts = cls._merging(indexes)
         if len({part.bits for part in parts}) > 1:
             raise ArgumentError(f"bits are {[part.bits for part in parts]}; expected the same")
-        if len({part.own_ids for part in parts}) > 1:
-            raise ArgumentError("some indexes have ids of the caller's and some do not")
         living = [part.living() for part in parts]
-        next_ids = [part.next_id for part in parts]
-        own = parts[0].own_ids
-        starts = [0] * len(parts) if own else np.cumsum([0, *next_ids[:-1]]).tolist()
-        both = zip(living, starts, strict=True)
-        ids = np.concatenate([names + start for (_, names), start in both])
-        rows = Rows.of(np.concatenate([signatures for signatures, _ in living]), ids)
+        ids = [own + start for (_, own), start in zip(living, starts, strict=True)]
+        rows = Rows.of(np.concatenate([rows for rows, _ in living]), np.concatenate(ids))
         largest = max(parts, key=len)
-        merged = cls.__new__(cls)
-        merged.seed, merged._own_ids = largest.seed, own
-        merged._next_id = max(next_ids) if own else sum(next_ids)
-        merged._writing = threading.Lock()
+        merged.seed = largest.seed
         centres, workers = largest._state.groups.centres, thread_count(threads)
         merged._state = State.around(centres, rows, merged.seed, workers)
         return merged
@@ -371,7 +343,7 @@ class ClusterIndex(GrowingIndex, Index):
         """Add signatures and return their ids: the given ones, or the next free numbers.
 
         New ones are kept beside the groups and compared with every query, until they are more than
-        a 64th of all, and more than 2048; then they are put into the groups of the nearest centres.
+        a 64th of all, and more than 2048; then they join the groups of the nearest centers.
         """
         new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
         workers = thread_count(threads)
@@ -396,18 +368,6 @@ class ClusterIndex(GrowingIndex, Index):
         with self._writing:
             self._state = self._state.regrouped(self.seed, workers)
 
-    # Within
-
-    def _among(self, state: State, among: Among | None) -> Segments:
-        """Return what is to be searched: the rows, some of which are left out, or copies of few."""
-        if among is None:
-            return state.segments
-        chosen = Chosen.of(among, self.next_id)
-        most = max(_COPIED, len(state.groups.rows) // _COPIED_SHARE)
-        return chosen_of(state.segments, chosen, most)
-
-    # Saving
-
     def _meta(self) -> dict[str, Any]:
         return {
             **super()._meta(),
@@ -424,7 +384,7 @@ class ClusterIndex(GrowingIndex, Index):
     def _restore(self, container: Container) -> None:
         self._writing = threading.Lock()
         meta = container.meta
-        try:
+        with described(container, "clusters"):
             self._state = State.restored(container)
             self.seed, self._next_id = int(meta["seed"]), int(meta["next_id"])
             self._own_ids = bool(meta["own_ids"])
@@ -433,7 +393,3 @@ class ClusterIndex(GrowingIndex, Index):
             )
             if not 0 <= self.seed < 2**64 or not len(self) <= self._next_id <= 2**63:
                 raise ValueError(f"the seed {self.seed}, or {self._next_id} as the next id")
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CorruptIndexError(
-                f"{container.path}: the description of the clusters cannot be used: {error!r}"
-            ) from error

@@ -1,14 +1,13 @@
-"""k-majority clustering: k-means where centres are signatures, and distances Hamming's.
+"""k-majority clustering: k-means where centers are signatures, and distances Hamming's.
 
-A signature belongs to the nearest centre, the lowest number first where several are as near. Each
-bit of a centre is the one that most of its members have; where just half of them have it, the
-centre keeps the bit it had.
+A signature belongs to the nearest center, the lowest number first where several are as near. Each
+bit of a center is the one that most of its members have; at a tie, the center keeps its bit.
 
-Many centres are found in two levels, so that a signature is not compared with all of them. The
-signatures of a sample are first put into groups around some root of `k` centres, the branches; then
-those of each branch around centres of its own, as many as it has signatures for. A signature looks
-for its centre in the branches that are nearest to it. That is nearly always the nearest of all
-centres, or one that is as good, at a small part of the comparisons.
+Many centers are found in two levels, so that a signature is not compared with all of them. The
+signatures of a sample are first put into groups around some root of `k` centers, the branches; then
+those of each branch around centers of its own. A signature looks for its center in the branches
+nearest to it. That is nearly always the nearest of all centers, or one as good, at a small part of
+the comparisons.
 """
 
 from __future__ import annotations
@@ -89,16 +88,18 @@ def cluster(
 ) -> Clusters:
     """Return k groups of signatures that are near each other: k-majority clustering.
 
-    Centres begin as k of the signatures, drawn with the `seed`, and are improved in `rounds`, or
-    until they stay as they are, with `sample` signatures for each, drawn, too; then each signature
-    is given to the nearest. Groups that people are to look at are better with more of both: 20
-    rounds with 400. A centre that has none takes the place of a signature that is farthest from
-    its own. The result is the same for any number of threads.
+    Centers begin as k of the signatures. A center without members takes the place of a signature
+    that is farthest from its own. Groups stay empty where there are fewer than k different
+    signatures. The result is the same for any number of threads.
 
-    More than 8,192 centres are found in two levels: of some root of k branches, each with centres
-    of its own, a signature looks for the nearest centre in the eight that are nearest to it.
+    More than 8,192 centers are found in two levels: of some root of k branches, each with centers
+    of its own, a signature looks for the nearest center in the eight that are nearest to it.
 
-    Groups stay empty where there are fewer than k different signatures.
+    Args:
+        seed: Random seed for the first centers and the samples (default: 0).
+        rounds: Most rounds in which centers are improved (default: 5). Groups that people are to
+            look at are better with 20, and a sample of 400.
+        sample: Signatures for each center that centers are improved with (default: 40).
     """
     rows = as_signatures(signatures)
     number = whole_number("k", k, at_least=1, at_most=max(1, len(rows)))
@@ -150,9 +151,7 @@ def nearest_centres(
     rows: Signatures, centres: Signatures, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the number of each row's nearest centre, the lowest of equals, and its distance."""
-    labels = np.empty((len(rows), 1), np.int64)
-    distances = np.empty((len(rows), 1), np.int32)
-    _native.scan_nearest(centres, None, True, rows, 1, threads, labels, distances)
+    labels, distances = _nearest(rows, centres, 1, threads)
     return labels[:, 0], distances[:, 0]
 
 
@@ -163,10 +162,10 @@ def improve_centres(
     centres: Signatures,
     threads: int,
 ) -> None:
-    """Set centres to the majority of their rows, and those without any to the rows farthest from
-    theirs, the first of equals.
+    """Set centers to the majority of their rows.
 
-    Only to rows that are not their own centre, of which there may be too few.
+    Those without any are set to the rows farthest from theirs, the first of equals, but not to rows
+    that are their own center, of which there may be too few.
     """
     _native.majority_centres(sample, labels, threads, centres)
     empty = np.flatnonzero(np.bincount(labels, minlength=len(centres)) == 0)
@@ -178,9 +177,7 @@ def improve_centres(
 
 
 LARGE = 8192
-"""Centres that are found in a tree when there are more: from here on, comparing signatures with all
-of them takes longer than all else together.
-"""
+"""From here on, comparing signatures with all centers takes longer than all else: a tree pays."""
 _BRANCHES = 8
 """Branches in which a signature looks for its centre."""
 
@@ -195,13 +192,7 @@ class CentreTree:
 
     @classmethod
     def trained(
-        cls,
-        rows: Signatures,
-        k: int,
-        seed: int,
-        rounds: int,
-        threads: int,
-        each: int = PER_CENTRE,
+        cls, rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
     ) -> CentreTree:
         """Return k centres of at least as many rows, found with so many rows for each."""
         sample = sampled(rows, each * k, seed)
@@ -226,10 +217,7 @@ class CentreTree:
     def nearest(
         self, rows: Signatures, threads: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the nearest centre of each row in the branches nearest to it, and its distance.
-
-        The lowest number of equals, as among all.
-        """
+        """Return the nearest center of each row in the branches nearest to it, and its distance."""
         wanted, _ = _nearest(rows, self.branches, min(_BRANCHES, len(self.branches)), threads)
         order = np.argsort(wanted, axis=None, kind="stable")
         ends = np.cumsum(np.bincount(wanted.reshape(-1), minlength=len(self.branches)))
@@ -258,8 +246,9 @@ def _nearest(
 
 
 def _shares(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return k shared out in proportion to sizes that add up to at least that: no share is larger
-    than its size, and none is 0 unless its size is.
+    """Return k shared out in proportion to sizes: none larger than its size, none 0 unless that is.
+
+    Sizes add up to at least k.
     """
     fair = sizes * (k / sizes.sum())
     shares: NDArray[np.int64] = np.minimum(sizes, np.maximum(np.floor(fair).astype(np.int64), 1))

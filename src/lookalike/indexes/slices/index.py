@@ -10,22 +10,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import (
-    file_path,
-    flag,
-    instances,
-    neighbor_count,
-    thread_count,
-    whole_number,
-)
-from lookalike.errors import ArgumentError, CorruptIndexError
-from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, Index
+from lookalike.checks import file_path, flag, neighbor_count, thread_count, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, Index, described
 from lookalike.indexes.filters import Among, as_masks, without_settings
 from lookalike.indexes.results import Matches, Neighbors, padded, too_many_matches
 from lookalike.indexes.rows import Rows
@@ -35,17 +28,16 @@ from lookalike.indexes.segments import (
     merged_segments,
     refuse_known,
     renumbered,
+    to_search,
     with_rows,
     without_ids,
+    without_room,
 )
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, Lists, checked_width, wants_lists
 from lookalike.indexes.slices.search import (
-    CoreAnswer,
-    Settings,
     nearest_in,
     nearest_masked_in,
     search_settings,
-    to_search,
     within_in,
 )
 from lookalike.signatures import as_queries
@@ -54,48 +46,8 @@ if TYPE_CHECKING:
     from lookalike.storage import Container
 
 
-class Saved(NamedTuple):
-    """All that an index is restored from."""
-
-    bits: int
-    slice_bits: int
-    next_id: int
-    own_ids: bool
-    segments: Segments
-
-
-def described(kind: str, slice_bits: int, bits: int, next_id: int, own_ids: bool) -> dict[str, Any]:
-    """Return what a file says of an index beside its segments."""
-    return {
-        "index": kind,
-        "slice_bits": slice_bits,
-        "bits": bits,
-        "next_id": next_id,
-        "own_ids": own_ids,
-    }
-
-
-def saved_segments(container: Container) -> Saved:
-    """Return what an index of slices has saved, its arrays mapped; raise if it cannot be so."""
-    try:
-        meta = container.meta
-        bits, slice_bits = int(meta["bits"]), int(meta["slice_bits"])
-        next_id, own_ids = int(meta["next_id"]), bool(meta["own_ids"])
-        if not 1 <= slice_bits <= MOST_SLICE_BITS or not 8 <= bits < 2**16:
-            raise ValueError(f"slices of {slice_bits} of {bits} bits")
-        if not 0 <= next_id <= 2**63:
-            raise ValueError(f"the next id is {next_id}")
-        segments = tuple(
-            Segment.restored(container, f"{number}.", slice_bits, dict(segment))
-            for number, segment in enumerate(meta["segments"])
-        )
-        if not segments or any(segment.rows.bits != bits for segment in segments):
-            raise ValueError("segments of another width, or none")
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CorruptIndexError(
-            f"{container.path}: the description of the slices cannot be used: {error!r}"
-        ) from error
-    return Saved(bits, slice_bits, next_id, own_ids, segments)
+_BUILD_MEMORY = 1 << 30
+OUTSIDE = "slice lists point"
 
 
 def write_with_lists(
@@ -108,7 +60,6 @@ def write_with_lists(
 ) -> None:
     """Write rows and their slice lists to a file, with `memory` bytes of lists at a time.
 
-    Beside those there are only the offsets, and while filling, as much again for the lists at hand.
     Signatures are read once to count, and once for every `memory` bytes of lists.
     """
     postings = len(rows) * len(_native.slice_widths(rows.bits, slice_bits))
@@ -126,7 +77,8 @@ def write_with_lists(
     from lookalike.storage import new_container
 
     posting_bytes = empty.postings.itemsize + (0 if empty.sketches is None else 2)
-    with new_container(path, {**meta, "segments": [_described(rows, empty)]}, layout) as file:
+    described_rows = Segment(rows, 1, lists=empty).meta()
+    with new_container(path, {**meta, "segments": [described_rows]}, layout) as file:
         for name, array in arrays.items():
             file.write(name, 0, array)
         file.write("0.offsets", 0, offsets)
@@ -143,10 +95,6 @@ def write_with_lists(
             del filled, sketches  # before there are the next
 
 
-def _described(rows: Rows, lists: Lists) -> dict[str, Any]:
-    return Segment(rows, 1, lists=lists).meta()
-
-
 def _pieces(
     offsets: NDArray[Any], rows: int, bits: int, slice_bits: int, at_once: int
 ) -> Iterator[tuple[int, int, int, int]]:
@@ -158,7 +106,6 @@ def _pieces(
     before = np.concatenate([[0], np.cumsum([1 << width for width in widths])]).tolist()
 
     def place(number: int) -> int:
-        """Return where a list begins among all postings."""
         if number == before[-1]:
             return rows * len(widths)
         position = int(np.searchsorted(before, number, side="right")) - 1
@@ -180,19 +127,16 @@ def _pieces(
         first = end
 
 
-_BUILD_MEMORY = 1 << 30
-
-
 class SliceIndex(GrowingIndex, Index):
-    """Approximate nearest neighbours, exact neighbours within a radius, exact pairs.
+    """Approximate nearest neighbors, exact neighbors within a radius, exact pairs.
 
-    `slice_bits` from 1 to 28; None chooses by the number of signatures, within `memory` bytes for
-    the lists. Building sorts each position once, positions in parallel: some 4·n·slices bytes of
-    lists (6 for signatures of 64 to 127 bits) beside the signatures, which are used where they are,
-    memory-mapped ones included. `SliceIndex.build` needs no memory for the lists.
+    Signatures are used in place, also memory-mapped ones. Lists take some 4·n·slices bytes beside
+    them (6 for signatures of 64 to 127 bits). Searches that run while `add`, `remove` or `compact`
+    change the index see it as it was when they began.
 
-    `add`, `remove` and `compact` change the index; searches that are running meanwhile see it as it
-    was when they began.
+    Args:
+        slice_bits: Slice width, 1 to 28 (default: by the number of signatures).
+        memory: Most bytes for the lists. `SliceIndex.build` needs no memory for them.
     """
 
     kind = "slices"
@@ -228,11 +172,10 @@ class SliceIndex(GrowingIndex, Index):
     ) -> SliceIndex:
         """Build an index straight into a file, and return it opened, as `la.load_index` does.
 
-        For memory-mapped signatures whose lists, or which themselves, do not fit into memory: lists
-        are put together `memory` bytes at a time (a gigabyte unless told; more only if one list is
-        longer), and the signatures read through once for each. Beside that there are 4 bytes for
-        every list (16 MB for a million signatures of 1024 bits), and 8 for those at hand. The file
-        is there whole or not at all.
+        For memory-mapped signatures that do not fit into memory, or whose lists do not. Signatures
+        are read once for every `memory` bytes of lists (default: a gigabyte). Beside that, a list
+        takes 4 bytes (16 MB for a million signatures of 1024 bits), and 8 while it is made. The
+        file is written whole or not at all.
         """
         from lookalike.storage import open_container
 
@@ -241,7 +184,7 @@ class SliceIndex(GrowingIndex, Index):
         width = checked_width(len(rows), rows.bits, slice_bits)
         most = whole_number("memory", memory, at_least=1)
         if wants_lists(len(rows), rows.bits, width):
-            meta = described(cls.kind, width, rows.bits, rows.next_id, ids is not None)
+            meta = _description(width, rows.bits, rows.next_id, ids is not None)
             write_with_lists(target, meta, rows, width, most, thread_count(threads))
         else:
             cls(rows.signatures, width, rows.ids, threads=threads).save(target)
@@ -257,33 +200,23 @@ class SliceIndex(GrowingIndex, Index):
         Their lists are laid end to end, which is quicker than building anew. Indexes whose ids are
         positions are numbered on; otherwise ids must be distinct.
         """
-        parts = instances("indexes", indexes, SliceIndex, "a SliceIndex")
-        if not parts:
-            raise ArgumentError("there are no indexes to merge; expected at least one")
-        if len({(part.bits, part.slice_bits) for part in parts}) > 1:
-            shapes = [(part.bits, part.slice_bits) for part in parts]
+        merged, parts, starts = cls._merging(indexes)
+        shapes = [(part.bits, part.slice_bits) for part in parts]
+        if len(set(shapes)) > 1:
             raise ArgumentError(f"(bits, slice_bits) are {shapes}; expected the same for all")
-        own = {part.own_ids for part in parts}
-        if len(own) > 1:
-            raise ArgumentError("some indexes have ids of the caller's and some do not")
-        merged = cls.__new__(cls)
-        merged._bits, merged.slice_bits = parts[0]._bits, parts[0].slice_bits
-        merged._writing = threading.Lock()
-        segments, shift = [], 0
-        for part in parts:
+        merged._bits, merged.slice_bits = shapes[0]
+        segments: list[Segment] = []
+        for part, start in zip(parts, starts, strict=True):
             part._verify_rest()
-            segments += [renumbered(segment, shift) for segment in part._segments]
-            shift += 0 if part.own_ids else part.next_id
+            segments += [renumbered(segment, start) for segment in part._segments]
         whole = merged_segments(segments, thread_count(threads))
-        if own == {True}:
+        if merged.own_ids:
             Rows.of(whole.rows.signatures, whole.rows.ids)  # raises if an id is there twice
-        merged._own_ids = own == {True}
         merged._segments = (whole,)
-        merged._next_id = max(part.next_id for part in parts) if own == {True} else shift
         return merged
 
     def _without_room(self) -> None:
-        self._segments = tuple(segment.without_room() for segment in self._segments)
+        self._segments = without_room(self._segments)
 
     @property
     def bits(self) -> int:
@@ -326,8 +259,6 @@ class SliceIndex(GrowingIndex, Index):
             np.concatenate([part.all_ids() for part in rows]),
         )
 
-    # Searching
-
     def search(
         self,
         queries: ArrayLike,
@@ -344,39 +275,43 @@ class SliceIndex(GrowingIndex, Index):
     ) -> Neighbors:
         """Return k near signatures of each query, nearest first, ties by id.
 
-        Lists are read whose value differs from the query's slice in up to `expand` bits (the
-        paper's i); those beyond `admit` bits (j; `expand` unless told) raise the score of
-        candidates but bring in no new ones. The `rerank` best by (score, id) get their true
-        distance (the larger of 1000 and 10·k unless told); the k nearest of them are returned.
-        With `rerank=0` none do, and the k best by score are. Without `expand`, it is 3; queries for
-        which lists would take longer than a scan are scanned instead, and are then exact.
+        Queries of a batch share what they read, so that large batches are quicker; they take up to
+        some 200 MB for each thread. `exact` of the result is True if these are proven to be the k
+        nearest, ties included.
 
-        `exact` of the result is True if the bounds prove that these are the k nearest, ties
-        included. With `exact=True` the search expands until they do, or scans where that is
-        cheaper. `explain=True` says what was read. `among`: as if there were only these ids, or
-        those whose place in a mask is True; of few, all are compared.
-
-        `masks`, one for each query: only bits that are 1 there are compared; ties are broken by the
-        distance over all bits, then by id. Always exact; takes no `expand`, `admit` or `rerank`.
-
-        Queries of a batch share what they read, and are answered the quicker the more there are of
-        them, with the same result; that takes up to some 200 MB for each thread meanwhile.
+        Args:
+            expand: Read lists whose value differs from the query's slice in up to so many bits, the
+                paper's i (default: 3, and queries for which a scan is quicker are scanned).
+            admit: Lists beyond so many bits, the paper's j, raise the score of candidates but
+                bring in no new ones (default: `expand`).
+            rerank: Number of candidates, best first by (score, id), that get their true distance
+                (default: the larger of 1000 and 10·k); 0 returns the k best by score.
+            exact: Expand until the answer is proven, or scan where that is cheaper.
+            explain: Say what was read, in `explanation`.
+            among: Search only these ids, or those whose place in a mask is True.
+            masks: One for each query: only bits that are 1 there are compared; ties are broken by
+                the distance over all bits, then by id. Always exact; excludes `expand`, `admit` and
+                `rerank`.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         segments, workers = to_search(self._segments, among, self.next_id), thread_count(threads)
-        if masks is not None:
-            without_settings(expand=expand, admit=admit, rerank=rerank)
-            counting = as_masks(masks, self.bits, len(rows))
-            try:
+        try:
+            if masks is not None:
+                without_settings(expand=expand, admit=admit, rerank=rerank)
+                own = as_masks(masks, self.bits, len(rows))
                 return nearest_masked_in(
-                    segments, self.slice_bits, rows, counting, wanted, tell, workers
+                    segments, self.slice_bits, rows, own, wanted, tell, workers
                 )
-            except _native.CorruptLists:
-                raise self._damaged() from None
-        settings = self.search_settings(wanted, expand, admit, rerank, prove)
-        top = self.top(rows, wanted, settings, prove, tell, workers, segments)
+            settings = search_settings(
+                self.bits, self.slice_bits, wanted, expand, admit, rerank, prove
+            )
+            top = nearest_in(
+                segments, self.slice_bits, rows, wanted, settings, prove, tell, workers
+            )
+        except _native.CorruptLists:
+            raise self._damaged(OUTSIDE) from None
         explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
         ids, far, scores = (padded(array, wanted) for array in (top.ids, top.distances, top.scores))
         return Neighbors(ids, far, bool(top.proven.all()), explanation, scores)
@@ -410,9 +345,7 @@ class SliceIndex(GrowingIndex, Index):
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptLists:
-            raise self._damaged() from None
-
-    # Changing
+            raise self._damaged(OUTSIDE) from None
 
     def add(
         self,
@@ -423,7 +356,7 @@ class SliceIndex(GrowingIndex, Index):
     ) -> NDArray[np.int64]:
         """Add signatures and return their ids: the given ones, or the next free numbers.
 
-        Costs microseconds a signature: new ones are copied to a small segment, and segments of
+        Takes microseconds a signature: new ones are copied to a small segment, and segments of
         similar size are merged from time to time.
         """
         new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
@@ -444,42 +377,8 @@ class SliceIndex(GrowingIndex, Index):
         with self._writing:
             self._segments = (merged_segments(list(self._segments), thread_count(threads)),)
 
-    # Within
-
-    def search_settings(
-        self,
-        k: int,
-        expand: SupportsIndex | None,
-        admit: SupportsIndex | None,
-        rerank: SupportsIndex | None,
-        exact: bool = False,
-    ) -> Settings:
-        """Return settings that are valid here."""
-        return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank, exact)
-
-    def top(
-        self,
-        rows: NDArray[np.uint8],
-        k: int,
-        settings: Settings,
-        exact: bool,
-        explain: bool,
-        threads: int,
-        segments: Segments | None = None,
-    ) -> CoreAnswer:
-        """Run the search and return all that the core tells, for k or as many as there are."""
-        parts = self._segments if segments is None else segments
-        try:
-            return nearest_in(parts, self.slice_bits, rows, k, settings, exact, explain, threads)
-        except _native.CorruptLists:
-            raise self._damaged() from None
-
-    def _damaged(self) -> CorruptIndexError:
-        name = self._container.path if self._container else "the index"
-        return CorruptIndexError(f"{name}: slice lists point outside of the collection; rebuild it")
-
     def _meta(self) -> dict[str, Any]:
-        own = described(self.kind, self.slice_bits, self.bits, self._next_id, self._own_ids)
+        own = _description(self.slice_bits, self.bits, self._next_id, self._own_ids)
         return {**own, "segments": [segment.meta() for segment in self._segments]}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -489,6 +388,28 @@ class SliceIndex(GrowingIndex, Index):
         return arrays
 
     def _restore(self, container: Container) -> None:
-        saved = saved_segments(container)
-        self._bits, self.slice_bits, self._next_id, self._own_ids, self._segments = saved
-        self._writing = threading.Lock()
+        meta, self._writing = container.meta, threading.Lock()
+        with described(container, "slices"):
+            self._bits, self.slice_bits = int(meta["bits"]), int(meta["slice_bits"])
+            self._next_id, self._own_ids = int(meta["next_id"]), bool(meta["own_ids"])
+            if not 1 <= self.slice_bits <= MOST_SLICE_BITS or not 8 <= self._bits < 2**16:
+                raise ValueError(f"slices of {self.slice_bits} of {self._bits} bits")
+            if not 0 <= self._next_id <= 2**63:
+                raise ValueError(f"the next id is {self._next_id}")
+            self._segments = tuple(
+                Segment.restored(container, f"{number}.", self.slice_bits, dict(segment))
+                for number, segment in enumerate(meta["segments"])
+            )
+            if not self._segments or any(part.rows.bits != self._bits for part in self._segments):
+                raise ValueError("segments of another width, or none")
+
+
+def _description(slice_bits: int, bits: int, next_id: int, own_ids: bool) -> dict[str, Any]:
+    """Return what a file says of an index beside its segments."""
+    return {
+        "index": SliceIndex.kind,
+        "slice_bits": slice_bits,
+        "bits": bits,
+        "next_id": next_id,
+        "own_ids": own_ids,
+    }

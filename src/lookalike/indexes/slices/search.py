@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import LARGEST, whole_number
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, as_int64, padded
-from lookalike.indexes.segments import Segment, chosen_of
+from lookalike.indexes.segments import Segment
 
 
 class CoreAnswer:
@@ -65,10 +64,6 @@ class CoreAnswer:
 
 
 _MOST_VARIANTS = 1 << 22
-
-_COPIED, _COPIED_SHARE = 4096, 64
-"""Chosen rows that are compared one by one: so many, or this share of all; for more, lists."""
-
 _USUAL_EXPAND = 3
 
 
@@ -105,9 +100,7 @@ def search_settings(
             Said("exact=True", "--exact"),
         )
     narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
-    best = usual_rerank(k)
-    if rerank is not None:
-        best = rerank_count(rerank, k)
+    best = usual_compared(k) if rerank is None else rerank_count(rerank, k)
     if exact and not best:
         raise ArgumentError(
             Said("rerank"),
@@ -119,8 +112,8 @@ def search_settings(
     return Settings(wide, narrow, min(best, LARGEST), expand is None and best > 0)
 
 
-def usual_rerank(k: int) -> int:
-    """Return how many candidates get their true distance by default."""
+def usual_compared(k: int) -> int:
+    """Return how many signatures are compared with a query for k neighbors by default."""
     return max(1000, 10 * k)
 
 
@@ -134,16 +127,6 @@ def rerank_count(rerank: SupportsIndex, k: int) -> int:
             "the best by score",
         )
     return best
-
-
-def to_search(
-    segments: tuple[Segment, ...], among: Among | None, next_id: int
-) -> tuple[Segment, ...]:
-    """Return the segments of what may be found: few are copied and compared one by one."""
-    if among is None:
-        return segments
-    most = max(_COPIED, sum(segment.alive for segment in segments) // _COPIED_SHARE)
-    return chosen_of(segments, Chosen.of(among, next_id), most)
 
 
 def nearest_in(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike import _native
 from lookalike.checks import neighbor_count, thread_count
 from lookalike.errors import CorruptIndexError, ResultTooLargeError
 from lookalike.indexes.base import Index
 from lookalike.indexes.filters import Among, Chosen, no_masks, only_chosen, worth_copying
 from lookalike.indexes.results import (
-    NO_LIMIT,
     MatchColumns,
     Matches,
     Neighbors,
     as_int64,
     merged_matches,
     nearest_of,
-    padded,
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
@@ -34,9 +31,9 @@ from lookalike.signatures import as_queries
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["TabledIndex", "first_of_each"]
 
 _CHUNK = 1 << 22
+OUTSIDE = "a table points"
 
 Ask = Callable[
     [Part, NDArray[np.int64] | None, Any, int],
@@ -101,45 +98,36 @@ class TabledIndex(Index):
         chosen = None if among is None else Chosen.of(among, self.next_id)
         return self._scan_nearest(rows, wanted, thread_count(threads), chosen)
 
-    # Scanning
-
     def _scan_nearest(
         self, rows: NDArray[np.uint8], k: int, threads: int, chosen: Chosen | None = None
     ) -> Neighbors:
-        ids = np.empty((len(rows), 0), np.int64)
-        distances = np.empty((len(rows), 0), np.int32)
-        if chosen is not None:
-            for segment in self._among(chosen, len(rows)):
-                some = scan_nearest(segment, rows, min(k, max(1, segment.alive)), threads)
-                ids = np.concatenate([ids, some.ids], axis=1)
-                distances = np.concatenate([distances, some.distances], axis=1)
-            ids, distances = nearest_of(ids, distances, k)
-            return Neighbors(ids, distances, exact=True)
-        for signatures, own in self._chunks():
-            found = min(k, len(signatures))
-            near = np.empty((len(rows), found), np.int64)
-            far = np.empty((len(rows), found), np.int32)
-            _native.scan_nearest(signatures, own, False, rows, found, threads, near, far)
+        ids, distances = np.empty((len(rows), 0), np.int64), np.empty((len(rows), 0), np.int32)
+        for segment in self._scanned(chosen, len(rows)):
+            some = scan_nearest(segment, rows, min(k, max(1, segment.alive)), threads)
             ids, distances = nearest_of(
-                np.concatenate([ids, near], axis=1), np.concatenate([distances, far], axis=1), k
+                np.concatenate([ids, some.ids], axis=1),
+                np.concatenate([distances, some.distances], axis=1),
+                k,
             )
-        return Neighbors(padded(ids, k), padded(distances, k), exact=True)
+        return Neighbors(ids, distances, exact=True)
 
     def _scan_within(
-        self, rows: NDArray[np.uint8], radius: int, limit: int, threads: int
+        self,
+        rows: NDArray[np.uint8],
+        radius: int,
+        limit: int,
+        threads: int,
+        chosen: Chosen | None = None,
     ) -> Matches:
         parts: list[MatchColumns] = []
         left = limit
-        for signatures, own in self._chunks():
+        for segment in self._scanned(chosen, len(rows)):
             try:
-                offsets, ids, distances = _native.scan_within(
-                    signatures, own, False, rows, radius, min(left, NO_LIMIT), threads
-                )
-            except _native.TooManyResults:
+                found = scan_within(segment, rows, radius, left, threads, radius)
+            except ResultTooLargeError:
                 raise too_many_matches(limit, radius, len(rows)) from None
-            left -= len(ids)
-            query = np.repeat(np.arange(len(rows)), np.diff(offsets))
-            parts.append((query, as_int64(ids), distances))
+            left -= len(found.ids)
+            parts.append((found.columns()["query"], found.ids, found.distances))
         return merged_matches(len(rows), parts, exact=True)
 
     def _within_among(
@@ -152,32 +140,17 @@ class TabledIndex(Index):
         first: bool,
         threads: int,
     ) -> Matches:
-        """Return those that are chosen of all matches, for which to `ask`.
+        """Return those matches that are chosen, of all that `ask` returns.
 
-        Where they cannot be asked for, or all would be too many, the chosen are scanned.
+        The chosen are scanned where there is no `ask`, or where all matches are too many.
         """
         chosen, matches = Chosen.of(among, self.next_id), None
         if ask is not None:
             with suppress(ResultTooLargeError):
                 matches = only_chosen(ask(), chosen)
         if matches is None:
-            matches = self._scan_among(chosen, rows, radius, limit, threads)
+            matches = self._scan_within(rows, radius, limit, threads, chosen)
         return first_of_each(matches) if first else matches
-
-    def _scan_among(
-        self, chosen: Chosen, rows: NDArray[np.uint8], radius: int, limit: int, threads: int
-    ) -> Matches:
-        """Return all of the chosen that are within the radius."""
-        parts: list[MatchColumns] = []
-        left = limit
-        for segment in self._among(chosen, len(rows)):
-            try:
-                found = scan_within(segment, rows, radius, left, threads, radius)
-            except ResultTooLargeError:
-                raise too_many_matches(limit, radius, len(rows)) from None
-            left -= len(found.ids)
-            parts.append((found.columns()["query"], found.ids, found.distances))
-        return merged_matches(len(rows), parts, exact=True)
 
     def _ask_parts(
         self, queries: int, first: bool, limit: int, shift: bool, ask: Ask
@@ -207,42 +180,33 @@ class TabledIndex(Index):
     @cached_property
     def _segments(self) -> tuple[Segment, ...]:
         """The first table of each part as rows with ids, which find places by them."""
-        segments = []
-        for part in self._parts:
-            rows = self._rows_of(part)
-            ids = rows if self._ids is None else self._ids[rows]
-            segments.append(Segment(Rows(part.tables[0].signatures, ids, ascending=False), 1))
-        return tuple(segments)
+        return tuple(self._segment(part) for part in self._parts)
 
-    def _among(self, chosen: Chosen, queries: int) -> tuple[Segment, ...]:
-        """Return what is to be scanned."""
-        most = worth_copying(len(self), self.bits, queries)
-        return chosen_of(self._segments, chosen, most)
+    def _segment(self, part: Part, some: slice = slice(None)) -> Segment:
+        rows = self._rows_of(part, some)
+        ids = rows if self._ids is None else self._ids[rows]
+        return Segment(Rows(part.tables[0].signatures[some], ids, ascending=False), 1)
 
-    def _chunks(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
-        """Yield signatures and their ids, some at a time; at least once."""
+    def _scanned(self, chosen: Chosen | None, queries: int) -> Iterable[Segment]:
+        """Return what is to be scanned: the chosen, or all, some at a time; at least one part."""
+        if chosen is None:
+            return self._chunks()
+        return chosen_of(self._segments, chosen, worth_copying(len(self), self.bits, queries))
+
+    def _chunks(self) -> Iterator[Segment]:
         for part in self._parts:
             for begin in range(0, max(1, len(part)), _CHUNK):
-                some = slice(begin, begin + _CHUNK)
-                rows = self._rows_of(part, some)
-                ids = rows if self._ids is None else self._ids[rows]
-                yield part.tables[0].signatures[some], ids
+                yield self._segment(part, slice(begin, begin + _CHUNK))
 
     def _rows_of(self, part: Part, some: slice = slice(None)) -> NDArray[np.int64]:
         rows = part.rows(some)
         if rows is None:
-            raise self._damaged()
+            raise self._damaged(OUTSIDE)
         return rows
-
-    def _damaged(self) -> CorruptIndexError:
-        name = self._container.path if self._container else "the index"
-        return CorruptIndexError(f"{name}: a table points outside of the collection; rebuild it")
-
-    # Saving
 
     def _take_rows(self, signatures: ArrayLike, ids: ArrayLike | None) -> NDArray[np.uint8]:
         rows = Rows.of(signatures, ids)
-        self._ids = None if rows.ids is None else rows.ids
+        self._ids = rows.ids
         return rows.signatures
 
     def _meta(self) -> dict[str, Any]:

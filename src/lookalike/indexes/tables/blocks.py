@@ -27,10 +27,10 @@ from lookalike.errors import (
     ResultTooLargeError,
     Said,
 )
-from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.base import DEFAULT_LIMIT, described
 from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_matches, too_many_matches
-from lookalike.indexes.tables.base import TabledIndex, first_of_each
+from lookalike.indexes.tables.base import OUTSIDE, TabledIndex, first_of_each
 from lookalike.indexes.tables.sorted_table import (
     Part,
     Runs,
@@ -77,15 +77,12 @@ class BlockChoice:
 
     @property
     def is_possible(self) -> bool:
-        """Whether so many blocks can be cut and lead, without more tables than are ever made.
-
-        Quick for any numbers: of more blocks than tables, all lead or there are too many tables.
-        """
+        """Whether so many blocks can be cut and lead, without more tables than are ever made."""
         if not 1 <= self.lead <= self.blocks <= self.bits:
             return False
-        return self.lead == self.blocks or (
-            self.blocks <= MOST_TABLES and self.tables <= MOST_TABLES
-        )
+        # Of more blocks than tables, all lead or there are too many tables.
+        few = self.blocks <= MOST_TABLES and self.tables <= MOST_TABLES
+        return self.lead == self.blocks or few
 
     def widths(self) -> list[int]:
         """Return how many bits each block has: 13, 13, 13, 13 and 12 for 64 bits in 5 blocks."""
@@ -93,10 +90,7 @@ class BlockChoice:
         return [least + (block < wider) for block in range(self.blocks)]
 
     def headers(self, count: int) -> list[Runs]:
-        """Return the bits that each table is looked up by: no more than `count` signatures need.
-
-        Bits of leading blocks beyond that would only leave most buckets empty.
-        """
+        """Return the bits that each table is looked up by: no more than `count` signatures need."""
         widths = self.widths()
         starts = [0, *accumulate(widths)]
         headers: list[Runs] = []
@@ -147,11 +141,8 @@ def choose_blocks(
             f" is {radius} and signatures have {bits} bits: everything is within it; expected a "
             "radius of less than the bits",
         )
-    choices = [
-        choice
-        for choice in _choices(bits, radius, blocks, lead)
-        if tables is None or choice.tables == tables
-    ]
+    every = _choices(bits, radius, blocks, lead)
+    choices = [choice for choice in every if tables is None or choice.tables == tables]
     if not choices:
         raise ArgumentError(*_impossible(bits, radius, tables, blocks, lead))
     if tables is None and blocks is None:
@@ -160,7 +151,7 @@ def choose_blocks(
         each for each in choices if memory is None or each.bytes(count, compressed) <= memory
     ]
     if not fitting:
-        least = min(choice.bytes(count, compressed) for choice in choices)
+        least = min(each.bytes(count, compressed) for each in choices)
         raise ArgumentError(
             Said("memory"),
             f" is {memory} bytes; the tables of {count} signatures of {bits} bits for a "
@@ -192,13 +183,8 @@ def _impossible(
     bits: int, radius: int, tables: int | None, blocks: int | None, lead: int | None
 ) -> tuple[str | Said, ...]:
     if blocks is not None and blocks <= radius:
-        return (
-            Said("radius"),
-            f" is {radius} and ",
-            Said("blocks"),
-            f" is {blocks}: every block may have a difference; expected at least {radius + 1}",
-            " blocks",
-        )
+        said = f" is {blocks}: every block may have a difference; expected at least {radius + 1}"
+        return (Said("radius"), f" is {radius} and ", Said("blocks"), f"{said} blocks")
     if blocks is not None and blocks > bits:
         said = f" is {blocks} and signatures have {bits} bits; expected at most {bits}"
         return (Said("blocks"), said)
@@ -226,17 +212,20 @@ _SURELY = 4
 class BlockIndex(TabledIndex):
     """Exact search within a radius that is known beforehand.
 
-    Signatures are cut into blocks, as equal as can be; each table has another choice of `lead` of
-    them in front. `tables` says how many tables there are: for 64 bits and a radius of 3, 4 tables
-    (one of 4 blocks leads, 16 bits) or 10 (2 of 5 blocks, 25 or 26 bits). None takes what should be
-    quickest for so many signatures, within `memory` bytes. `blocks` and `lead` choose directly.
-    More tables are not always quicker: 16 are 16 blocks of 4 bits, and next to everything is
-    compared. A `LookalikeWarning` says so where fewer would be at least 10 times as quick.
+    Signatures are cut into blocks of equal width; each table has another choice of `lead` of them
+    in front. More tables are not always quicker: 16 are 16 blocks of 4 bits, and nearly everything
+    is compared. A `LookalikeWarning` says so where fewer would be at least 10 times as quick.
 
-    Every table is a sorted copy: n · (bits / 8 + 4) bytes; the caller's array is not kept. With
-    `compressed=True` tables have row numbers only, n · 4 bytes, and one array of signatures is
-    used, the caller's: for 64 bits and 4 tables half the size. What is in a query's bucket then
-    comes from all over memory, which is slow where buckets are long: take 10 tables or more.
+    Every table is a sorted copy: n · (bits / 8 + 4) bytes; the caller's array is not kept.
+
+    Args:
+        radius: Radius that the tables are made for (default: 3).
+        tables: Number of tables: for 64 bits and a radius of 3, 4 tables (one of 4 blocks leads, 16
+            bits) or 10 (2 of 5 blocks, 25 or 26 bits). Default: what should be quickest for so
+            many signatures, within `memory` bytes.
+        blocks, lead: Numbers of blocks and of leading blocks, in place of `tables`.
+        compressed: Keep row numbers only, n · 4 bytes a table, and the caller's signatures: half
+            the size for 64 bits and 4 tables. Slow where buckets are long: take 10 tables or more.
     """
 
     kind = "blocks"
@@ -256,7 +245,7 @@ class BlockIndex(TabledIndex):
     ) -> None:
         rows = self._take_rows(signatures, ids)
         self.radius = whole_number("radius", radius, at_least=0)
-        """What `within` searches unless told."""
+        """The default radius of `within`."""
         small = flag("compressed", compressed)
         self._choice = choose_blocks(
             len(rows),
@@ -268,7 +257,7 @@ class BlockIndex(TabledIndex):
             None if memory is None else whole_number("memory", memory, at_least=0),
             small,
         )
-        # Whoever says how many blocks there are knows what they do.
+        # A given number of blocks is taken as intended.
         if blocks is None and (quicker := much_quicker(self._choice, len(rows), self.radius)):
             warnings.warn(_slow(self._choice, quicker, len(rows)), stacklevel=2)
         workers = thread_count(threads)
@@ -329,13 +318,15 @@ class BlockIndex(TabledIndex):
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
 
-        The radius is that of the index unless told. A smaller one costs no more; a larger one than
-        the tables guarantee is answered by a scan over all signatures, and so are queries whose
-        buckets hold so much that this is quicker. With `first=True` each query
-        stops at the first match met, so that it has one if there is any at all, not necessarily the
-        nearest; which one does not depend on threads. `among`: as if there were only these ids, or
-        those whose place in a mask is True. More than `limit` matches in all raise
-        `ResultTooLargeError`. `masks` are refused.
+        A radius beyond what the tables guarantee is answered by a scan over all signatures, and so
+        are queries whose buckets hold so much that this is quicker. `masks` are refused.
+
+        Args:
+            radius: Default: that of the index.
+            first: Stop each query at the first match met, not necessarily the nearest; which one
+                does not depend on threads.
+            among: Search only these ids, or those whose place in a mask is True.
+            limit: More matches than this in all raise `ResultTooLargeError`.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -356,7 +347,7 @@ class BlockIndex(TabledIndex):
         enough = near + 1 if self.lead == 1 else self.tables
         tables = {part: [table.native() for table in part.tables[:enough]] for part in self._parts}
         try:
-            # Whoever wants the first match seldom reads a bucket to its end.
+            # A search for the first match seldom reads a bucket to its end.
             every = list(chain(*tables.values()))
             scanned = np.zeros(len(rows), bool) if one else self._long_buckets(every, rows)
             looked_up = rows[~scanned] if scanned.any() else rows
@@ -369,7 +360,7 @@ class BlockIndex(TabledIndex):
         except _native.TooManyResults:
             raise too_many_matches(most, near, len(rows)) from None
         except _native.CorruptTable:
-            raise self._damaged() from None
+            raise self._damaged(OUTSIDE) from None
         matches = Matches(offsets, ids, distances, exact=True)
         if not scanned.any():
             return matches
@@ -386,7 +377,7 @@ class BlockIndex(TabledIndex):
     ) -> NDArray[np.bool_]:
         """Return which queries have so much in their buckets that a scan is quicker.
 
-        Where signatures of the collection itself do not, on average, nobody looks.
+        They are not looked at where the collection's own signatures do not, on average.
         """
         width, size = self.bits // 8, self.bits // 8 * len(self)
 
@@ -453,8 +444,8 @@ class BlockIndex(TabledIndex):
         }
 
     def _restore(self, container: Container) -> None:
-        try:
-            meta = container.meta
+        meta = container.meta
+        with described(container, "tables"):
             self._choice = BlockChoice(int(meta["bits"]), int(meta["blocks"]), int(meta["lead"]))
             self.radius, count = int(meta["radius"]), int(meta["signatures"])
             if not self._choice.is_possible:
@@ -462,10 +453,6 @@ class BlockIndex(TabledIndex):
             if count < 0 or not 0 <= self.radius <= self.widest:
                 raise ValueError(f"a radius of {self.radius} and {count} signatures")
             runs = self._choice.headers(count)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CorruptIndexError(
-                f"{container.path}: the description of the tables cannot be used: {error!r}"
-            ) from error
         self._restore_tables(container, list(runs))
         if len(self) != count or self.bits != self._choice.bits:
             raise CorruptIndexError(

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning, Said
-from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.base import DEFAULT_LIMIT, described
 from lookalike.indexes.filters import Among, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, too_many_matches
-from lookalike.indexes.tables.base import TabledIndex
+from lookalike.indexes.tables.base import OUTSIDE, TabledIndex
 from lookalike.indexes.tables.flip_sets import (
     MOST_COST,
     MOST_FLIPS,
@@ -49,23 +49,22 @@ from lookalike.signatures import as_queries
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["FlipIndex"]
 
 _LEARNING = threading.Lock()
-"""Held while what was learnt is put in place, which takes no time, so one is enough for all."""
+"""Held while what was learned is put in place, which takes no time: one is enough for all."""
 
 
 class FlipIndex(TabledIndex):
     """Search within a radius with the weights behind the query's bits.
 
     One sorted copy and a table of 2^header_bits places: n · (bits / 8 + 4) + 4 · 2^header_bits
-    bytes. `header_bits` is log2 n unless told, which is quickest; fewer take less memory and
-    compare more. The header are the upper bits of the first 64: with b = min(bits, 64), bits
-    b - header_bits to b - 1. The caller's array is not kept.
+    bytes. The caller's array is not kept. Answers are a part of what there is, and `exact` is
+    False, unless all flips were allowed. Searching changes nothing: `fit_volatility` and
+    `tune_flips` do, for all who share the index.
 
-    Answers are a part of what there is, and `exact` is False, unless all flips were allowed.
-    Searching changes nothing: `fit_volatility` and `tune_flips` do, and whoever shares the index
-    has the answers that follow from them.
+    Args:
+        header_bits: Bits of the header, the upper ones of the first 64 bits (default: log2 n, which
+            is quickest). Fewer take less memory and compare more.
     """
 
     kind = "flips"
@@ -82,13 +81,10 @@ class FlipIndex(TabledIndex):
     ) -> None:
         rows = self._take_rows(signatures, ids)
         bits = 8 * rows.shape[1]
-        self.header_bits: int
-        if header_bits is None:
-            self.header_bits = min(header_width(len(rows)), bits)
-        else:
-            self.header_bits = whole_number(
-                "header_bits", header_bits, at_least=0, at_most=min(bits, MOST_HEADER_BITS)
-            )
+        most = min(bits, MOST_HEADER_BITS)
+        self.header_bits: int = min(header_width(len(rows)), bits)
+        if header_bits is not None:
+            self.header_bits = whole_number("header_bits", header_bits, at_least=0, at_most=most)
         runs = upper_bits(bits, self.header_bits)
         self._parts = build_parts(rows, [runs], thread_count(threads))
         self.volatility = Volatility.normal()
@@ -125,14 +121,12 @@ class FlipIndex(TabledIndex):
             "tunings": [tuning.saved() for tuning in self._tunings],
         }
 
-    # Learning
-
     def fit_volatility(self, weights: ArrayLike, others: ArrayLike | None = None) -> None:
         """Learn how likely bits are to flip from a sample of weights, `(documents, bits)`.
 
         With `others`, row i of which is a near-duplicate of row i of `weights`: from how their
         weights differ. Without: from the differences of random pairs, as the paper does. Only the
-        order of attempts depends on it. What was tuned before is forgotten.
+        order of attempts depends on it. Earlier tunings are forgotten.
         """
         fitted = Volatility.fitted(weights, others)
         with _LEARNING:
@@ -153,9 +147,9 @@ class FlipIndex(TabledIndex):
 
         Searches exactly, with all flips, for up to `sample` of the queries, evenly spaced, and
         looks at which attempt finds each match. With `first`, the share of queries with a match
-        that find one. The result is remembered, saved with the index, and used by `within` from now
-        on when it is asked for the same radius, recall and `first`; to leave the index as it is,
-        tune a copy (`copy.copy`), and give `flips`.
+        that find one. The result is saved with the index, and `within` uses it for the same radius,
+        recall and `first`. To leave the index as it is, tune a copy (`copy.copy`), and give
+        `flips`.
         """
         rows = as_queries(queries, self.bits)
         values = as_weights(weights, len(rows), self.bits)
@@ -225,8 +219,6 @@ class FlipIndex(TabledIndex):
             raise not_finite(int(query[error.query])) from None
         return Matches(matches.offsets, attempts, matches.distances, exact=True)
 
-    # Searching
-
     def within(
         self,
         queries: ArrayLike,
@@ -243,19 +235,20 @@ class FlipIndex(TabledIndex):
     ) -> Matches:
         """Return signatures at distance `radius` or less from each query, most of them.
 
-        `weights` are those behind the queries' bits, `(queries, bits)`, float32 or quantized. The
-        query's own header is looked up, and `flips` more, likely ones first. Without `flips`: as
-        many as `tune_flips` found to give the `recall`; where that was not called, as many as gave
-        it for near-duplicates among texts of ours, which may be more or less than yours need. A
-        recall of 1 takes all flips.
+        The query's own header is looked up, and `flips` more, likely ones first. `exact` is True if
+        all flips were allowed: nothing within the radius is missing, or, with `first`, a query
+        without a match has none. `masks` are refused.
 
-        Without weights all flips are tried, which is exact and slow; if `flips` limits them, those
-        of fewer bits come first, then those of lower bits, and a warning says so.
-
-        With `first=True` each query stops at the first match met. `exact` is True if all flips were
-        allowed: nothing within the radius is missing, or, with `first`, a query without a match has
-        none. `among`: as if there were only these ids, or those whose place in a mask is True. More
-        than `limit` matches in all raise `ResultTooLargeError`. `masks` are refused.
+        Args:
+            weights: Those behind the queries' bits, `(queries, bits)`, float32 or quantized.
+                Without them all flips are tried, which is exact and slow; if `flips` limits them,
+                those of fewer and lower bits come first, and a warning says so.
+            flips: Number of flips (default: what `tune_flips` found to reach the `recall`, or else
+                what reached it for near-duplicates among texts of ours).
+            recall: Share of matches to find (default: 0.95); 1 takes all flips.
+            first: Stop each query at the first match met.
+            among: Search only these ids, or those whose place in a mask is True.
+            limit: More matches than this in all raise `ResultTooLargeError`.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -328,11 +321,10 @@ class FlipIndex(TabledIndex):
         except _native.TooManyResults:
             raise too_many_matches(limit, radius, len(rows)) from None
         except _native.CorruptTable:
-            raise self._damaged() from None
+            raise self._damaged(OUTSIDE) from None
         except _native.NotFinite as error:
             raise not_finite(error.query) from None
-        exact = flips >= all_sets(self.header_bits, radius)
-        return Matches(*found, exact)
+        return Matches(*found, exact=flips >= all_sets(self.header_bits, radius))
 
     def _flips_for(self, radius: int, recall: float, first: bool) -> int:
         """Return how many flips a recall takes: as was found out, or else as is expected."""
@@ -360,8 +352,8 @@ class FlipIndex(TabledIndex):
     def _restore(self, container: Container) -> None:
         costs = container.array("volatility", np.uint16, 1)
         bits = signature_bits(container)
-        try:
-            meta = container.meta
+        meta = container.meta
+        with described(container, "flips"):
             self.header_bits = int(meta["header_bits"])
             if not 0 <= self.header_bits <= min(bits, MOST_HEADER_BITS):
                 raise ValueError(f"a header of {self.header_bits} bits")
@@ -372,10 +364,6 @@ class FlipIndex(TabledIndex):
                 Tuning.restored(self.kind, ("flips",), dict(each), least=0)
                 for each in meta["tunings"]
             )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CorruptIndexError(
-                f"{container.path}: the description of the flips cannot be used: {error!r}"
-            ) from error
         if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
             raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
         self._restore_tables(container, [upper_bits(bits, self.header_bits)])

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import LARGEST, flag, neighbor_count, seed_number, thread_count, whole_number
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.base import DEFAULT_LIMIT, RowsIndex
-from lookalike.indexes.filters import Among, Chosen, no_masks
+from lookalike.indexes.base import DEFAULT_LIMIT, RowsIndex, described
+from lookalike.indexes.filters import Among, no_masks
 from lookalike.indexes.results import (
     NO_LIMIT,
     Explanation,
@@ -27,7 +27,8 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
+from lookalike.indexes.segments import Segment, scan_nearest, scan_within, to_search
+from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.signatures import as_queries
@@ -36,29 +37,23 @@ from lookalike.signatures.random import random_words
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["KEY_BITS", "MOST_ORDERS", "PrefixIndex", "examined", "keys_of", "permutations"]
 
 KEY_BITS = 64
 """Bits of a permutation that an order goes by; shorter signatures have them all."""
 MOST_ORDERS = 256
-_LEAST_EXAMINED = 1000
-
-_COPIED, _COPIED_SHARE = 4096, 64
-"""Chosen rows that are compared one by one: so many, or this share of all; for more, orders."""
-
-
-def examined(k: int) -> int:
-    """Return how many signatures are compared with a query unless told."""
-    return max(_LEAST_EXAMINED, 10 * k)
+_OUTSIDE = "an order points"
 
 
 class PrefixIndex(RowsIndex):
-    """Approximate nearest neighbours, best where these are very near; exact if asked.
+    """Approximate nearest neighbors, best where these are very near; exact if asked.
 
-    `orders` says how many permutations there are, drawn with the `seed`: 16 bytes a signature and
-    order (8 of the permuted bits, 4 of the row, and a table of where prefixes begin). Signatures
-    are used where they are. Orders go by the first 64 bits of a permutation; signatures that agree
-    in all of these are in the order they were given in.
+    Takes 16 bytes a signature and order (8 of the permuted bits, 4 of the row, and a table of where
+    prefixes begin). Signatures are used in place. Orders go by the first 64 bits of a permutation;
+    signatures that agree in all of these are in the order they were given in.
+
+    Args:
+        orders: Number of permutations (default: 16).
+        seed: Random seed for the permutations.
     """
 
     kind = "prefix"
@@ -111,14 +106,15 @@ class PrefixIndex(RowsIndex):
     ) -> Neighbors:
         """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
 
-        `examine` different signatures are compared with the query (the larger of 1000 and 10·k
-        unless told): those that share the longest prefix with it in any order. The k nearest of
-        them are returned.
+        `exact` of the result is True if all signatures were compared.
 
-        `exact` of the result is True if all signatures were compared. With `exact=True` they are,
-        by a scan. `explain=True` says what was looked at: orders are its `lists`, places in them
-        its `postings`. `among`: only these ids are searched, or those whose place in a mask is
-        True; of few, all are compared.
+        Args:
+            examine: Number of signatures to compare, those that share the longest prefix with the
+                query in any order (default: the larger of 1000 and 10·k).
+            exact: Compare all, by a scan.
+            explain: Say what was looked at: orders are `lists`, places in them `postings`.
+            among: Search only these ids, or those whose place in a mask is True; of few, all are
+                compared.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -138,14 +134,10 @@ class PrefixIndex(RowsIndex):
         try:
             _native.prefix_nearest(**asked, near=ids, distances=distances, work=work)
         except _native.CorruptTable:
-            raise self._damaged() from None
+            raise self._damaged(_OUTSIDE) from None
         told = self._explained(work, part.alive)
-        return Neighbors(
-            padded(ids, wanted),
-            padded(distances, wanted),
-            bool(told.exact.all()),
-            told if tell else None,
-        )
+        ids, distances = padded(ids, wanted), padded(distances, wanted)
+        return Neighbors(ids, distances, bool(told.exact.all()), told if tell else None)
 
     def within(
         self,
@@ -185,17 +177,10 @@ class PrefixIndex(RowsIndex):
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptTable:
-            raise self._damaged() from None
+            raise self._damaged(_OUTSIDE) from None
         told = self._explained(work, part.alive)
-        return Matches(
-            as_int64(offsets),
-            as_int64(ids),
-            distances,
-            bool(told.exact.all()),
-            told if tell else None,
-        )
-
-    # Within
+        proven = bool(told.exact.all())
+        return Matches(as_int64(offsets), as_int64(ids), distances, proven, told if tell else None)
 
     @property
     def _header_bits(self) -> int:
@@ -204,16 +189,12 @@ class PrefixIndex(RowsIndex):
 
     def _examined(self, examine: SupportsIndex | None, k: int) -> int:
         if examine is None:
-            return examined(k)
+            return usual_compared(k)
         return min(whole_number("examine", examine, at_least=1), LARGEST)
 
     def _among(self, among: Among | None) -> Segment:
         """Return what is to be searched: the rows, some of which are left out, or copies of few."""
-        whole = Segment(self._rows, 1)  # without lists, so that the width does not matter
-        if among is None:
-            return whole
-        chosen = Chosen.of(among, self.next_id)
-        (part,) = chosen_of([whole], chosen, max(_COPIED, len(self) // _COPIED_SHARE))
+        (part,) = to_search((self._segment,), among, self.next_id)
         return part
 
     def _asked(
@@ -236,18 +217,8 @@ class PrefixIndex(RowsIndex):
         looked_up = np.full(work.shape[1], self.orders, np.int64)
         return Explanation(work[1] == alive, looked_up, work[0], work[1], work[1])
 
-    def _damaged(self) -> CorruptIndexError:
-        name = self._container.path if self._container else "the index"
-        return CorruptIndexError(f"{name}: an order points outside of the collection; rebuild it")
-
-    # Saving
-
     def _meta(self) -> dict[str, Any]:
-        return {
-            **super()._meta(),
-            "orders": self.orders,
-            "seed": self.seed,
-        }
+        return {**super()._meta(), "orders": self.orders, "seed": self.seed}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays = super()._arrays()
@@ -257,14 +228,10 @@ class PrefixIndex(RowsIndex):
 
     def _restore(self, container: Container) -> None:
         super()._restore(container)
-        try:
+        with described(container, "orders"):
             number, self.seed = int(container.meta["orders"]), int(container.meta["seed"])
             if not 1 <= number <= MOST_ORDERS or not 0 <= self.seed < 2**64:
                 raise ValueError(f"{number} orders of the seed {self.seed}")
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CorruptIndexError(
-                f"{container.path}: the description of the orders cannot be used: {error!r}"
-            ) from error
         self._places = permutations(self.seed, number, self.bits)
         runs = upper_bits(KEY_BITS, self._header_bits)
         self._orders = tuple(
