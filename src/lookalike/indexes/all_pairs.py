@@ -1,9 +1,9 @@
 """All pairs within a radius, with equal signatures taken together.
 
-For a recall below 1, pairs are found by bits that are drawn: all bits are put into random order,
-again and again, and cut into words, and these into keys. Two signatures meet in a key where it is
-the same for both, but for one of its first bits, which may differ; those that meet are compared. Of
-two that differ in d bits, the chance of that depends on d alone, because the order is random.
+For a recall below 1, pairs are found by random bits: all bits are put into random order, again and
+again, and cut into words, and these into keys. Two signatures meet in a key where it is the same
+for both, but for one of its first bits, which may differ; those that meet are compared. For two
+that differ in d bits, the chance of that depends on d alone, because the order is random.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def cheapest_drawing(
     """Return what finds each pair within the radius with a chance of at least `recall`.
 
     Of `count` signatures, which are among these. None where comparing each with each, or by blocks
-    that all pairs within the radius share one of, is as quick: that finds them all.
+    that all pairs within the radius share one of, is as quick.
     """
     width = signatures.shape[1]
     bits, costs = 8 * width, _native.USUAL_COSTS
@@ -147,8 +147,7 @@ def _clear(bits: int, distance: int, most: int) -> NDArray[np.float64]:
 def _none_meets(bits: int, key_bits: int, near_bits: int, keys: int, distance: int) -> float:
     """Return the chance that signatures at a distance meet in no key, of so many of one order.
 
-    Of all ways in which bits can differ, those are counted in which each key has too many: ways for
-    a key by how many of its bits differ, multiplied out, times those for the bits in no key.
+    Of all ways in which bits can differ, those are counted in which each key has too many.
     """
     ways = np.array([math.comb(key_bits, differ) for differ in range(key_bits + 1)], np.float64)
     ways[0] = 0
@@ -205,10 +204,9 @@ def pairs_of_rows(
 ) -> Pairs:
     """Return the pairs of distinct ids within the radius, each once; see `Index.pairs`.
 
-    Equal signatures form a group; one of each group is compared with those of other groups, by
-    blocks where that is cheaper than `each_with_each`, or as `compare` does it; by bits that are
-    drawn, where that is cheaper still and a `recall` will do. Time beside that: sorting, and the
-    output.
+    Equal signatures form a group; one of each group is compared with those of other groups: by
+    blocks where that is cheaper than `each_with_each`, as `compare` does it, or by random bits
+    where that is cheaper still and a `recall` will do.
     """
     rows = np.ascontiguousarray(signatures)
     groups = _Groups.of(rows, ids)
@@ -221,12 +219,10 @@ def pairs_of_rows(
     if recall is not None and compare is None:
         found = _compare_drawn(rows, groups, radius, recall, limit, threads)
     exact = found is None
-    if found is None:
-        found = (
-            _compare(rows, groups, radius, limit, threads, each_with_each)
-            if compare is None
-            else compare(groups.skipped(), limit)
-        )
+    if found is None and compare is not None:
+        found = compare(groups.skipped(), limit)
+    elif found is None:
+        found = _compare(rows, groups, radius, limit, threads, each_with_each)
     between = [found] if collapse else groups.products(found, limit - within_groups)
     if between is None or within_groups + sum(len(part[0]) for part in between) > limit:
         raise too_many_pairs(limit, radius, len(ids))
@@ -337,15 +333,15 @@ def _compare(
     each_with_each: bool,
 ) -> PairColumns:
     """Return the pairs of distinct signatures: of rows that stand alone or for their group."""
-    skipped = groups.skipped()
+    skipped, most = groups.skipped(), min(limit, NO_LIMIT)
     try:
         found = None
         if not each_with_each:
-            found = _native.block_pairs(rows, skipped, radius, min(limit, NO_LIMIT), threads)
+            found = _native.block_pairs(rows, skipped, radius, most, threads)
         if found is None:
             kept = None if skipped is None else np.flatnonzero(skipped == 0)
             some = rows if kept is None else rows[kept]
-            found = _native.scan_pairs(some, kept, True, radius, min(limit, NO_LIMIT), threads)
+            found = _native.scan_pairs(some, kept, True, radius, most, threads)
     except _native.TooManyResults:
         raise too_many_pairs(limit, radius, len(rows)) from None
     left, right, distances = found
@@ -360,18 +356,10 @@ def _compare_drawn(
     drawing = cheapest_drawing(rows, distinct, radius, recall)
     if drawing is None:
         return None
+    keys = drawing.positions(), drawing.key_bits, drawing.near_bits
+    scan, most = 1e9 * seconds_for_all(distinct, rows.shape[1]), min(limit, NO_LIMIT)
     try:
-        found = _native.drawn_pairs(
-            rows,
-            groups.skipped(),
-            drawing.positions(),
-            drawing.key_bits,
-            drawing.near_bits,
-            radius,
-            1e9 * seconds_for_all(distinct, rows.shape[1]),
-            min(limit, NO_LIMIT),
-            threads,
-        )
+        found = _native.drawn_pairs(rows, groups.skipped(), *keys, radius, scan, most, threads)
     except _native.TooManyResults:
         raise too_many_pairs(limit, radius, len(rows)) from None
     if found is None:

@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self, SupportsFloat, SupportsIndex
 
@@ -22,6 +22,7 @@ from lookalike.features import jaccard, weighted_jaccard
 from lookalike.indexes.bands import BandLayout, bands_for, least_equal
 from lookalike.indexes.base import DEFAULT_LIMIT, StoredIndex
 from lookalike.indexes.keys import key_arrays, restored_keys
+from lookalike.indexes.results import as_int64
 from lookalike.shown import brief
 from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
 from lookalike.signatures.signer import WeightedSigner, signer_from_dict, signer_in
@@ -77,13 +78,8 @@ class KeyMatches:
     def kept(self, which: NDArray[np.bool_]) -> KeyMatches:
         """Return only these matches."""
         before = np.concatenate([[0], np.cumsum(which)])
-        return KeyMatches(
-            before[self.offsets],
-            self.similarities[which],
-            self.verified,
-            self.rows[which],
-            self.all_keys,
-        )
+        offsets, rows = before[self.offsets], self.rows[which]
+        return replace(self, offsets=offsets, similarities=self.similarities[which], rows=rows)
 
 
 _FEW = 1024
@@ -112,13 +108,14 @@ class _Table:
 
 
 class KeyedRows:
-    """Rows that come and go under keys; whoever writes waits for those who write."""
+    """Rows that come and go under keys; writers wait for each other."""
 
-    def __init__(self, permutations: int, layout: BandLayout) -> None:
-        self._permutations = permutations
-        self._layout = layout
+    permutations: int
+    layout: BandLayout
+
+    def _begin(self) -> None:
         self._writing = threading.Lock()
-        self._table = _Table(permutations, layout)
+        self._table = _Table(self.permutations, self.layout)
         self._numbers: dict[Any, int] = {}  # of rows in the table; in order of insertion
 
     def __len__(self) -> int:
@@ -134,23 +131,36 @@ class KeyedRows:
         """Return all keys, as inserted."""
         return list(self._numbers)
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())
+
     @property
     def memory_bytes(self) -> int:
-        """How many bytes rows and bands take."""
+        """How many bytes rows and bands take; keys are Python's, and not counted."""
         return self._table.rows.memory_bytes
 
-    def row(self, key: Hashable) -> NDArray[np.uint32]:
-        """Return the row under a key."""
-        with self._writing:
-            row: NDArray[np.uint32] = self._values(np.array([self._number(key)]))[0]
-            return row
+    def remove(self, key: Hashable) -> None:
+        """Remove the row under this key, which may be used again."""
+        self.remove_many([key])
 
-    def contents(self) -> tuple[list[Any], NDArray[np.uint32]]:
+    def remove_many(self, keys: Iterable[Hashable]) -> None:
+        """Remove many at once, all or none."""
+        several = as_keys(keys)
+        with self._writing:
+            numbers = [self._number(key) for key in several]
+            if len(set(numbers)) != len(numbers):
+                raise ArgumentError("a key is given more than once; nothing was removed")
+            self._table.rows.remove(np.array(numbers, np.int64))
+            for key in several:
+                del self._numbers[key]
+            self._tidy()
+
+    def _keys_and_rows(self) -> tuple[list[Any], NDArray[np.uint32]]:
         """Return keys and rows, as inserted."""
         with self._writing:
-            return self.keys(), self._values(self._all_numbers())
+            return self.keys(), self._copied(self._all_numbers())
 
-    def insert(self, keys: list[Any], rows: NDArray[np.uint32], replace: bool = False) -> None:
+    def _insert_rows(self, keys: list[Any], rows: NDArray[np.uint32], replace: bool) -> None:
         """Insert rows under keys that are not there yet, or are to be replaced; all or none."""
         if len(keys) != len(rows):
             raise ArgumentError(f"there are {len(keys)} keys and {len(rows)} rows")
@@ -176,26 +186,6 @@ class KeyedRows:
             self._numbers.update(new)
             self._tidy()
 
-    def remove(self, keys: list[Any]) -> None:
-        """Remove rows under keys; all or none."""
-        with self._writing:
-            numbers = [self._number(key) for key in keys]
-            if len(set(numbers)) != len(numbers):
-                raise ArgumentError("a key is given more than once; nothing was removed")
-            self._table.rows.remove(np.array(numbers, np.int64))
-            for key in keys:
-                del self._numbers[key]
-            self._tidy()
-
-    def query(
-        self, queries: NDArray[np.uint32], least: int, limit: int, threads: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], list[Any]]:
-        """Return offsets, rows and numbers of equal values, as the core does; and all keys."""
-        table = self._table
-        bands = self._layout.bands
-        offsets, rows, equal = table.rows.query(queries, bands, least, limit, threads)
-        return offsets.view(np.int64), rows.view(np.int64), equal, table.keys
-
     def _number(self, key: Hashable) -> int:
         try:
             return self._numbers[key]
@@ -207,23 +197,20 @@ class KeyedRows:
     def _all_numbers(self) -> NDArray[np.int64]:
         return np.fromiter(self._numbers.values(), np.int64, len(self._numbers))
 
-    def _values(self, numbers: NDArray[np.int64]) -> NDArray[np.uint32]:
-        rows = np.empty((len(numbers), self._permutations), np.uint32)
+    def _copied(self, numbers: NDArray[np.int64]) -> NDArray[np.uint32]:
+        rows = np.empty((len(numbers), self.permutations), np.uint32)
         self._table.rows.copy(numbers, rows)
         return rows
 
     def _tidy(self) -> None:
-        """Begin a new table when more rows were removed than are there.
-
-        Each removal pays for a constant share of that, however many rows share a band.
-        """
+        """Begin a new table when more rows were removed than are there: constant time a removal."""
         if self._table.rows.removed <= max(_FEW, len(self._numbers)):
             return
-        table = _Table(self._permutations, self._layout)
+        table = _Table(self.permutations, self.layout)
         keys, numbers = self.keys(), self._all_numbers()
         for begin in range(0, len(keys), _COPIED_AT_A_TIME):
             part = slice(begin, begin + _COPIED_AT_A_TIME)
-            table.append(keys[part], self._values(numbers[part]))
+            table.append(keys[part], self._copied(numbers[part]))
         self._numbers = dict(zip(keys, range(len(keys)), strict=True))
         self._table = table
 
@@ -255,24 +242,26 @@ def _unhashable(key: object) -> ArgumentError:
     )
 
 
-class BandIndex(StoredIndex):
+class BandIndex(KeyedRows, StoredIndex):
     """MinHash rows under keys of any kind, inserted, removed and searched by similarity.
 
     A row is found where a whole band of its values equals the query's, and enough of all values do.
-    Whoever has the similarity `threshold` or more is found with a chance of at least `recall`:
-    bands are chosen so that half of what may be missed is missed by them, and rows are let through
-    whose estimate is below the threshold by no more than chance allows for the other half (down to
+    Half of what may be missed, by the `recall`, is missed by bands; for the other half, rows pass
+    whose estimate is below the threshold by no more than chance allows (down to
     `least_similarity`). So an answer may name some that are below the threshold: `at_least` cuts by
     the estimate, `text_of` by the documents themselves.
 
-    Rows are `uint32[permutations]`, from `la.MinHash` or `la.WeightedMinHash`, or anybody's; with a
-    `signer` documents are taken, too, and signed. Rows that another signer made, or the same with
-    another seed or other settings, are refused. Documents without features are kept, and never
+    Rows are `uint32[permutations]`, from `la.MinHash`, `la.WeightedMinHash` or elsewhere. Rows of
+    another signer, seed or settings are refused. Documents without features are kept, and never
     found. Searches may run in many threads at once, also while rows come and go.
 
     Takes about a microsecond to insert a row and two to search among a million, in batches and with
     one thread; in memory the row, and 12 to 23 bytes a band. Keys in files are strings, numbers,
     bytes, None, or tuples of these.
+
+    Args:
+        threshold: Rows of this similarity or more are found with a chance of at least `recall`.
+        signer: Signs documents, which are then taken in place of rows, too.
     """
 
     kind = "bands"
@@ -303,29 +292,18 @@ class BandIndex(StoredIndex):
             )
         self.layout = bands_for(self.permutations, self.threshold, self.recall)
         self._least = least_equal(self.permutations, self.threshold, self.recall)
-        self._rows = KeyedRows(self.permutations, self.layout)
+        self._begin()
 
     @property
     def least_similarity(self) -> float:
         """The smallest estimate that an answer has, unless `at_least` says otherwise."""
         return self._least / self.permutations
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._rows
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.keys())
-
-    def keys(self) -> list[Any]:
-        """Return all keys, as inserted."""
-        return self._rows.keys()
-
     def __getitem__(self, key: Hashable) -> NDArray[np.uint32]:
         """Return a copy of the row under this key."""
-        return marked(self._rows.row(key), self._mark)
+        with self._writing:
+            row = self._copied(np.array([self._number(key)]))[0]
+        return marked(row, self._mark)
 
     def __repr__(self) -> str:
         return (
@@ -351,14 +329,6 @@ class BandIndex(StoredIndex):
         """Insert many at once, all or none: rows `uint32[n, permutations]`, or documents."""
         self._insert(as_keys(keys), documents, flag("replace", replace), threads)
 
-    def remove(self, key: Hashable) -> None:
-        """Remove the row under this key, which may be used again."""
-        self._rows.remove([key])
-
-    def remove_many(self, keys: Iterable[Hashable]) -> None:
-        """Remove many at once, all or none."""
-        self._rows.remove(as_keys(keys))
-
     def query(
         self,
         document: Any,
@@ -366,10 +336,7 @@ class BandIndex(StoredIndex):
         at_least: SupportsFloat | None = None,
         text_of: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
     ) -> list[KeyMatch]:
-        """Return keys and similarities of what is similar to one row or document.
-
-        As `query_many` does, for one.
-        """
+        """Return keys and similarities of what is similar to one row or document (`query_many`)."""
         if text_of is None:
             return self._found(self._as_rows(self._one(document), 1), at_least, DEFAULT_LIMIT, 1)[0]
         return self.query_many([document], at_least=at_least, text_of=text_of, threads=1)[0]
@@ -385,11 +352,12 @@ class BandIndex(StoredIndex):
     ) -> KeyMatches:
         """Return what is similar to each row or document, most similar first, then as inserted.
 
-        Similarities are estimates, of `at_least` or more. With `text_of`, a mapping or a function
-        from keys to documents, and queries that are documents, they are those of the documents
-        themselves: the exact Jaccard similarity of their features, weighted if the signer's values
-        are; then `at_least` is the threshold unless told. More than `limit` matches in all raise
-        `ResultTooLargeError`.
+        Args:
+            at_least: Least similarity (default: `least_similarity`; with `text_of` the threshold).
+            text_of: A mapping or a function from keys to documents. Similarities, which are
+                estimates otherwise, are then those of the documents: the exact Jaccard similarity
+                of their features, weighted if the signer's values are. Queries are documents.
+            limit: More matches than this in all raise `ResultTooLargeError`.
         """
         most, workers = whole_number("limit", limit, at_least=0), thread_count(threads)
         if text_of is None:
@@ -408,13 +376,8 @@ class BandIndex(StoredIndex):
     def merge(self, other: BandIndex) -> None:
         """Insert everything that another index has, all or nothing."""
         instance("other", other, BandIndex, "a BandIndex")
-        keys, values = other._rows.contents()
+        keys, values = other._keys_and_rows()
         self._insert(keys, marked(values, other._mark), False, 1)
-
-    @property
-    def memory_bytes(self) -> int:
-        """How many bytes rows and bands take; keys are Python's, and not counted."""
-        return self._rows.memory_bytes
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
@@ -448,7 +411,7 @@ class BandIndex(StoredIndex):
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """Return rows and keys, which are strings, numbers, bytes, None or tuples of these."""
-        keys, values = self._rows.contents()
+        keys, values = self._keys_and_rows()
         return {"values": values, **key_arrays(keys)}
 
     @classmethod
@@ -475,10 +438,10 @@ class BandIndex(StoredIndex):
                 f"{container.path} holds {len(keys)} keys, {len(set(keys))} of them distinct, and "
                 f"values of shape {values.shape}; it is damaged"
             )
-        self._rows.insert(keys, values)
+        self._insert_rows(keys, values, False)
 
     def __getstate__(self) -> dict[str, Any]:
-        keys, values = self._rows.contents()
+        keys, values = self._keys_and_rows()
         return {
             **self._settings(),
             "signer": None if self.signer is None else self.signer.to_dict(),
@@ -492,7 +455,7 @@ class BandIndex(StoredIndex):
         if state["mark"] is not None:
             described = state["signer"]
             self._adopt(state["mark"], None if described is None else signer_from_dict(described))
-        self._rows.insert(state["keys"], state["values"])
+        self._insert_rows(state["keys"], state["values"], False)
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -522,12 +485,12 @@ class BandIndex(StoredIndex):
         """Insert rows; the first with a mark say what is taken from now on, once they are in."""
         mark = mark_of(values := self._values(documents, threads))
         if mark is None or self._mark is not None:
-            self._rows.insert(keys, self._comparable(values), replace)
+            self._insert_rows(keys, self._comparable(values), replace)
             return
         with self._adopting:
             rows = self._comparable(values)  # somebody may have been before us
             signer = self._signer_of(mark) if self._mark is None else self.signer
-            self._rows.insert(keys, rows, replace)
+            self._insert_rows(keys, rows, replace)
             self.signer, self._mark = signer, mark
 
     def _one(self, document: Any) -> Any:
@@ -572,14 +535,18 @@ class BandIndex(StoredIndex):
         least = self._least
         if at_least is not None:
             least = int(np.ceil(share("at_least", at_least) * self.permutations - 1e-9))
+        table = self._table
         try:
-            offsets, numbers, equal, keys = self._rows.query(queries, least, limit, threads)
+            offsets, numbers, equal = table.rows.query(
+                queries, self.layout.bands, least, limit, threads
+            )
         except _native.TooManyResults:
             raise ResultTooLargeError(
                 f"more than limit={limit} matches of {len(queries)} queries; ask with at_least=, "
                 "or fewer queries at once, or raise the limit"
             ) from None
-        return KeyMatches(offsets, equal / np.float64(self.permutations), False, numbers, keys)
+        similarities = equal / np.float64(self.permutations)
+        return KeyMatches(as_int64(offsets), similarities, False, as_int64(numbers), table.keys)
 
     def _verified(
         self,

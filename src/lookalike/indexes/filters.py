@@ -1,14 +1,13 @@
 """What a search is restricted to: some signatures (`among`), and some bits (`masks`).
 
-The contract of masks, for `search` and `within` of every index that takes them: `distances` count
-the bits that differ where the query's mask is 1; results are in the order of (masked distance,
-unmasked distance, id); and they are exact.
+With masks, `distances` count the bits that differ where the query's mask is 1; results are in the
+order of (masked distance, unmasked distance, id), and exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes.results import Matches, Neighbors, padded
+from lookalike.indexes.results import Matches, Neighbors, offsets_of, taken
 from lookalike.indexes.rows import as_ids
 from lookalike.signatures import as_queries
 
@@ -108,10 +107,7 @@ Among = ArrayLike | Chosen
 
 
 def worth_copying(count: int, bits: int, queries: int) -> int:
-    """Return how many of `count` rows are better copied, and only they compared with queries.
-
-    Where more are chosen, all are compared, and others left out.
-    """
+    """Return up to how many chosen rows, of `count`, are better copied than left in place."""
     return queries * count // (max(_COPY, 8 * _COPIED_BYTES // bits) + queries)
 
 
@@ -119,13 +115,8 @@ def only_chosen(matches: Matches, chosen: Chosen) -> Matches:
     """Return the matches whose ids are chosen."""
     kept = chosen.has(matches.ids)
     counts = np.concatenate([[0], np.cumsum(kept)])
-    return Matches(
-        counts[matches.offsets],
-        matches.ids[kept],
-        matches.distances[kept],
-        matches.exact,
-        matches.explanation,
-    )
+    ids, distances = matches.ids[kept], matches.distances[kept]
+    return replace(matches, offsets=counts[matches.offsets], ids=ids, distances=distances)
 
 
 def as_masks(masks: ArrayLike, bits: int, queries: int) -> NDArray[np.uint8]:
@@ -167,10 +158,7 @@ def nearest_masked(
     distances = np.concatenate([part.distances for part in parts], axis=1)
     unmasked = np.concatenate([_unmasked(part) for part in parts], axis=1)
     order = np.lexsort((every, unmasked, distances, every < 0), axis=1)[:, :k]
-    every, distances, unmasked = (
-        padded(np.take_along_axis(array, order, axis=1), k)
-        for array in (every, distances, unmasked)
-    )
+    every, distances, unmasked = taken(order, k, every, distances, unmasked)
     return Neighbors(every, distances, exact, unmasked=unmasked)
 
 
@@ -183,8 +171,7 @@ def merged_masked_matches(
     distances = np.concatenate([part.distances for part in parts])
     unmasked = np.concatenate([_unmasked(part) for part in parts])
     order = np.lexsort((every, unmasked, distances, query))
-    offsets = np.zeros(queries + 1, np.int64)
-    np.cumsum(np.bincount(query, minlength=queries), out=offsets[1:])
+    offsets = offsets_of(query, queries)
     return Matches(offsets, every[order], distances[order], exact, unmasked=unmasked[order])
 
 

@@ -87,8 +87,8 @@ class Neighbors(Result):
     """The k nearest of each query, nearest first, ties by id.
 
     Where there are fewer than k, the rest of the row is -1 in both arrays. `result[i]` gives ids
-    and distances of query i without that padding. A search by score alone (`rerank=0`) has the best
-    by (score, id) in that order, and distances that are -1: nobody computed them.
+    and distances of query i without that padding. A search by score alone (`rerank=0`) returns the
+    best by (score, id), and distances that are -1.
     """
 
     ids: NDArray[np.int64]
@@ -212,9 +212,14 @@ def merged_matches(queries: int, parts: Iterable[MatchColumns], *, exact: bool) 
     none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
     query, ids, distances = (np.concatenate(columns) for columns in zip(none, *parts, strict=True))
     order = np.lexsort((ids, distances, query))
+    return Matches(offsets_of(query, queries), ids[order], distances[order], exact)
+
+
+def offsets_of(query: NDArray[np.int64], queries: int) -> NDArray[np.int64]:
+    """Return where the matches of each query begin, and the last end."""
     offsets = np.zeros(queries + 1, np.int64)
     np.cumsum(np.bincount(query, minlength=queries), out=offsets[1:])
-    return Matches(offsets, ids[order], distances[order], exact)
+    return offsets
 
 
 def nearest_of(
@@ -223,8 +228,7 @@ def nearest_of(
     """Return the k nearest of each row, by (distance, id), and the same places of other arrays."""
     last = np.iinfo(np.int32).max
     order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
-    arrays: tuple[NDArray[Any], ...] = (ids, distances, *others)
-    return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)
+    return taken(order, k, ids, distances, *others)
 
 
 def best_of(
@@ -232,7 +236,11 @@ def best_of(
 ) -> tuple[NDArray[Any], ...]:
     """Return the k best of each row, by (score, id), and the same places of other arrays."""
     order = np.lexsort((ids, -scores), axis=1)[:, :k]  # what is not there has a score of -1
-    arrays: tuple[NDArray[Any], ...] = (ids, scores, *others)
+    return taken(order, k, ids, scores, *others)
+
+
+def taken(order: NDArray[Any], k: int, *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return these places of each row of the arrays, in k columns."""
     return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)
 
 
