@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -137,16 +137,18 @@ def _fitting(card: Card, layout: Layout, count: int) -> int:
 
 def _search(tiles: Tiles, queries: Queries, k: int = 10) -> Line:
     seconds = timed(tiles.card, lambda: _nearest(tiles, queries, k))
-    alone = timed(
-        tiles.card, lambda: everything_near(tiles, Span(0, tiles.tiles), _some(queries, QUERIES), 0)
-    )
+    alone = _pass_seconds(tiles, _some(queries, QUERIES), 0)
     found = _nearest(tiles, queries, k)
     same = True
     for at in range(min(_CHECKED, len(queries))):
         again = _nearest(tiles, _some(queries, at + 1, at), k)
         same &= all(np.array_equal(a[at], b[0]) for a, b in zip(found, again, strict=True))
-    case = f"the {k} nearest"
-    return _line(tiles, case, len(queries), seconds, alone, len(queries) / seconds, same)
+    return _line(tiles, f"the {k} nearest", len(queries), seconds, alone, same)
+
+
+def _pass_seconds(tiles: Tiles, queries: Queries, radius: int) -> float:
+    whole = Span(0, tiles.tiles)
+    return timed(tiles.card, lambda: everything_near(tiles, whole, queries, radius))
 
 
 def _within(tiles: Tiles, radius: int = 3, asked: int = 1024) -> Line:
@@ -156,14 +158,14 @@ def _within(tiles: Tiles, radius: int = 3, asked: int = 1024) -> Line:
         return list(within(iter([(tiles, None)]), queries, radius, 10**8))
 
     seconds = timed(tiles.card, lambda: ask(queries))
-    alone = timed(tiles.card, lambda: everything_near(tiles, Span(0, tiles.tiles), queries, radius))
+    alone = _pass_seconds(tiles, queries, radius)
     ((query, found, far),) = ask(queries)
     same = True
     for at in range(_CHECKED):
         ((_, positions, distances),) = ask(_some(queries, at + 1, at))
         own = query == at
         same &= np.array_equal(found[own], positions) and np.array_equal(far[own], distances)
-    return _line(tiles, f"all within {radius}", asked, seconds, alone, asked / seconds, same)
+    return _line(tiles, f"all within {radius}", asked, seconds, alone, same)
 
 
 def _pairs(tiles: Tiles, radius: int = 102) -> Line:
@@ -172,19 +174,15 @@ def _pairs(tiles: Tiles, radius: int = 102) -> Line:
     seconds = time.perf_counter() - begin
     compared = tiles.count * (tiles.count - 1) / 2
     # Random signatures are nowhere near: what can be checked is that none is found.
-    return _line(tiles, f"pairs within {radius}", 0, seconds, None, compared / seconds, found == 0)
+    line = _line(tiles, f"pairs within {radius}", 0, seconds, None, found == 0)
+    return replace(line, rate=compared / seconds)
 
 
 def _line(
-    tiles: Tiles,
-    case: str,
-    asked: int,
-    seconds: float,
-    alone: float | None,
-    rate: float,
-    same: bool,
+    tiles: Tiles, case: str, asked: int, seconds: float, alone: float | None, same: bool
 ) -> Line:
-    return Line(case, tiles.count, 8 * tiles.layout.bytes, asked, seconds, alone, rate, same)
+    bits, rate = 8 * tiles.layout.bytes, asked / seconds
+    return Line(case, tiles.count, bits, asked, seconds, alone, rate, same)
 
 
 def _nearest(tiles: Tiles, queries: Queries, k: int) -> tuple[Any, Any]:

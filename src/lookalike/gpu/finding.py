@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.gpu.card import PIECE, Card, Layout
 from lookalike.gpu.tiles import Tiles
 
@@ -122,22 +123,13 @@ Part = tuple[Tiles, Any]
 """Some signatures, with the bits of those that may be found; None: all of them."""
 
 
-class TooMany(Exception):
-    """There are more hits than were asked for."""
-
-
 def find_all(question: Question, limit: int) -> Hits:
-    """Return all hits, with as much room as they need, or raise `TooMany`.
-
-    The first time there may be too little room; then it is known how much would do.
-    """
+    """Return all hits, with as much room as they need, or raise `TooManyResults`."""
     hits = find(question, ROOM)
-    while not hits.complete:
-        if len(hits.keys) > limit:
-            raise TooMany
-        hits = find(question, hits.needed)
+    while not hits.complete and len(hits.keys) <= limit:
+        hits = find(question, hits.needed)  # the first time there may be too little room
     if len(hits.keys) > limit:
-        raise TooMany
+        raise _native.TooManyResults
     return hits
 
 
@@ -243,25 +235,20 @@ def _levels(least: int, most: int, growth: int) -> Iterator[int]:
         yield int(least * (most / least) ** (level / levels))
 
 
-Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
-"""Positions of both, and their distance."""
-
-
 def near_pairs(
     strips: Tiles, others: Tiles, radius: int, limit: int, wanted: NDArray[np.bool_] | None
-) -> Iterable[Columns]:
-    """Yield the pairs of one part with what lies behind in another, or in itself; or `TooMany`.
+) -> Iterable[Found]:
+    """Yield the pairs of one part with what lies behind in another, or in itself.
 
-    `wanted`: by position in the collection, who is compared at all; None: everybody.
+    Raises `TooManyResults` beyond the limit. `wanted`: by position in the collection, what is
+    compared at all; None: everything.
     """
     card = strips.card
     xp = card.xp
-    allowed = (
-        None
-        if wanted is None
-        else allowed_bits(card, wanted[others.base : others.base + others.count])
-    )
-    here = None if wanted is None else card.put(wanted[strips.base : strips.base + strips.count])
+    allowed = here = None
+    if wanted is not None:
+        allowed = allowed_bits(card, wanted[others.base : others.base + others.count])
+        here = card.put(wanted[strips.base : strips.base + strips.count])
     for begin in range(0, strips.count, MOST_QUERIES):
         slots = xp.arange(begin, min(strips.count, begin + MOST_QUERIES), dtype=xp.uint64)
         rows, places = strips.take(slots), strips.positions(slots)

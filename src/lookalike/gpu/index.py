@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import (
-    callback,
-    flag,
-    neighbor_count,
-    optional_module,
-    share,
-    thread_count,
-    whole_number,
-)
+from lookalike import _native
+from lookalike.checks import callback, flag, optional_module, share, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.gpu.card import Layout, card
 from lookalike.gpu.finding import (
@@ -30,7 +23,6 @@ from lookalike.gpu.finding import (
     Nearest,
     Part,
     Queries,
-    TooMany,
     allowed_bits,
     near_pairs,
     queries_at_once,
@@ -38,11 +30,10 @@ from lookalike.gpu.finding import (
 )
 from lookalike.gpu.tiles import Source, Tiles, at_or_none, refuse_too_many
 from lookalike.indexes.all_pairs import PairColumns, pairs_of_rows, too_many_pairs
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.filters import Among, Chosen, no_masks
-from lookalike.indexes.results import Matches, Neighbors, Pairs, merged_matches, too_many_matches
+from lookalike.indexes.base import DEFAULT_LIMIT, ExhaustiveIndex, Masks, Signatures
+from lookalike.indexes.filters import Among, Chosen
+from lookalike.indexes.results import Matches, Neighbors, Pairs, merged_matches
 from lookalike.indexes.rows import Rows
-from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -53,10 +44,7 @@ Progress = Callable[[int, int], object]
 
 @contextmanager
 def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Yield what was given to be called; for True, what draws a bar on standard error.
-
-    Where that is no terminal, nothing is drawn.
-    """
+    """Yield what was given to be called; for True, what draws a bar on standard error, if any."""
     if progress is not True:
         yield callback("progress", None if progress is False else progress)
         return
@@ -87,18 +75,20 @@ class _Scope:
         return found if self.places is None else at_or_none(self.places, found)
 
 
-class GpuIndex(Index):
+class GpuIndex(ExhaustiveIndex):
     """Exhaustive search on a CUDA card: always exact, the answers of `ScanIndex`.
-
-    `signatures` come as NumPy arrays, mapped files, CuPy arrays or anything with DLPack, are
-    copied to the card `device` in pieces and arranged there; `progress(done, count)` is called as
-    they arrive, and with `progress=True` a bar is drawn. With `stream=True` they stay where they
-    are and pass through the card at each search, which then takes as long as the copy: for more
-    than a card has memory for. Several cards: a `ShardedIndex` of one `GpuIndex` each.
 
     Widths from 8 to 4096 bits. 64, 128 and multiples of 256 bits take no more memory than they
     have; others as much as the next of these. `save` writes the file of a `ScanIndex`, which opens
-    everywhere.
+    everywhere. `masks` are refused, and `threads` is for other indexes. Several cards: a
+    `ShardedIndex` of one `GpuIndex` each.
+
+    Args:
+        signatures: NumPy arrays, mapped files, CuPy arrays or anything with DLPack.
+        device: Number of the card.
+        stream: Leave the signatures where they are and pass them through the card at each search,
+            for more than a card has memory for. A search then takes as long as the copy.
+        progress: Called with the numbers of signatures copied and of all; True draws a bar.
     """
 
     kind: ClassVar[str] = "scan"  # of its files
@@ -156,65 +146,37 @@ class GpuIndex(Index):
         with self._card:
             return self._source.signatures(), self._source.all_ids()
 
-    def search(
-        self,
-        queries: ArrayLike,
-        k: SupportsIndex,
-        *,
-        among: Among | None = None,
-        masks: None = None,
-        threads: SupportsIndex | None = None,
+    def _nearest(
+        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
     ) -> Neighbors:
-        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
-
-        `among` as for `ScanIndex.search`. `threads` is for other indexes, and `masks` are refused.
-        """
-        no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
-        wanted = neighbor_count(k, len(rows), len(self))
-        thread_count(threads)
-        ids = np.full((len(rows), wanted), -1, np.int64)
-        far = np.full((len(rows), wanted), -1, np.int32)
+        ids, far = np.full((len(rows), k), -1, np.int64), np.full((len(rows), k), -1, np.int32)
         with self._asking, self._card:
             scope = self._scope(among)
-            step = queries_at_once(len(self), wanted)
+            step = queries_at_once(len(self), k)
             for begin in range(0, len(rows), step):
                 some = Queries.of(self._card, self._layout, rows[begin : begin + step])
-                found, far[begin : begin + step] = _nearest(scope, some, wanted)
+                found, far[begin : begin + step] = _nearest(scope, some, k)
                 ids[begin : begin + step] = self._source.ids_at(found)
         return Neighbors(ids, far, exact=True)
 
-    def within(
+    def _within(
         self,
-        queries: ArrayLike,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
-        masks: None = None,
-        threads: SupportsIndex | None = None,
+        rows: Signatures,
+        radius: int,
+        limit: int,
+        among: Among | None,
+        masks: Masks,
+        threads: int,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query; exact.
-
-        `among` and `limit` as for `ScanIndex.within`; `threads` is for other indexes, and `masks`
-        are refused.
-        """
-        no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
-        most, near = whole_number("limit", limit, at_least=0), self._radius(radius)
-        thread_count(threads)
         parts: list[Found] = []
         with self._asking, self._card:
             scope = self._scope(among)
-            try:
-                for begin in range(0, len(rows), MOST_QUERIES):
-                    some = Queries.of(self._card, self._layout, rows[begin : begin + MOST_QUERIES])
-                    left = most - sum(len(part[0]) for part in parts)
-                    for query, found, far in within(scope.parts(), some, near, left):
-                        own = scope.positions(found)
-                        parts.append((query + begin, self._source.ids_at(own), far))
-            except TooMany:
-                raise too_many_matches(most, radius, len(rows)) from None
+            for begin in range(0, len(rows), MOST_QUERIES):
+                some = Queries.of(self._card, self._layout, rows[begin : begin + MOST_QUERIES])
+                left = limit - sum(len(part[0]) for part in parts)
+                for query, found, far in within(scope.parts(), some, radius, left):
+                    own = scope.positions(found)
+                    parts.append((query + begin, self._source.ids_at(own), far))
         return merged_matches(len(rows), parts, exact=True)
 
     def pairs(
@@ -233,13 +195,17 @@ class GpuIndex(Index):
         """
         if recall is not None:
             share("recall", recall)
-        near, most = self._radius(radius), whole_number("limit", limit, at_least=0)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        most = whole_number("limit", limit, at_least=0)
         together, workers = flag("collapse", collapse), thread_count(threads)
-        signatures, ids = self.living()
         return pairs_of_rows(
-            signatures, ids, near, most, together, workers,
+            *self.living(),
+            near,
+            most,
+            together,
+            workers,
             compare=lambda skipped, left: self._compare(near, skipped, left),
-        )  # fmt: skip
+        )
 
     def _compare(self, radius: int, skipped: NDArray[np.uint8] | None, limit: int) -> PairColumns:
         """Return pairs of rows as they were given, none of them skipped."""
@@ -256,7 +222,7 @@ class GpuIndex(Index):
                         for found in near_pairs(strips, others, radius, room, wanted):
                             room -= len(found[0])
                             columns.append(found)
-            except TooMany:
+            except _native.TooManyResults:
                 raise too_many_pairs(limit, radius, len(self)) from None
         left, right, far = (np.concatenate(parts) for parts in zip(*columns, strict=True))
         return (left, right, far) if order is None else (order[left], order[right], far)
@@ -274,35 +240,23 @@ class GpuIndex(Index):
 
     def _scope(self, among: Among | None) -> _Scope:
         """Return what a question goes through; what can stay on the card is made once."""
-        chosen = self._chosen(among)
-        places = self._few(chosen)
-        if places is not None:
-            copies = [(self._source.only(self._layout, self._tiles, places), None)]
-            return _Scope(lambda: copies, places)
+        chosen = None
+        if among is not None:
+            chosen = Chosen.of(among, self.next_id).has(self._source.ids_in_order)
+            if _COPIED * int(np.count_nonzero(chosen)) <= len(chosen):
+                places = np.flatnonzero(chosen)
+                copies = [(self._source.only(self._layout, self._tiles, places), None)]
+                return _Scope(lambda: copies, places)
         if self._streaming:
             return _Scope(lambda: self._allowed(chosen))
         ready = list(self._allowed(chosen))
         return _Scope(lambda: ready)
 
     def _allowed(self, chosen: NDArray[np.bool_] | None) -> Iterator[Part]:
+        """Yield all parts, with the bits of those positions that may be found; None: all."""
         for tiles in self._whole():
             here = None if chosen is None else chosen[tiles.base : tiles.base + tiles.count]
             yield tiles, None if here is None else allowed_bits(self._card, here)
-
-    def _chosen(self, among: Among | None) -> NDArray[np.bool_] | None:
-        """Return which positions may be found; None: all."""
-        if among is None:
-            return None
-        return Chosen.of(among, self.next_id).has(self._source.ids_in_order)
-
-    def _few(self, chosen: NDArray[np.bool_] | None) -> NDArray[np.int64] | None:
-        """Return the chosen positions where they are so few that copies of them are searched."""
-        if chosen is None or _COPIED * int(np.count_nonzero(chosen)) > len(chosen):
-            return None
-        return np.flatnonzero(chosen)
-
-    def _radius(self, radius: SupportsIndex) -> int:
-        return min(whole_number("radius", radius, at_least=0), self.bits)
 
     @property
     def memory_bytes(self) -> int:

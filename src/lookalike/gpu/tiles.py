@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.errors import ArgumentError, SignatureError
 from lookalike.gpu.card import PIECE, Card, Layout
+from lookalike.indexes.batch.signature_file import read_ahead
 from lookalike.indexes.rows import Rows, check_ids
 
 _UPLOAD = 64 * 2**20
@@ -223,23 +224,11 @@ class Source:
 
     def passing(self, layout: Layout, begin: int = 0) -> Iterator[Tiles]:
         """Yield parts from that position on; the next is on its way while one is searched."""
-        from concurrent.futures import ThreadPoolExecutor
-
         step = max(1, _PASSING // (layout.stored * PIECE)) * PIECE
-        with ThreadPoolExecutor(1) as pool:
-            coming = (
-                pool.submit(self._part, layout, begin, begin + step) if begin < len(self) else None
-            )
-            while coming is not None:
-                tiles = coming.result()
-                begin += step
-                coming = (
-                    pool.submit(self._part, layout, begin, begin + step)
-                    if begin < len(self)
-                    else None
-                )
-                yield tiles
-                del tiles  # before another part needs the memory
+        starts = range(begin, len(self), step)
+        coming = (self._part(layout, at, at + step) for at in starts)
+        with read_ahead(coming, len(starts)) as parts:
+            yield from parts
 
     def _part(self, layout: Layout, begin: int, end: int) -> Tiles:
         """Bring a part to the card, by a stream of its own."""

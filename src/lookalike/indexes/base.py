@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike import _native
 from lookalike.checks import (
     as_array,
     file_path,
     flag,
     instances,
+    neighbor_count,
     one_of,
     share,
     thread_count,
@@ -29,17 +31,20 @@ from lookalike.checks import (
 )
 from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
-from lookalike.indexes.filters import Among
-from lookalike.indexes.results import Matches, Neighbors, Pairs
+from lookalike.indexes.filters import Among, as_masks, no_masks
+from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.segments import Segment
 from lookalike.shown import brief
-from lookalike.signatures import Signer
+from lookalike.signatures import Signer, as_queries
 from lookalike.signatures.signer import signer_contents, signer_in
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
+
+Signatures = NDArray[np.uint8]
+Masks = Signatures | None
 
 DEFAULT_LIMIT = 100_000_000
 """Results that `within` and `pairs` return at most by default: about 2 GB."""
@@ -490,6 +495,82 @@ class RowsIndex(Index):
 
     def _restore(self, container: Container) -> None:
         self._rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)
+
+
+class PlainSearch(Index):
+    """An index whose `search` is exact and has no settings."""
+
+    def search(
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        masks: ArrayLike | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Neighbors:
+        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
+
+        Args:
+            among: Search only these ids, or those whose place in a mask is True.
+            masks: One for each query: only bits that are 1 there are compared. `distances` count
+                these; ties are broken by the distance over all bits, then by id. Refused by an
+                index that does not take them (`takes_masks`).
+        """
+        rows = as_queries(queries, self.bits)
+        wanted = neighbor_count(k, len(rows), len(self))
+        own = None if masks is None else self._masks(masks, len(rows))
+        return self._nearest(rows, wanted, among, own, thread_count(threads))
+
+    @abstractmethod
+    def _nearest(
+        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
+    ) -> Neighbors: ...
+
+    def _masks(self, masks: ArrayLike, queries: int) -> Signatures:
+        if not self.takes_masks:
+            no_masks(self, masks)
+        return as_masks(masks, self.bits, queries)
+
+
+class ExhaustiveIndex(PlainSearch):
+    """An index that compares every signature."""
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
+        masks: ArrayLike | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return every signature at distance `radius` or less from each query; exact.
+
+        `among` and `masks` as for `search`. More than `limit` matches in all raise
+        `ResultTooLargeError`, before memory runs out.
+        """
+        rows = as_queries(queries, self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        own = None if masks is None else self._masks(masks, len(rows))
+        try:
+            return self._within(rows, near, most, among, own, thread_count(threads))
+        except _native.TooManyResults:
+            raise too_many_matches(most, radius, len(rows)) from None
+
+    @abstractmethod
+    def _within(
+        self,
+        rows: Signatures,
+        radius: int,
+        limit: int,
+        among: Among | None,
+        masks: Masks,
+        threads: int,
+    ) -> Matches:
+        """Return what `within` does, or raise `TooManyResults`."""
 
 
 @lru_cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from lookalike.indexes.results import (
     Neighbors,
     as_int64,
     padded,
-    too_many_matches,
 )
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.slices.lists import Lists, wants_lists
@@ -350,34 +349,20 @@ def scan_within(
     radius: int,
     limit: int,
     threads: int,
-    asked: SupportsIndex,
     masks: NDArray[np.uint8] | None = None,
 ) -> Matches:
-    """Return everything within the radius, which is `asked` in the words of the caller; exact.
+    """Return everything within the radius, by the bits of each query's mask if there are masks.
 
-    By the bits of each query's mask, if there are masks.
+    Exact; raises `TooManyResults` beyond the limit.
     """
     rows, most, unmasked = segment.rows, min(limit, NO_LIMIT), None
     stored = rows.signatures, rows.ids, rows.ascending
-    try:
-        if masks is None:
-            offsets, ids, distances = _native.scan_within(
-                *stored, queries, radius, most, threads, segment.removed
-            )
-        else:
-            offsets, ids, distances, unmasked = _native.scan_within_masked(
-                *stored, queries, masks, radius, most, threads, segment.removed
-            )
+    if masks is None:
         offsets, ids, distances = _native.scan_within(
-            rows.signatures,
-            rows.ids,
-            rows.ascending,
-            queries,
-            radius,
-            min(limit, NO_LIMIT),
-            threads,
-            segment.removed,
+            *stored, queries, radius, most, threads, segment.removed
         )
-    except _native.TooManyResults:
-        raise too_many_matches(limit, asked, len(queries)) from None
+    else:
+        offsets, ids, distances, unmasked = _native.scan_within_masked(
+            *stored, queries, masks, radius, most, threads, segment.removed
+        )
     return Matches(as_int64(offsets), as_int64(ids), distances, True, unmasked=unmasked)

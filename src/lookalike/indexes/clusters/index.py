@@ -87,7 +87,7 @@ def within_in(
     found = []
     for part in parts:
         if part.rows is not state.groups.rows or not part.alive:
-            found.append(scan_within(part, queries, radius, limit, threads, radius))
+            found.append(scan_within(part, queries, radius, limit, threads))
             work[1] += part.alive
             continue
         offsets, ids, distances = state.groups.native().within(

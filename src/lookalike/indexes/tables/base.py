@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import neighbor_count, thread_count
+from lookalike import _native
 from lookalike.errors import CorruptIndexError, ResultTooLargeError
-from lookalike.indexes.base import Index
-from lookalike.indexes.filters import Among, Chosen, no_masks, only_chosen, worth_copying
+from lookalike.indexes.base import Masks, PlainSearch, Signatures
+from lookalike.indexes.filters import Among, Chosen, only_chosen, worth_copying
 from lookalike.indexes.results import (
     MatchColumns,
     Matches,
@@ -26,7 +26,6 @@ from lookalike.indexes.results import (
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
 from lookalike.indexes.tables.sorted_table import Part, part_arrays, restored_parts
-from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -42,7 +41,7 @@ Ask = Callable[
 """Looks up a part: with its ids, which queries are asked, and how many matches there may be."""
 
 
-class TabledIndex(Index):
+class TabledIndex(PlainSearch):
     """An index whose tables hold the signatures; the caller's array is not kept.
 
     Whatever tables cannot answer is answered by a scan over the first of them.
@@ -78,25 +77,11 @@ class TabledIndex(Index):
             signatures[self._rows_of(part)] = part.tables[0].signatures
         return signatures, np.arange(len(self)) if self._ids is None else self._ids
 
-    def search(
-        self,
-        queries: ArrayLike,
-        k: SupportsIndex,
-        *,
-        among: Among | None = None,
-        masks: None = None,
-        threads: SupportsIndex | None = None,
+    def _nearest(
+        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
     ) -> Neighbors:
-        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
-
-        Tables serve to search by radius, not for this: it scans all signatures. `masks` are
-        refused.
-        """
-        no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
-        wanted = neighbor_count(k, len(rows), len(self))
         chosen = None if among is None else Chosen.of(among, self.next_id)
-        return self._scan_nearest(rows, wanted, thread_count(threads), chosen)
+        return self._scan_nearest(rows, k, threads, chosen)
 
     def _scan_nearest(
         self, rows: NDArray[np.uint8], k: int, threads: int, chosen: Chosen | None = None
@@ -123,8 +108,8 @@ class TabledIndex(Index):
         left = limit
         for segment in self._scanned(chosen, len(rows)):
             try:
-                found = scan_within(segment, rows, radius, left, threads, radius)
-            except ResultTooLargeError:
+                found = scan_within(segment, rows, radius, left, threads)
+            except _native.TooManyResults:
                 raise too_many_matches(limit, radius, len(rows)) from None
             left -= len(found.ids)
             parts.append((found.columns()["query"], found.ids, found.distances))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import flag, neighbor_count, thread_count, whole_number
+from lookalike.checks import flag, thread_count, whole_number
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
@@ -27,7 +27,7 @@ from lookalike.errors import (
     ResultTooLargeError,
     Said,
 )
-from lookalike.indexes.base import DEFAULT_LIMIT, described
+from lookalike.indexes.base import DEFAULT_LIMIT, Masks, Signatures, described
 from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_matches, too_many_matches
 from lookalike.indexes.tables.base import OUTSIDE, TabledIndex, first_of_each
@@ -401,35 +401,21 @@ class BlockIndex(TabledIndex):
         tables = [table.native() for part in self._parts for table in part.tables]
         return float(_native.bucket_rows(tables, own).mean())
 
-    def search(
-        self,
-        queries: ArrayLike,
-        k: SupportsIndex,
-        *,
-        among: Among | None = None,
-        masks: None = None,
-        threads: SupportsIndex | None = None,
+    def _nearest(
+        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
     ) -> Neighbors:
-        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
-
-        Queries that have k matches within the radius of the index are answered by the tables, the
-        others by a scan over all signatures. `masks` are refused.
-        """
-        no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
-        wanted, workers = neighbor_count(k, len(rows), len(self)), thread_count(threads)
+        """Answer by the tables where k are within the radius, and by a scan otherwise."""
         chosen = None if among is None else Chosen.of(among, self.next_id)
         try:
-            near = self.within(rows, limit=_WORTH_A_LOOK, among=chosen, threads=workers)
+            near = self.within(rows, limit=_WORTH_A_LOOK, among=chosen, threads=threads)
         except ResultTooLargeError:
-            return self._scan_nearest(rows, wanted, workers, chosen)
-        enough = np.diff(near.offsets) >= wanted
-        ids = np.empty((len(rows), wanted), np.int64)
-        distances = np.empty((len(rows), wanted), np.int32)
-        places = near.offsets[:-1][enough][:, None] + np.arange(wanted)
+            return self._scan_nearest(rows, k, threads, chosen)
+        enough = np.diff(near.offsets) >= k
+        ids, distances = np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.int32)
+        places = near.offsets[:-1][enough][:, None] + np.arange(k)
         ids[enough], distances[enough] = near.ids[places], near.distances[places]
         if not enough.all():
-            rest = self._scan_nearest(rows[~enough], wanted, workers, chosen)
+            rest = self._scan_nearest(rows[~enough], k, threads, chosen)
             ids[~enough], distances[~enough] = rest.ids, rest.distances
         return Neighbors(ids, distances, exact=True)
 

@@ -7,6 +7,7 @@ bits, so that in some order none of these is among the first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -125,7 +126,7 @@ class PrefixIndex(RowsIndex):
         if prove or part.rows is not self._rows:
             found = scan_nearest(part, rows, wanted, workers)
             told = Explanation.of_scan(len(rows), part.alive) if tell else None
-            return Neighbors(found.ids, found.distances, True, told)
+            return replace(found, explanation=told)
         width = min(wanted, max(1, part.alive))
         ids = np.full((len(rows), width), -1, np.int64)
         distances = np.full((len(rows), width), -1, np.int32)
@@ -164,13 +165,13 @@ class PrefixIndex(RowsIndex):
         number = self._examined(examine, 1)
         prove, tell = flag("exact", exact), flag("explain", explain)
         workers, part = thread_count(threads), self._among(among)
-        if prove or part.rows is not self._rows:
-            found = scan_within(part, rows, near, most, workers, radius)
-            told = Explanation.of_scan(len(rows), part.alive) if tell else None
-            return Matches(found.offsets, found.ids, found.distances, True, told)
-        work = np.zeros((2, len(rows)), np.int64)
-        asked = self._asked(part, rows, min(number, part.alive), workers)
         try:
+            if prove or part.rows is not self._rows:
+                found = scan_within(part, rows, near, most, workers)
+                told = Explanation.of_scan(len(rows), part.alive) if tell else None
+                return replace(found, explanation=told)
+            work = np.zeros((2, len(rows)), np.int64)
+            asked = self._asked(part, rows, min(number, part.alive), workers)
             offsets, ids, distances = _native.prefix_within(
                 **asked, radius=near, limit=min(most, NO_LIMIT), work=work
             )
