@@ -36,18 +36,6 @@ from lookalike.indexes.tables.flip_sets import Volatility, likely_sets
 from lookalike.signatures.arrays import kernels
 from lookalike.storage import user_cache_folder
 
-__all__ = [
-    "FORMAT",
-    "Access",
-    "MachineCosts",
-    "access_time",
-    "explain_times",
-    "machine_costs",
-    "measure_costs",
-    "pushes",
-    "rows_assigned",
-]
-
 FORMAT = 7
 """Raised when the meaning of a cost changes: older files are then measured again."""
 

@@ -18,15 +18,6 @@ from lookalike.checks import as_array, instance, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Matches, Neighbors
 
-__all__ = [
-    "cumulative_distance_ratio",
-    "near_duplicate_recall",
-    "nearest_hit_rate",
-    "recall_at_k",
-    "recall_by_distance",
-    "top_in_top",
-]
-
 
 def cumulative_distance_ratio(
     found_distances: ArrayLike, true_distances: ArrayLike

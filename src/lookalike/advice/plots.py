@@ -15,19 +15,6 @@ from lookalike.errors import ArgumentError, FileError
 from lookalike.indexes.tuning import Tuning
 from lookalike.shown import brief
 
-__all__ = [
-    "GREY",
-    "label_point",
-    "line_style",
-    "log_axis",
-    "new_figure",
-    "plot_growth",
-    "plot_touched",
-    "plot_trade_off",
-    "save_figure",
-    "short_count",
-]
-
 # Colors of Okabe and Ito, which people with any kind of color vision can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "osD^vPX"

@@ -22,8 +22,6 @@ from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, slice_wi
 from lookalike.indexes.tuning import Measure, Tuning
 from lookalike.signatures import as_signatures
 
-__all__ = ["tune"]
-
 WIDTHS_AROUND = 3
 """Narrower and wider slices than the index's own choice that are tried."""
 MOST_EXPAND = 4

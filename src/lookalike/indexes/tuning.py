@@ -22,21 +22,6 @@ from lookalike.signatures import as_signatures
 if TYPE_CHECKING:
     from lookalike.indexes.base import Index
 
-__all__ = [
-    "Measure",
-    "Option",
-    "Tuning",
-    "build_option",
-    "keywords",
-    "least_enough",
-    "other_columns",
-    "own_tuning",
-    "sampling_error",
-    "share_to_reach",
-    "sufficient",
-    "with_tuning",
-]
-
 Measure = Literal["recall", "cdr"]
 """Share of the true neighbors that is found, or cumulative distance ratio."""
 

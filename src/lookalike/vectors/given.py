@@ -7,11 +7,9 @@ from typing import Any, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import as_array
+from lookalike.checks import as_array, real_number
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.shown import brief
-
-__all__ = ["as_cosine", "as_vectors", "in_single_precision"]
 
 Vectors = NDArray[Any]
 """float32 or float16, in C order, all of it finite."""
@@ -25,13 +23,13 @@ def as_vectors(
     held: np.dtype[Any] | None = None,
     single: bool = False,
 ) -> Vectors:
-    """Return vectors as rows of float32, or of float16 where they are given so, or say what is
-    wrong with them, and in which row.
+    """Return vectors as rows of float32 or float16, or say what is wrong with them, and where.
 
-    `values`: what NumPy can read as an array of two dimensions, or a column of lists of pyarrow.
-    `numbers` are those of the rows, where they are not counted from 0. `held` is the type of those
-    that are there already, which these get, too, rounded once. With `single`, an array of one
-    dimension is one vector.
+    Args:
+        values: What NumPy can read as an array of two dimensions, or a column of lists of pyarrow.
+        numbers: Numbers of the rows for messages (default: counted from 0).
+        held: The type to round to (default: float16 where they are given so, or float32).
+        single: An array of one dimension is one vector.
     """
     array = _of_arrow(values, numbers) if _is_arrow(values) else as_array("vectors", values)
     if single and array.ndim == 1:
@@ -109,10 +107,8 @@ def _of_arrow(column: Any, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
         )
     kinds = pyarrow.types
     listed = (kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list)
-    if not any(kind(column.type) for kind in listed):
-        raise DocumentError(f"vectors are {column.type}; expected lists of numbers")
-    inner = column.type.value_type
-    if not (kinds.is_floating(inner) or kinds.is_integer(inner)):
+    inner = column.type.value_type if any(kind(column.type) for kind in listed) else None
+    if inner is None or not (kinds.is_floating(inner) or kinds.is_integer(inner)):
         raise DocumentError(f"vectors are {column.type}; expected lists of numbers")
     if column.null_count:
         row = column.is_null().index(True).as_py()
@@ -144,12 +140,7 @@ def _lengths(column: Any) -> NDArray[np.int64]:
 
 def as_cosine(similarity: SupportsFloat, name: str = "similarity") -> float:
     """Return a cosine, or raise an error that says what was expected."""
-    number = np.nan
-    if not isinstance(similarity, str | bytes | bool | np.bool_ | np.ndarray):
-        try:
-            number = float(similarity)
-        except (TypeError, ValueError, ArithmeticError):
-            number = np.nan
+    number = real_number(similarity)
     if not -1 <= number <= 1:
         raise ArgumentError(Said(name), f" is {brief(similarity)}; expected a number from -1 to 1")
-    return float(number)
+    return number

@@ -21,7 +21,7 @@ from lookalike.checks import (
 )
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes import ClusterIndex
-from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex
+from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, described
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.kinds import signature_index_in
 from lookalike.indexes.rows import as_ids, check_ids
@@ -52,15 +52,20 @@ _BITS = 512
 class VectorIndex(GrowingIndex):
     """Vectors, and which of them are nearest to a query by the angle between them.
 
-    `vectors`: rows of float32 or float16, held in that type and, if they are in C order, where they
-    are; other numbers become float32. Or a column of lists of pyarrow. Signatures of `bits` bits,
-    the signs of random projections drawn with the `seed`, are put into groups (`la.ClusterIndex`,
-    of which `clusters` is one). A search takes candidates by the Hamming distance of signatures,
-    and orders them by the true cosine of the vectors, in double precision.
+    Signatures, the signs of random projections, are put into groups (`la.ClusterIndex`). A search
+    takes candidates by the Hamming distance of signatures, and orders them by the true cosine of
+    the vectors, in double precision.
 
     A zero vector has the cosine 0 with all. Infinite values and NaN are refused. Answers, and the
     index itself, are the same for any number of threads; searches may run in many at once, also
     while vectors come and go.
+
+    Args:
+        vectors: Rows of float32 or float16, held in that type and, if they are in C order, in
+            place; other numbers become float32. Or a column of lists of pyarrow.
+        bits: Bits of a signature (default: 512).
+        clusters: Number of groups (default: as `la.ClusterIndex`).
+        seed: Random seed for the projections and the groups.
     """
 
     kind = "vectors"
@@ -84,7 +89,7 @@ class VectorIndex(GrowingIndex):
         signatures = ClusterIndex(
             self._signatures(rows, workers), clusters, seed=drawn, threads=workers
         )
-        self._parts = Parts(signatures, Store(rows, rows[:0], own))
+        self._parts = Parts(signatures, Store(rows, rows[:0], own), self.signer)
         self._own_ids = own is not None
         self._next_id = len(rows) if own is None else int(own.max(initial=-1)) + 1
         self._tunings: tuple[Tuning[Option], ...] = ()
@@ -98,8 +103,6 @@ class VectorIndex(GrowingIndex):
             for start in range(0, len(rows), step)
         ]
         return np.concatenate([np.empty((0, self.signer.bits // 8), np.uint8), *parts])
-
-    # What there is
 
     @property
     def dimensions(self) -> int:
@@ -191,8 +194,6 @@ class VectorIndex(GrowingIndex):
             "file": self.file,
         }
 
-    # Searching
-
     def search(
         self,
         vectors: Any,
@@ -208,30 +209,31 @@ class VectorIndex(GrowingIndex):
     ) -> VectorNeighbors:
         """Return the k most similar vectors of each query with their cosines, ties by id.
 
-        A single vector may come without its first axis; the result has one row then.
-        Of the `probe` groups whose centres are nearest, the `candidates` with the nearest
-        signatures are compared; unless told, every sixth group, 16 candidates for each neighbour,
-        and 256 at least. Or as many as give the `recall` by `tune`, which has to be called before.
+        A single vector may come without its first axis; the result has one row then. `exact` of the
+        result is True if every vector that may be found was compared with each query.
 
-        `exact` of the result is True if every vector that may be found was compared with each
-        query: with `exact=True`, or where there are no more of them than candidates. `explain=True`
-        says what was read. `among`: only these ids are searched, or those whose place in a mask,
-        True or False for each id from 0 to `next_id`, is True.
+        Args:
+            candidates: Vectors to compare, those with the nearest signatures (default: 16 for each
+                neighbor, at least 256).
+            probe: Groups to read, those with the nearest centers (default: every sixth).
+            recall: Look at as much as `tune` found for this recall.
+            exact: Compare all vectors.
+            explain: Say what was read, in `explanation`.
+            among: Search only these ids, or those whose place in a mask is True.
         """
         queries = self._queries(vectors)
         wanted = neighbor_count(k, len(queries), len(self))
         effort = effort_for(candidates, probe, recall, wanted, self.clusters, self._tunings)
         every, tell = flag("exact", exact), flag("explain", explain)
         workers, parts = thread_count(threads), self._parts
-        places = self._among(parts.store, among)
         store = parts.store
+        places = self._among(store, among)
         searched = len(parts.signatures) if places is None else len(places)
         if every or searched <= effort.candidates:
-            found = all_compared(
-                store, store.places if places is None else places, queries, wanted, workers
-            )
+            compared = store.places if places is None else places
+            found = all_compared(store, compared, queries, wanted, workers)
         else:
-            found = among_candidates(parts, self.signer, queries, wanted, effort, places, workers)
+            found = among_candidates(parts, queries, wanted, effort, places, workers)
         return found if tell else replace(found, explanation=None)
 
     def within(
@@ -247,20 +249,20 @@ class VectorIndex(GrowingIndex):
         """Return every vector whose cosine with a query is `similarity` or more.
 
         Exact: each is compared with each query. With `recall`, quicker where the similarity is
-        high: only those are compared whose signatures are so near that one at the similarity has at
-        least that chance to be among them, which is a chance over seeds. More than `limit` matches
-        in all raise `ResultTooLargeError`. `among` as for `search`.
+        high: a vector at the similarity is compared with at least that chance, over seeds, by its
+        signature. More than `limit` matches in all raise `ResultTooLargeError`. `among` as for
+        `search`.
         """
         queries, least = self._queries(vectors), as_cosine(similarity)
         most, workers = whole_number("limit", limit, at_least=0), thread_count(threads)
         chance = None if recall is None else share("recall", recall)
         parts = self._parts
-        places = self._among(parts.store, among)
+        store = parts.store
+        places = self._among(store, among)
         if chance is None or chance == 1:
-            store = parts.store
             living = store.places if places is None else places
             return everything_near(store, living, queries, least, most, workers)
-        return near_by_signatures(parts, self.signer, queries, least, chance, places, most, workers)
+        return near_by_signatures(parts, queries, least, chance, places, most, workers)
 
     def pairs(
         self,
@@ -281,7 +283,7 @@ class VectorIndex(GrowingIndex):
         self._verify_rest()
         if chance is None or chance == 1:
             return all_pairs(self._parts.store, least, most, workers)
-        return pairs_by_signatures(self._parts, self.signer, least, chance, most, workers)
+        return pairs_by_signatures(self._parts, least, chance, most, workers)
 
     def tune(
         self,
@@ -294,16 +296,16 @@ class VectorIndex(GrowingIndex):
     ) -> Tuning[Option]:
         """Find out how many candidates, of how many groups, find a share `recall` of the k nearest.
 
-        `queries` are tried, or the first `sample` of them; without any, so many vectors of the
-        index itself, each looking for others. Every vector is compared with each of them. From then
-        on, and when the index was saved and loaded, `search` does as was found when it is asked for
-        the same recall, or less, of as many neighbours, or fewer.
+        Every vector is compared with the `queries`, or the first `sample` of them; without any,
+        with vectors of the index itself, each looking for others. From then on, also when the index
+        was saved and loaded, `search` looks at as much when it is asked for at most this recall of
+        at most k neighbors.
         """
         wanted, target = whole_number("k", k, at_least=1), share("recall", recall)
         most, workers = whole_number("sample", sample, at_least=1), thread_count(threads)
         asked = None if queries is None else self._queries(queries)[:most]
         self._verify_rest()
-        tuning = tuned(self._parts, self.signer, wanted, target, asked, most, workers)
+        tuning = tuned(self._parts, wanted, target, asked, most, workers)
         with self._writing:
             self._tunings = with_tuning(self._tunings, tuning)
         return tuning
@@ -313,8 +315,6 @@ class VectorIndex(GrowingIndex):
 
     def _among(self, store: Store, among: Among | None) -> NDArray[np.int64] | None:
         return None if among is None else store.chosen(Chosen.of(among, self.next_id))
-
-    # Changing
 
     def add(
         self, vectors: Any, ids: ArrayLike | None = None, *, threads: SupportsIndex | None = None
@@ -336,11 +336,17 @@ class VectorIndex(GrowingIndex):
         return new
 
     def _refuse_known(self, ids: NDArray[np.int64]) -> None:
-        self._parts.store.refuse_known(ids)
+        known = self._parts.store.find(ids) >= 0
+        if known.any():
+            raise ArgumentError(f"the id {ids[known][0]} is in the index already; remove it first")
 
     def _remove(self, ids: NDArray[np.int64]) -> None:
         parts = self._parts
-        places = parts.store.places_of_all(ids)
+        places = parts.store.find(ids)
+        if (missing := places < 0).any():
+            raise ArgumentError(
+                f"the id {ids[missing][0]} is not in the index; nothing was removed"
+            )
         if len(places):
             parts.signatures.remove(places)
             parts.store = parts.store.without(places)
@@ -357,14 +363,12 @@ class VectorIndex(GrowingIndex):
                 raise CorruptIndexError(
                     "signatures and vectors of the index do not fit; rebuild it"
                 )
-            self._parts = Parts(
-                ClusterIndex(rows, seed=inner.seed, threads=workers), parts.store.compacted()
-            )
-
-    # Copying and saving
+            signatures = ClusterIndex(rows, seed=inner.seed, threads=workers)
+            self._parts = Parts(signatures, parts.store.compacted(), self.signer)
 
     def _without_room(self) -> None:
-        self._parts = Parts(copy(self._parts.signatures), self._parts.store.without_room())
+        store = replace(self._parts.store, room=None)
+        self._parts = Parts(copy(self._parts.signatures), store, self.signer)
 
     def _meta(self) -> dict[str, Any]:
         return {
@@ -391,7 +395,7 @@ class VectorIndex(GrowingIndex):
 
     def _restore(self, container: Container) -> None:
         meta, self._writing = container.meta, threading.Lock()
-        try:
+        with described(container, "vectors"):
             signer = signer_in(container)
             self._own_ids, self._next_id = bool(meta["own_ids"]), int(meta["next_id"])
             self._tunings = tuple(
@@ -399,10 +403,6 @@ class VectorIndex(GrowingIndex):
                 for each in meta["tunings"]
             )
             half = {"float16": True, "float32": False}[meta["dtype"]]
-        except (ArgumentError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CorruptIndexError(
-                f"{container.path}: the description of the vectors cannot be used: {error!r}"
-            ) from error
         rows = container.array("vectors", np.uint16 if half else np.float32, 2)
         rows = rows.view(np.float16) if half else rows
         ids = container.array("ids", np.int64, 1) if "ids" in container else None
@@ -426,4 +426,4 @@ class VectorIndex(GrowingIndex):
                 f"{container.path} holds {len(store)} vectors, and signatures, ids or marks that "
                 "do not fit them; it is damaged"
             )
-        self.signer, self._parts = signer, Parts(inner, store)
+        self.signer, self._parts = signer, Parts(inner, store, signer)

@@ -1,7 +1,4 @@
-"""Searching vectors: what is returned, how they are stored, and how candidates are compared.
-
-Signatures propose candidates, whose cosines are computed; or all are compared.
-"""
+"""Searching vectors: what is returned, how they are stored, and how candidates are compared."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, Said
+from lookalike.errors import CorruptIndexError, ResultTooLargeError, Said
 from lookalike.indexes import ClusterIndex
 from lookalike.indexes.filters import Chosen
-from lookalike.indexes.results import NO_LIMIT, Explanation, Result, as_int64
+from lookalike.indexes.results import NO_LIMIT, Explanation, Neighbors, Result, as_int64
 from lookalike.signatures import Projection
 from lookalike.vectors.given import in_single_precision
 
@@ -60,11 +57,8 @@ class VectorNeighbors(Result):
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return `query`, `id` and `similarity` of every neighbour found."""
         query, rank = np.nonzero(self.ids >= 0)
-        return {
-            "query": query,
-            "id": self.ids[query, rank],
-            "similarity": self.similarities[query, rank],
-        }
+        found = query, rank
+        return {"query": query, "id": self.ids[found], "similarity": self.similarities[found]}
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -237,18 +231,11 @@ class Store:
         removed[places] = 1
         return replace(self, removed=removed)
 
-    def without_room(self) -> Store:
-        """Return the store for a second owner: whoever adds next copies what was added."""
-        return replace(self, room=None)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
         """Return a store with arrays of its own, in memory."""
-        return Store(
-            np.array(self.first),
-            np.array(self.added),
-            None if self.ids is None else np.array(self.ids),
-            None if self.removed is None else np.array(self.removed),
-        )
+        own = None if self.ids is None else np.array(self.ids)
+        removed = None if self.removed is None else np.array(self.removed)
+        return Store(np.array(self.first), np.array(self.added), own, removed)
 
     def compacted(self) -> Store:
         """Return the living alone, at new places, with the ids they have."""
@@ -256,21 +243,6 @@ class Store:
         ids = self.ids_of(places)
         plain = np.array_equal(ids, np.arange(len(places)))
         return Store(self.rows(places), self.first[:0], None if plain else ids)
-
-    def refuse_known(self, ids: NDArray[np.int64]) -> None:
-        """Raise if one of the ids is in use."""
-        known = self.find(ids) >= 0
-        if known.any():
-            raise ArgumentError(f"the id {ids[known][0]} is in the index already; remove it first")
-
-    def places_of_all(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the places of ids, or raise if one is not there."""
-        found = self.find(ids)
-        if (found < 0).any():
-            raise ArgumentError(
-                f"the id {ids[found < 0][0]} is not in the index; nothing was removed"
-            )
-        return found
 
 
 Queries = NDArray[np.float32]
@@ -283,18 +255,20 @@ _PAIRS = 1 << 18
 """Pairs whose vectors are copied at a time."""
 
 
+@dataclass(eq=False)
 class Parts:
-    """Signatures and vectors that belong together. Vectors are there before their signatures are,
-    so that whoever has a place from the signatures finds it in the store.
+    """Signatures and vectors that belong together.
+
+    Vectors are there before their signatures are, so that places of signatures are in the store.
     """
 
-    def __init__(self, signatures: ClusterIndex, store: Store) -> None:
-        self.signatures = signatures
-        self.store = store
+    signatures: ClusterIndex
+    store: Store
+    signer: Projection
 
 
 def radius_for(similarity: float, bits: int, recall: float) -> int:
-    """Return within how many bits the signatures are, with that chance, of two vectors of a cosine.
+    """Return within how many bits the signatures of two vectors of a cosine are, with that chance.
 
     Each bit differs with the probability angle / pi, by the choice of the projection.
     """
@@ -329,22 +303,18 @@ def all_compared(
         step = max(1, _LISTED // max(1, len(places)))
         for start in range(0, len(queries) if len(places) else 0, step):
             part = slice(start, start + step)
-            listed = np.ascontiguousarray(
-                np.broadcast_to(places, (len(queries[part]), len(places)))
-            )
+            shape = len(queries[part]), len(places)
+            listed = np.ascontiguousarray(np.broadcast_to(places, shape))
             store.native.best_candidates(queries[part], listed, threads, ids[part], cosines[part])
     else:
         skip = None if len(places) == len(store) else store.skipped(places)
         store.native.best_of_all(skip, queries, threads, ids, cosines)
-    every = np.full(len(queries), len(places), np.int64)
-    none = np.zeros(len(queries), np.int64)
-    told = Explanation(np.ones(len(queries), bool), none, none, every, every)
+    told = Explanation.of_scan(len(queries), len(places))
     return VectorNeighbors(ids, cosines, True, told)
 
 
 def among_candidates(
     parts: Parts,
-    signer: Projection,
     queries: Queries,
     k: int,
     effort: Effort,
@@ -357,7 +327,7 @@ def among_candidates(
     chosen = None if among is None else Chosen(among, None)
     for start in range(0, len(queries), _BLOCK):
         part = slice(start, start + _BLOCK)
-        places = proposed(parts, signer, queries[part], effort, chosen, threads)
+        places = proposed(parts, queries[part], effort, chosen, threads)
         store = parts.store
         check_places(store, places.ids)
         store.native.best_candidates(queries[part], places.ids, threads, ids[part], cosines[part])
@@ -371,28 +341,19 @@ def among_candidates(
 
 
 def proposed(
-    parts: Parts,
-    signer: Projection,
-    queries: Queries,
-    effort: Effort,
-    among: Chosen | None,
-    threads: int,
-) -> _Places:
+    parts: Parts, queries: Queries, effort: Effort, among: Chosen | None, threads: int
+) -> Neighbors:
     """Return places whose signatures are nearest, nearest first."""
-    found = parts.signatures.search(
-        signer.sign(queries, threads=threads),
+    search, signatures = parts.signatures.search, parts.signer.sign(queries, threads=threads)
+    found = search(
+        signatures,
         effort.candidates,
         probe=effort.probe,
         explain=True,
         among=among,
         threads=threads,
     )
-    return _Places(np.ascontiguousarray(found.ids), found.explanation)
-
-
-class _Places:
-    def __init__(self, ids: NDArray[np.int64], explanation: Explanation | None) -> None:
-        self.ids, self.explanation = ids, explanation
+    return replace(found, ids=np.ascontiguousarray(found.ids))
 
 
 def check_places(store: Store, places: NDArray[np.int64]) -> None:
@@ -403,9 +364,6 @@ def check_places(store: Store, places: NDArray[np.int64]) -> None:
             f"a signature belongs to the vector {int(places[wrong][0])}, and there are "
             f"{len(store)}; the file of the index is damaged"
         )
-
-
-# Everything that is similar enough
 
 
 def everything_near(
@@ -429,7 +387,6 @@ def everything_near(
 
 def near_by_signatures(
     parts: Parts,
-    signer: Projection,
     queries: Queries,
     least: float,
     recall: float,
@@ -438,12 +395,12 @@ def near_by_signatures(
     threads: int,
 ) -> VectorMatches:
     """Return those that are similar enough and have a signature within the radius for that."""
-    radius = radius_for(least, signer.bits, recall)
+    radius = radius_for(least, parts.signer.bits, recall)
     chosen = None if among is None else Chosen(among, None)
     counts, found_ids, found_cosines = [np.zeros(1, np.int64)], [], []
     for start in range(0, len(queries), _BLOCK):
         asked = queries[start : start + _BLOCK]
-        signatures = signer.sign(asked, threads=threads)
+        signatures = parts.signer.sign(asked, threads=threads)
         found = parts.signatures.within(
             signatures, radius, limit=NO_LIMIT, among=chosen, threads=threads
         )
@@ -469,10 +426,10 @@ def near_by_signatures(
 
 
 def pairs_by_signatures(
-    parts: Parts, signer: Projection, least: float, recall: float, limit: int, threads: int
+    parts: Parts, least: float, recall: float, limit: int, threads: int
 ) -> VectorPairs:
     """Return pairs that are similar enough and have signatures within the radius for that."""
-    radius = radius_for(least, signer.bits, recall)
+    radius = radius_for(least, parts.signer.bits, recall)
     near = parts.signatures.pairs(radius, limit=NO_LIMIT, threads=threads)
     store = parts.store
     check_places(store, near.right)

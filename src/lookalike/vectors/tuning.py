@@ -20,12 +20,9 @@ from lookalike.indexes.tuning import (
     share_to_reach,
     sufficient,
 )
-from lookalike.signatures import Projection
 from lookalike.signatures.random import random_words
 from lookalike.vectors.given import in_single_precision
 from lookalike.vectors.search import Parts, all_compared, check_places, proposed
-
-__all__ = ["SAMPLE", "Effort", "effort_for", "tuned", "usual_effort"]
 
 SAMPLE = 400
 """Vectors of the index that are searched for to tune it, by default."""
@@ -101,7 +98,6 @@ def effort_for(
 
 def tuned(
     parts: Parts,
-    signer: Projection,
     k: int,
     target: float,
     queries: NDArray[np.float32] | None,
@@ -141,7 +137,7 @@ def tuned(
         least = _cost(steps[0], probe, groups, len(inner), inner.bits)
         if best is not None and least >= best[0]:
             break
-        found = proposed(parts, signer, queries, Effort(most, probe), None, threads).ids
+        found = proposed(parts, queries, Effort(most, probe), None, threads).ids
         check_places(store, found)
         for candidates, recall in zip(
             steps, _recalls_by_candidates(found, truth, steps), strict=True

@@ -18,16 +18,6 @@ from lookalike.signatures.random import random_words
 if TYPE_CHECKING:
     from lookalike.indexes.clusters.groups import Groups
 
-__all__ = [
-    "SAMPLE",
-    "groups_to_read",
-    "groups_until_near",
-    "least_probe",
-    "probe_tuning",
-    "probes_needed",
-    "usual_probe",
-]
-
 SAMPLE = 1000
 """Signatures of the index that are searched for to tune it, by default."""
 
