@@ -1,7 +1,4 @@
-"""evaluate: indexes with many settings, each measured against the exhaustive scan.
-
-Queries are signatures of the collection, or given. Their true neighbors come from `ScanIndex`.
-"""
+"""evaluate: indexes with many settings, each measured against the exhaustive scan."""
 
 from __future__ import annotations
 
@@ -59,10 +56,7 @@ _NAMES = {"cdr": "CDR", "recall": "recall"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement(Option):
-    """One option: what it costs and how good its answers are, on average over the queries.
-
-    All but times and bytes is the same in every run with the same data and seed.
-    """
+    """One option: what it costs and how good its answers are, on average over the queries."""
 
     recall: float = 1.0
     """Share of the true k neighbors that was found, by id."""
@@ -175,11 +169,11 @@ def evaluate(
         orders: Also measure a `PrefixIndex` with each number of orders.
         clusters: Also measure a `ClusterIndex` with each number of groups.
         probe: With `clusters`: numbers of groups to read (default: those of the index).
-        kinds: Also measure these kinds of index with their defaults, such as "blocks", or a kind
-            of an installed package.
+        kinds: Also measure these kinds of index, such as "blocks", or a kind of an installed
+            package, with their usual settings.
 
     Returns:
-        One option per setting, the exhaustive scan first. Nothing is chosen but the scan.
+        One option per setting, the exhaustive scan first, which is chosen.
     """
     rows = as_signatures(signatures)
     count, bits = rows.shape[0], 8 * rows.shape[1]
@@ -483,10 +477,7 @@ def measure_index(
     parameters: Settings,
     settings: Iterable[Settings],
 ) -> Iterator[Measurement]:
-    """Build one index and yield what it does with each of the settings.
-
-    Of growing numbers of groups to probe, the first that reads all of them is the last.
-    """
+    """Build one index and yield what it does with each setting, until all its groups are read."""
     start = time.perf_counter()
     option = Option(index=index, parameters=parameters)
     built = build_option(option, signatures, threads=questions.threads)
@@ -566,10 +557,7 @@ def _measurement(questions: Questions, answers: Answers, count: int, bits: int) 
 def measurement_table(
     rows: Sequence[Measurement], k: int, *, marked: Measurement | None = None, sizes: bool = False
 ) -> str:
-    """Return a line per measurement under a line of headings; `marked` begins with an asterisk.
-
-    `sizes` adds the number of signatures as the first column.
-    """
+    """Return a line per measurement; `marked` has an asterisk, `sizes` adds a column."""
     headings = ["slices", "expand", "admit", "ms", "ms in batch", f"CDR@{k}", f"recall@{k}"]
     headings += ["nearest", "near-dup.", "touched", "build s", "bytes"]
     lines = [headings, *(_cells(row) for row in rows)]

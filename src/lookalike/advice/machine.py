@@ -1,8 +1,8 @@
 """What single steps cost on this machine: measured once, in nanoseconds, and kept.
 
-How long a search takes is a sum of steps, each as many times as it occurs. Small searches that take
-the steps in different proportions are timed, and the costs that explain the times best are their
-solution. Memory and disk are measured apart.
+The time of a search is a sum of steps. Small searches that take the steps in different proportions
+are timed, and the costs that explain the times best are their solution. Memory and disk are
+measured apart.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ Access = tuple[tuple[float, float], ...]
 def access_time(access: Access, size: float) -> float:
     """Return what a read at a random place of `size` bytes costs.
 
-    Between sizes that were measured by the number of doublings; beyond the largest one as if the
-    growth over the upper half of them went on.
+    Interpolated by the number of doublings; beyond the largest size, the growth over the upper half
+    goes on.
     """
     sizes = [bytes_ for bytes_, _ in access]
     at = max(bisect_left(sizes, size), 1)
@@ -63,8 +63,7 @@ def access_time(access: Access, size: float) -> float:
 class MachineCosts:
     """Nanoseconds on one thread, for data that is in the cache, if nothing else is stated.
 
-    `access` is added for data that is not. Costs of a search were measured with the search itself,
-    so that they hold everything it does on the way.
+    `access` is added for data that is not. Costs of a search hold everything it does on the way.
     """
 
     access: Access
@@ -175,9 +174,8 @@ def machine_costs(*, refresh: bool = False) -> MachineCosts:
     """Return the costs on this machine, measured once, in about a second.
 
     They are kept in the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`), by processor,
-    distance kernel and version. A file that is damaged is measured and written again; where
-    nothing can be written they are remembered as long as the process lives. `refresh` measures
-    anew, for a machine that was busy the first time.
+    distance kernel and version; where nothing can be written, as long as the process lives.
+    `refresh` measures anew, for a machine that was busy the first time.
     """
     machine = _machine()
     name = "-".join(str(part) for part in machine.values())
@@ -257,10 +255,7 @@ _DISK = 1 << 24
 
 
 def best_time(run: Callable[[], object], runs: int = 3) -> float:
-    """Return the shortest of some processor times, in nanoseconds: disturbances only add.
-
-    Processor time, because a machine that is busy must not seem to be slow for ever.
-    """
+    """Return the shortest of some processor times, in nanoseconds: a busy machine is not slow."""
     times = []
     for _ in range(runs):
         start = process_time()
@@ -270,10 +265,7 @@ def best_time(run: Callable[[], object], runs: int = 3) -> float:
 
 
 def explain_times(steps: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
-    """Return the costs, none below 0, that explain times as sums of steps best.
-
-    Relative errors count, so that short searches are explained as well as long ones.
-    """
+    """Return the costs, none below 0, that explain times as sums of steps with the least error."""
     shares = np.asarray(steps, float) / np.asarray(times, float)[:, None]
     free = list(range(shares.shape[1]))
     costs = np.zeros(shares.shape[1])
@@ -488,10 +480,7 @@ def _flip(generator: np.random.Generator) -> float:
 
 
 def _disk() -> float:
-    """Time reading a file that the system was asked to forget; 0 where none can be written.
-
-    Elapsed time counts: a disk keeps the processor waiting, not busy.
-    """
+    """Time reading a file that the system was asked to forget; 0 where none can be written."""
     forget = getattr(os, "posix_fadvise", None)
     with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
         file.write(np.random.default_rng(_SEED).bytes(_DISK))

@@ -1,10 +1,9 @@
-"""How good an answer is, next to the true one.
+"""How good an answer is, next to the true one, which `ScanIndex` finds.
 
-Everything here compares what an index found with what `ScanIndex` finds. Arrays have one row per
-query, nearest first; -1 stands for a missing result, as in `Neighbors`. Rows of the truth may end
-in -1 as well, where the collection has fewer signatures than were asked for: only what is there
-can be found, so only that is counted. Columns of the answer beyond those of the truth are ignored,
-columns that it lacks are missing results. A query that has no true neighbour at all scores 1.
+Arrays have one row per query, nearest first; -1 stands for a missing result, as in `Neighbors`.
+Where the rows of the truth end in -1, only what is there is counted. Columns of the answer beyond
+those of the truth are ignored, columns that it lacks are missing results. A query that has no true
+neighbor at all scores 1.
 """
 
 from __future__ import annotations
@@ -96,12 +95,11 @@ def nearest_hit_rate(found_distances: ArrayLike, true_distances: ArrayLike) -> f
 def near_duplicate_recall(
     found: Neighbors | Matches, truth: Neighbors | Matches, radius: SupportsIndex
 ) -> float | None:
-    """Return which share of all neighbours within `radius` of the queries was found.
+    """Return which share of all neighbors within `radius` of the queries was found.
 
     `truth` comes from an exact `within` of at least that radius, or an exact `search` with at least
-    the k of `found`. Of a query that has more near neighbours than `found` has columns, only so
-    many are counted. Ids count once; distances are taken at their word. None if no query has a
-    neighbour that near, so that nothing can be said.
+    the k of `found`. Of a query that has more near neighbors than `found` has columns, only so many
+    are counted. Ids count once. None if no query has a neighbor that near.
     """
     near = whole_number("radius", radius, at_least=0)
     for name, given in (("found", found), ("truth", truth)):

@@ -1,7 +1,4 @@
-"""Measurements as pictures (PNG). Need the extra `plot`; matplotlib is imported when one is drawn.
-
-Nothing here opens a window or touches what other code has set up in matplotlib.
-"""
+"""Measurements as pictures (PNG). Need the extra `plot`; matplotlib is imported when drawing."""
 
 from __future__ import annotations
 

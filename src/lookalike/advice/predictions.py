@@ -198,9 +198,8 @@ def _top_cost(
 def share_found(bits: int, widths: list[int], expand: int, distance: int) -> float:
     """Return which share of signatures at a distance has a slice with at most `expand` errors.
 
-    Exactly, for errors at random places. With each bit wrong by chance, those that have more in
-    every slice and `distance` in all are counted slice by slice; given that total, all places are
-    equally likely, whatever the chance was.
+    Exactly, for errors at random places: those that have more in every slice are counted slice by
+    slice, among all with the same total.
     """
     if not 0 < distance < bits:
         return 1.0 if distance <= 0 else float(min(widths) <= expand)
@@ -279,8 +278,7 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Predictio
 def flip_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
     """Yield one sorted table with headers of log2(n) bits and fewer, and all flips of them.
 
-    With the weights of queries fewer flips find nearly all. How many that takes, and what share
-    they find, depends on the weights, which a plan does not see: `tune_flips` measures it.
+    How many flips find what share with weights, a plan does not see: `tune_flips` measures it.
     """
     radius = question.radius
     if radius is None:
@@ -319,10 +317,9 @@ def _table_time(
 ) -> float:
     """Return the nanoseconds of a query that looks up tables of so much memory in all.
 
-    The first lines of a bucket are asked for in time. A longer one is waited for, every other
-    time, until the processor notices that it is read in order, and then read. So are signatures
-    elsewhere, whose rows have to be known first. Those that are no single words turned out to be
-    waited for always.
+    The first lines of a bucket are asked for in time. A longer one is waited for, every other time,
+    until the processor notices that it is read in order. So are signatures elsewhere, whose rows
+    have to be known first. Those that are not single words turned out to be waited for always.
     """
     bytes_ = question.width * steps.rows / steps.buckets
     missing = costs.missing(memory)
@@ -342,10 +339,7 @@ def _table_time(
 def _build_seconds(
     question: Question, costs: MachineCosts, alike: float, copied: bool = True
 ) -> float:
-    """Return what sorting a table takes, by how many signatures share a header.
-
-    Every signature, or its row, is written to a place of its own.
-    """
+    """Return what sorting a table takes, by how many signatures share a header."""
     row = costs.table_build + 2 * costs.missing(question.signature_bytes)
     row += costs.table_sort * math.log2(1 + alike)
     row += costs.table_byte * question.width if copied else 0.0
@@ -434,10 +428,7 @@ def batch_flip_options(question: Question, costs: MachineCosts) -> Iterator[Pred
 
 
 def weighted_batch_flip_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield the same with the likeliest flips only.
-
-    How many reach a recall depends on the weights of the queries, which a plan does not see.
-    """
+    """Yield the same with the likeliest flips; how many reach a recall depends on weights."""
     if question.recall < 1:
         steps = batch_steps(question, "flips", question.recall)
         yield replace(
@@ -517,8 +508,8 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Predicti
 def share_examined(bits: int, orders: int, count: int, examine: int, distance: int) -> float:
     """Return which share of signatures at a distance is examined, for fair and independent bits.
 
-    Those that agree by chance in a prefix of that length, in all orders together, are as many as
-    are examined; one at the distance agrees in it if none of its differences is there.
+    One is examined if none of its differences is in a prefix of the length that, in all orders
+    together, as many agree in by chance as are examined.
     """
     length = min(max(0.0, math.log2(orders * count / examine)), bits, KEY_BITS)
     if length > bits - distance:
@@ -551,9 +542,8 @@ def cluster_bytes(count: int, width: int, groups: int) -> int:
 def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
     """Yield more and more groups that are read, for the nearest.
 
-    Only where signatures were given: fair bits have no groups. How many signatures groups have
-    that are near to queries is counted in a trial: more than others, where queries are as the
-    signatures are.
+    Only where signatures were given: fair bits have no groups. A trial counts the signatures of the
+    groups that queries read, which are larger than others.
     """
     if question.k is None or question.sample is None:
         return

@@ -3,10 +3,10 @@
 `Sample` counts steps: a few queries are compared with a few thousand signatures, slice by slice.
 How many of these have a slice in common tells how long the lists of a whole collection will be.
 
-`Trial` measures recall before an index is recommended: it is built over the signatures that were
-given and searched for some of them. If they are fewer than the collection has, the trial is the
-collection thinned out: a search that compares the best 1000 of a million compares the best 100 of a
-tenth of them, and of the ten nearest, one is there on average.
+`Trial` measures recall before an index is recommended: it is built over the given signatures. If
+they are fewer than the collection has, the trial is the collection thinned out: a search that
+compares the best 1000 of a million compares the best 100 of a tenth of them, and of the ten
+nearest, one is there on average.
 """
 
 from __future__ import annotations
@@ -162,8 +162,7 @@ class Sample:
     def _of_nearest(self, question: Question, by_rank: NDArray[np.float64]) -> float:
         """Return the mean over the k nearest, of what is known of those of the sample.
 
-        Of the whole collection, the nearest are nearer than the first of the sample; they are
-        taken to be found as often as that one.
+        Those nearer than the first of the sample are taken to be found as often as that one.
         """
         wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
         return float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
@@ -195,10 +194,10 @@ class Sample:
     def _at_full_size(self, counts: NDArray[np.int64], count: int) -> NDArray[np.float64]:
         """Return how many there will be of a whole collection, by what is in the sample.
 
-        Of a value that few have, a sample has none or one. What it has is weighed against what
-        lists have that lie in as dense a place: fully where these are alike, not at all where they
-        differ more than by chance (Poisson counts whose means have a gamma distribution). How
-        dense it is, values one bit farther away tell, which are many times as many.
+        Of a value that few have, a sample has none or one. That is weighed against what lists in as
+        dense a place have: fully where these are alike, not at all where they differ more than by
+        chance (Poisson counts whose means have a gamma distribution). Values one bit farther away
+        tell how dense it is.
         """
         scale = max(1.0, count / len(self.part))
         whole = counts.astype(np.float64)

@@ -44,10 +44,9 @@ def tune(
 
     Builds a `SliceIndex` for each width within 3 bits of the index's own choice, and a
     `ClusterIndex` for its own choice of groups, half and twice as many. With each it reads more
-    and more lists, `expand` up to 4, or groups, until the target is reached. The choice is the one
-    with the shortest time for a single query, of those that reach the target by more than the
-    sample may be wrong; a scan is one of them. What is measured depends on data and seed alone;
-    times, and with them the choice, depend on the machine.
+    and more lists, `expand` up to 4, or groups, until the target is reached. The choice has the
+    shortest time for a single query, of those that reach the target by more than the sampling
+    error; a scan is one of them. Times, and with them the choice, depend on the machine.
 
     Costs up to ten builds, three scans of the sample, and some dozens of searches of it.
 
@@ -118,9 +117,9 @@ def tune(
 
 
 def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list[int]:
-    """Return the slice widths to try: those around the index's own choice that fit in memory.
+    """Return slice widths around the index's own choice that fit in memory, or else the smallest.
 
-    If none of them does, the one that takes least; where that does not either, an error `or_none`.
+    Where that does not fit either: none with `or_none`, or an error.
     """
     widest = min(MOST_SLICE_BITS, bits)
     usual = slice_width(count, bits)
@@ -145,10 +144,7 @@ def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list
 
 
 def _cluster_numbers(count: int, bits: int, memory: int | None) -> list[int]:
-    """Return the numbers of groups to try: the index's own choice, half and twice of it.
-
-    Without those of an index that does not fit; it has copies of the signatures.
-    """
+    """Return numbers of groups that fit: the index's own choice, half and twice of it."""
     usual = group_count(count)
     if usual < 2:
         return []
