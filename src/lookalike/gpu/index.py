@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -198,14 +199,8 @@ class GpuIndex(ExhaustiveIndex):
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         together, workers = flag("collapse", collapse), thread_count(threads)
-        return pairs_of_rows(
-            *self.living(),
-            near,
-            most,
-            together,
-            workers,
-            compare=lambda skipped, left: self._compare(near, skipped, left),
-        )
+        compare = partial(self._compare, near)
+        return pairs_of_rows(*self.living(), near, most, together, workers, compare=compare)
 
     def _compare(self, radius: int, skipped: NDArray[np.uint8] | None, limit: int) -> PairColumns:
         """Return pairs of rows as they were given, none of them skipped."""

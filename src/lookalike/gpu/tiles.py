@@ -58,12 +58,9 @@ class Tiles:
     def fill(self, begin: int, end: int, signatures: Any) -> None:
         """Put signatures of the card at these positions, which begin with a piece."""
         size, first, last = self.layout.tile_bytes, self.layout.tiles(begin), self.layout.tiles(end)
-        self.card.kernels(self.layout).arrange(
-            signatures,
-            self.memory[first * size : last * size],
-            self.places[begin:end],
-            self.fewest_ones[first:last],
-        )
+        memory, ones = self.memory[first * size : last * size], self.fewest_ones[first:last]
+        kernels = self.card.kernels(self.layout)
+        kernels.arrange(signatures, memory, self.places[begin:end], ones)
 
     @property
     def tiles(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,49 +48,43 @@ def choose_bands(values: int, threshold: float, recall: float = RECALL) -> BandL
     return BandLayout(values, 1)
 
 
+@dataclass(eq=False)
 class BandedPairs:
     """The pairs of signatures that share a band, with the first band that they share.
 
-    `signatures` have `value_bytes` bytes a value. `keys` is where the keys of the bands go,
-    `uint32[bands, count]`: an array, or one on disk. Finding the groups of a band takes some 8
-    bytes a signature for the time. Rows in a group of more than `most` are paired with the first 16
-    of the group, the first 16 of its rows from `first_new` on, and the 16 that follow them, by
-    `rank` (in which rows before `first_new` come first): so a large group costs time in proportion
-    to its size; `large_groups` and `rows_in_large_groups` count these (a row once for each band).
-    Each pair comes once; one of a large group may come again if it shares a smaller group later.
+    Finding the groups of a band takes some 8 bytes a signature for the time. Rows in a group of
+    more than `most` are paired with the first 16 of the group, the first 16 of its rows from
+    `first_new` on, and the 16 that follow them, by `rank`: so a large group costs time in
+    proportion to its size. Each pair comes once; one of a large group may come again if it shares a
+    smaller group later.
     """
 
-    def __init__(
-        self,
-        signatures: NDArray[np.uint8],
-        value_bytes: int,
-        layout: BandLayout,
-        keys: NDArray[np.uint32],
-        *,
-        most: int,
-        first_new: int,
-        rank: NDArray[np.int64],
-        threads: int,
-    ) -> None:
-        self._signatures = signatures
-        self._band_bytes = value_bytes * layout.rows
-        self._layout = layout
-        self._keys = keys
-        self._most = most
-        self._first_new = first_new
-        self._rank = rank
-        self._threads = threads
-        self.large_groups = 0
-        self.rows_in_large_groups = 0
+    signatures: NDArray[np.uint8]
+    value_bytes: int
+    """Bytes of a value of a signature."""
+    layout: BandLayout
+    keys: NDArray[np.uint32]
+    """uint32[bands, count]: where the keys of the bands go; an array, or one on disk."""
+    _: KW_ONLY
+    most: int
+    first_new: int
+    rank: NDArray[np.int64]
+    """In which rows before `first_new` come first."""
+    threads: int
+    large_groups: int = 0
+    rows_in_large_groups: int = 0
+    """Rows of large groups, each once for each band."""
+
+    def __post_init__(self) -> None:
         self._large_keys: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the bands so far
         self._large_offsets: NDArray[np.int64] = np.zeros(1, np.int64)
 
     def fill_keys(self, progress: Callable[[float], None]) -> None:
         """Compute the keys; `progress` hears the share done."""
-        count = len(self._signatures)
+        count = len(self.signatures)
         for begin in range(0, count, _ROWS_AT_A_TIME):
-            rows = np.ascontiguousarray(self._signatures[begin : begin + _ROWS_AT_A_TIME])
-            _native.band_keys(rows, self._band_bytes, begin, self._keys)
+            rows = np.ascontiguousarray(self.signatures[begin : begin + _ROWS_AT_A_TIME])
+            _native.band_keys(rows, self.value_bytes * self.layout.rows, begin, self.keys)
             progress(min(1.0, (begin + len(rows)) / count))
 
     def of_band(self, band: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -98,30 +92,23 @@ class BandedPairs:
 
         To be called for each band in turn.
         """
-        rows, offsets = _native.band_groups(self._keys, band)
+        rows, offsets = _native.band_groups(self.keys, band)
         sizes = np.diff(offsets)
-        large = sizes > self._most
+        large = sizes > self.most
         self.large_groups += int(large.sum())
         self.rows_in_large_groups += int(sizes[large].sum())
         for group in np.flatnonzero(large).tolist():
             members = rows[offsets[group] : offsets[group + 1]]
-            members[:] = members[np.argsort(self._rank[members])]
+            members[:] = members[np.argsort(self.rank[members])]
         pairs = np.where(large, 48 * sizes, sizes * (sizes - 1) // 2)
         parts = np.cumsum(pairs) // _PAIRS_AT_A_TIME
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
+        known = self.keys, self._large_keys, self._large_offsets
+        limits = self.most, self.first_new, self.threads
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            yield _native.group_pairs(
-                self._keys,
-                self._large_keys,
-                self._large_offsets,
-                band,
-                rows,
-                offsets[begin : end + 1],
-                self._most,
-                self._first_new,
-                self._threads,
-            )
-        keys = np.sort(self._keys[band, rows[offsets[:-1][large]]])
+            some = offsets[begin : end + 1]
+            yield _native.group_pairs(*known, band, rows, some, *limits)
+        keys = np.sort(self.keys[band, rows[offsets[:-1][large]]])
         self._large_keys = np.concatenate([self._large_keys, keys])
         self._large_offsets = np.append(self._large_offsets, len(self._large_keys))
 

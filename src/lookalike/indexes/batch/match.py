@@ -234,13 +234,9 @@ class ByFlips(Matcher):
     def prepare(self, sizes: Sequence[int]) -> None:
         """Choose header bits that suit all chunks, so that sets need not be chosen again."""
         everything = self.weights is None or self.recall == 1
-        self._header_bits = batch_header_bits(
-            sizes,
-            len(self.queries),
-            8 * self.queries.shape[1],
-            self.radius,
-            None if everything else self.recall,
-        )
+        bits, recall = 8 * self.queries.shape[1], None if everything else self.recall
+        count = len(self.queries)
+        self._header_bits = batch_header_bits(sizes, count, bits, self.radius, recall)
 
     def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
         """Ask the queries that are left."""
@@ -269,15 +265,9 @@ class ByFlips(Matcher):
             self._rows, places = np.empty_like(self.queries), np.empty_like(asked)
             _native.order_by_prefix(self.queries, self._rows, asked, places)
             if weights is not None:
-                self.flips = min(self.flips, every)
+                self.flips, header = min(self.flips, every), self._header_bits
                 self._behind = likely_sets(
-                    weights,
-                    places,
-                    self._header_bits,
-                    index.volatility,
-                    self.radius,
-                    self.flips,
-                    self.threads,
+                    weights, places, header, index.volatility, self.radius, self.flips, self.threads
                 )
         self._asked = asked
         return asked

@@ -115,16 +115,8 @@ class Groups:
 
     def native(self) -> _native.Groups:
         """Return the groups as the core sees them."""
-        rows = self.rows
-        return _native.Groups(
-            rows.signatures,
-            rows.all_ids(),
-            self.offsets,
-            self.centres,
-            self.from_centre,
-            self.nearest,
-            self.farthest,
-        )
+        parts = self.offsets, self.centres, self.from_centre, self.nearest, self.farthest
+        return _native.Groups(self.rows.signatures, self.rows.all_ids(), *parts)
 
     def group_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the groups of the rows at these places."""

@@ -42,7 +42,7 @@ class CoreAnswer:
 
     def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
         """Return what was read, and the bounds that each result's score allows."""
-        lists, postings, candidates, reranked, expanded = self.work
+        expanded = self.work[4]
         optimistic = np.full(self.scores.shape, -1, np.int32)
         for expand in np.unique(expanded):
             table = _native.optimistic_distances(bits, slice_bits, int(expand))
@@ -51,16 +51,8 @@ class CoreAnswer:
         pessimistic = (bits - self.scores).astype(np.int32)
         missing = self.ids < 0
         optimistic[missing] = pessimistic[missing] = -1
-        return Explanation(
-            self.proven.astype(bool),
-            lists,
-            postings,
-            candidates,
-            reranked,
-            expanded,
-            padded(optimistic, k),
-            padded(pessimistic, k),
-        )
+        bounds = padded(optimistic, k), padded(pessimistic, k)
+        return Explanation(self.proven.astype(bool), *self.work, *bounds)
 
 
 _MOST_VARIANTS = 1 << 22

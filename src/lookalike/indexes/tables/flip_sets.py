@@ -186,16 +186,9 @@ def likely_sets(
     Those of query i are row `places[i]` of the result, or row i.
     """
     sets = np.empty((len(weights), count), np.uint32)
+    own = _native.FlipWeights(weights, header_start(weights.shape[1], header_bits))
     try:
-        _native.flip_choices(
-            _native.FlipWeights(weights, header_start(weights.shape[1], header_bits)),
-            places,
-            volatility.native(),
-            header_bits,
-            radius,
-            threads,
-            sets,
-        )
+        _native.flip_choices(own, places, volatility.native(), header_bits, radius, threads, sets)
     except _native.NotFinite as error:
         raise not_finite(error.query) from None
     return sets

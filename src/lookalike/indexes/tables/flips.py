@@ -205,16 +205,10 @@ class FlipIndex(TabledIndex):
         query = matches.columns()["query"]
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
         attempts = np.empty(len(matches.ids), np.int64)
+        own = _native.FlipWeights(None if values is None else values[query], self._start)
+        order = self.volatility.native(), self.header_bits, near
         try:
-            _native.flip_attempts(
-                matches.ids.view(np.uint64),
-                _native.FlipWeights(None if values is None else values[query], self._start),
-                self.volatility.native(),
-                self.header_bits,
-                near,
-                workers,
-                attempts,
-            )
+            _native.flip_attempts(matches.ids.view(np.uint64), own, *order, workers, attempts)
         except _native.NotFinite as error:
             raise not_finite(int(query[error.query])) from None
         return Matches(matches.offsets, attempts, matches.distances, exact=True)
@@ -305,16 +299,10 @@ class FlipIndex(TabledIndex):
         )
 
         def look_up(part: Part, names: Any, asked: Any, room: int) -> tuple[Any, Any, Any]:
-            return _native.flip_within(
-                part.tables[0].native(),
-                names,
-                rows[asked],
-                _native.FlipWeights(None if weights is None else weights[asked], self._start),
-                self.volatility.native(),
-                settings,
-                min(room, NO_LIMIT),
-                threads,
-            )
+            own = _native.FlipWeights(None if weights is None else weights[asked], self._start)
+            order, most = (own, self.volatility.native(), settings), min(room, NO_LIMIT)
+            table = part.tables[0].native()
+            return _native.flip_within(table, names, rows[asked], *order, most, threads)
 
         try:
             found = self._ask_parts(len(rows), first, limit, not differences, look_up)
