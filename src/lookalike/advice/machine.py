@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.errors import FileError
 from lookalike.indexes.clusters.groups import MOST_WORK, group_count
 from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.clusters.majority import PER_CENTRE, ROUNDS
@@ -34,7 +35,7 @@ from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockChoice, BlockIndex
 from lookalike.indexes.tables.flip_sets import Volatility, likely_sets
 from lookalike.signatures.arrays import kernels
-from lookalike.storage import user_cache_folder
+from lookalike.storage import user_cache_folder, whole_file
 
 FORMAT = 7
 """Raised when the meaning of a cost changes: older files are then measured again."""
@@ -228,13 +229,10 @@ def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:
 def _write(path: Path, machine: dict[str, Any], costs: MachineCosts) -> None:
     """Write whole or not at all, and say nothing where that cannot be: it is only a cache."""
     text = json.dumps({"machine": machine, "costs": costs.to_dict()}, indent=1, allow_nan=False)
-    try:
+    with contextlib.suppress(OSError, FileError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(text + "\n", encoding="utf-8")
-        unfinished.replace(path)
-    except OSError:
-        return
+        with whole_file(path) as unfinished:
+            unfinished.write_text(text + "\n", encoding="utf-8")
 
 
 # Measuring

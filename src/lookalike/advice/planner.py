@@ -216,9 +216,9 @@ def _predictions(question: Question, costs: MachineCosts) -> list[list[Predictio
     if question.batch is None:
         kinds = sorted(KINDS.all(), key=lambda kind: kind.name != "scan")
         return [kind.predictions(question, costs) for kind in kinds]
-    from lookalike.advice.predictions import BATCH_OPTIONS  # which imports this module
+    from lookalike.advice.predictions import batch_options  # which imports this module
 
-    return [list(predict(question, costs)) for predict in BATCH_OPTIONS]
+    return batch_options(question, costs)
 
 
 def _does_not_fit(options: Sequence[Prediction], question: Question) -> tuple[str | Said, ...]:

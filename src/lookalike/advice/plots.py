@@ -16,6 +16,7 @@ from lookalike.shown import brief
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "osD^vPX"
 GREY = "#555555"
+_NOTE = {"textcoords": "offset points", "fontsize": 9}
 _SCAN = {"label": "exhaustive scan", "color": GREY, "linestyle": "--", "linewidth": 1.5}
 
 
@@ -144,15 +145,8 @@ def new_figure(title: str, subtitle: str) -> tuple[Any, Any]:
     )
     axes = figure.add_subplot()
     axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=22)
-    axes.annotate(
-        subtitle,
-        (0, 1),
-        xycoords="axes fraction",
-        xytext=(0, 7),
-        textcoords="offset points",
-        fontsize=9,
-        color=GREY,
-    )
+    place = {"xycoords": "axes fraction", "xytext": (0, 7), **_NOTE}
+    axes.annotate(subtitle, (0, 1), color=GREY, **place)
     axes.grid(True, which="major", color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -161,21 +155,8 @@ def new_figure(title: str, subtitle: str) -> tuple[Any, Any]:
 
 def label_point(axes: Any, text: str, x: float, y: float, colour: str) -> None:
     """Write beside a point, on white so that lines do not cross it."""
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=(7, -10),
-        textcoords="offset points",
-        fontsize=9,
-        color=colour,
-        bbox={
-            "boxstyle": "square,pad=0.1",
-            "facecolor": "white",
-            "edgecolor": "none",
-            "alpha": 0.8,
-        },
-        zorder=2.5,
-    )
+    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
+    axes.annotate(text, (x, y), xytext=(7, -10), color=colour, bbox=box, zorder=2.5, **_NOTE)
 
 
 def line_style(number: int) -> dict[str, Any]:

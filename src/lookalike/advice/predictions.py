@@ -416,31 +416,25 @@ def batch_steps(question: Question, method: str, recall: float | None = None) ->
     )  # fmt: skip
 
 
-def batch_block_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield tables over the batch, in which every signature of the file is looked up."""
+def batch_options(question: Question, costs: MachineCosts) -> list[list[Prediction]]:
+    """Return tables over the batch, header tables over chunks, and these with fewer flips.
+
+    How many of the likeliest flips reach a recall depends on weights, which a plan does not see.
+    """
+    options = [_batch_option(question, batch_steps(question, "flips"), costs)]
     if question.radius is not None and question.radius < question.bits:
-        yield _batch_option(question, batch_steps(question, "blocks"), costs)
-
-
-def batch_flip_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield a header table over each chunk, in which the batch is looked up with all flips."""
-    yield _batch_option(question, batch_steps(question, "flips"), costs)
-
-
-def weighted_batch_flip_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield the same with the likeliest flips; how many reach a recall depends on weights."""
+        options.insert(0, _batch_option(question, batch_steps(question, "blocks"), costs))
     if question.recall < 1:
         steps = batch_steps(question, "flips", question.recall)
-        yield replace(
+        likely = replace(
             _batch_option(question, steps, costs, weighted=True),
             settings={"method": "flips", "recall": question.recall},
             recall=None,
             expected=question.recall,
             obstacle="recall not measured: it depends on weights",
         )
-
-
-BATCH_OPTIONS = (batch_block_options, batch_flip_options, weighted_batch_flip_options)
+        options.append(likely)
+    return [[option] for option in options]
 
 
 def _batch_option(

@@ -203,66 +203,51 @@ class ShardedIndex(Index):
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
+        options: dict[str, Any] = {"explain": tell}
+        settings, alone = None, rerank is not None and rerank_count(rerank, wanted) == 0
         if masks is not None:
             without_settings(expand=expand, admit=admit, rerank=rerank)
-            counting = as_masks(masks, self.bits, len(rows))
-            return self._nearest_masked(rows, counting, wanted, tell, among, threads)
-        sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
-        alone = rerank is not None and rerank_count(rerank, wanted) == 0
+            self._refuse_masks()
+            options["masks"] = as_masks(masks, self.bits, len(rows))
+        else:
+            options |= {"expand": expand, "admit": admit, "rerank": rerank, "exact": prove}
+            for one in self.slice_indexes()[:1]:
+                cut = self.bits, one.slice_bits
+                settings = search_settings(*cut, wanted, expand, admit, rerank, prove)
         if alone and not self.is_scored:
             raise ArgumentError(
                 Said("rerank"), " is 0, and some shards have no scores; expected slice indexes only"
             )
-        settings = None
-        for one in self.slice_indexes()[:1]:
-            cut = self.bits, one.slice_bits
-            settings = search_settings(*cut, wanted, expand, admit, rerank, prove)
-        one_by_one = prove or (expand is None and not alone)
-        if len(sliced) < len(self.shards) or one_by_one or settings is None:
-            options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
-            options |= {"explain": tell, "exact": prove}
-
-            def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
-                most = min(wanted, max(1, len(shard)))
-                own = _taken(shard, "search", options)
-                return shard.search(rows, most, among=only, threads=share, **own)
-
-            found = self._each(ask, threads, self._chosen(among))
-            told = told_together(found) if tell else None
-            ids = self._shifted([result.ids for result in found])
-            distances = np.concatenate([result.distances for result in found], axis=1)
-            proven = all(result.exact for result in found)
-            if not self.is_scored:
-                ids, distances = nearest_of(ids, distances, wanted)
-                return Neighbors(ids, distances, proven, told)
-            scores = np.concatenate([result.scores for result in found], axis=1)
-            if alone:
-                ids, scores, distances = best_of(ids, scores, wanted, distances)
-            else:
-                ids, distances, scores = nearest_of(ids, distances, wanted, scores)
-            return Neighbors(ids, distances, proven, told, scores)
-        return self._by_score(sliced, rows, wanted, settings, tell, threads, among)
-
-    def _nearest_masked(
-        self,
-        rows: NDArray[np.uint8],
-        masks: NDArray[np.uint8],
-        k: int,
-        explain: bool,
-        among: Among | None,
-        threads: SupportsIndex | None,
-    ) -> Neighbors:
-        self._refuse_masks()
+        sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
+        if (
+            settings
+            and len(sliced) == len(self.shards)
+            and not prove
+            and (alone or expand is not None)
+        ):
+            return self._by_score(sliced, rows, wanted, settings, tell, threads, among)
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
-            most = min(k, max(1, len(shard)))
-            own = {"masks": masks, **_taken(shard, "search", {"explain": explain})}
+            most, own = min(wanted, max(1, len(shard))), _taken(shard, "search", options)
             return shard.search(rows, most, among=only, threads=share, **own)
 
         found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
-        ids = _numbered([one.ids for one in found], self._shifts)
-        merged = nearest_masked(ids, found, k, exact=all(one.exact for one in found))
-        return replace(merged, explanation=told_together(found)) if explain else merged
+        told = told_together(found) if tell else None
+        proven = all(result.exact for result in found)
+        numbered = _numbered([result.ids for result in found], self._shifts)
+        if masks is not None:
+            return replace(nearest_masked(numbered, found, wanted, exact=proven), explanation=told)
+        ids = np.concatenate(numbered, axis=1)
+        distances = np.concatenate([result.distances for result in found], axis=1)
+        if not self.is_scored:
+            ids, distances = nearest_of(ids, distances, wanted)
+            return Neighbors(ids, distances, proven, told)
+        scores = np.concatenate([result.scores for result in found if result.scores is not None], 1)
+        if alone:
+            ids, scores, distances = best_of(ids, scores, wanted, distances)
+        else:
+            ids, distances, scores = nearest_of(ids, distances, wanted, scores)
+        return Neighbors(ids, distances, proven, told, scores)
 
     def _refuse_masks(self) -> None:
         """Raise if one of the shards takes no masks, in shards of shards too."""
@@ -293,7 +278,7 @@ class ShardedIndex(Index):
                 raise shard._damaged(OUTSIDE) from None
 
         tops: list[CoreAnswer] = self._each(ask, threads, self._chosen(among))
-        ids = self._shifted([top.ids for top in tops])
+        ids = np.concatenate(_numbered([top.ids for top in tops], self._shifts), axis=1)
         distances = np.concatenate([top.distances for top in tops], axis=1)
         scores = np.concatenate([top.scores for top in tops], axis=1)
         rest = np.max([top.rest for top in tops], axis=0)
@@ -394,9 +379,6 @@ class ShardedIndex(Index):
         whole = Chosen.of(among, self.next_id)
         shifts = zip(self.shards, self._shifts, strict=True)
         return [whole.shifted(shift, shard.next_id) for shard, shift in shifts]
-
-    def _shifted(self, ids: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        return np.concatenate(_numbered(ids, self._shifts), axis=1)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         if len(self.shards) > _MOST_SAVED:
