@@ -105,12 +105,22 @@ def test_the_command_line_builds_searches_and_measures_it(
 
 def test_it_is_evaluated_and_built_by_a_plan() -> None:
     found = la.evaluate(ROWS, k=3, sample=10, kinds=["linear", "blocks"])
-    linear, blocks = found.options[-2:]
+    alone, linear, blocks = found.options[-3:]
+    assert [alone.settings, linear.settings] == [{"at_once": 1}, {"at_once": 40}]
     assert (linear.index, linear.recall, linear.cdr) == ("linear", 1.0, 1.0)
     assert (blocks.index, blocks.recall) == ("blocks", 1.0)
     assert "linear" in str(found)
     with pytest.raises(la.ArgumentError, match="kinds is 'linaer'; expected one of slices"):
         la.evaluate(ROWS, kinds=["linaer"])
+
+
+def test_a_plan_weighs_it() -> None:
+    plan = la.plan(signatures=ROWS, radius=3)
+    scan, *_, linear = plan.options
+    assert (scan.index, linear.index, linear.exact) == ("scan", "linear", True)
+    assert linear.microseconds > scan.microseconds > 0
+    assert plan.chosen is not linear
+    assert "in NumPy" in str(plan)
 
 
 def test_an_unknown_kind_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

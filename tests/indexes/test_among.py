@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.indexes import filters as choosing
-from lookalike.indexes.slices import search as slice_search
+from lookalike.indexes import segments
 from support.cases.index_kinds import KINDS, made
 from support.cases.strategies import collections, collections_with_queries
 from support.oracles import scan as oracle
@@ -69,7 +69,7 @@ def test_answers_are_those_of_an_index_of_only_these(
     expected = oracle.within(rows, queries, radius, there)
     total = sum(map(len, expected))
     with (
-        mock.patch.object(slice_search, "_COPIED", 4096 if copied is None else copied),
+        mock.patch.object(segments, "_COPIED", 4096 if copied is None else copied),
         mock.patch.object(choosing, "_COPY", 10**9 if copied == 0 else 16),
     ):
         found = index.search(queries, k, among=among, threads=threads, **options)
@@ -93,7 +93,7 @@ def test_a_quick_search_finds_only_what_is_chosen(
     index, queries, kind, living = case
     chosen = data.draw(st.lists(st.integers(0, max(0, index.next_id - 1)), unique=True))
     options: Any = {"expand": expand} if "sl" in kind or "sharded" in kind else {}
-    with mock.patch.object(slice_search, "_COPIED", 0):
+    with mock.patch.object(segments, "_COPIED", 0):
         result = index.search(queries, 4, among=chosen, **options)
     there = sorted(name for name in living if name in chosen)
     rows = np.frombuffer(b"".join(living[name] for name in there), np.uint8)
@@ -123,7 +123,7 @@ def test_the_first_match_is_one_of_the_chosen(kind: str, first: bool) -> None:
 def test_what_was_read_is_told() -> None:
     rows = oracle.collection(500, 8, "clustered", 1)
     index = la.SliceIndex(rows, 8)
-    with mock.patch.object(slice_search, "_COPIED", 0):
+    with mock.patch.object(segments, "_COPIED", 0):
         many = index.search(rows[:3], 2, expand=0, among=range(400), explain=True)
     few = index.search(rows[:3], 2, among=range(40), explain=True)
     near = index.within(rows[:3], 2, among=range(40), explain=True)

@@ -1,12 +1,16 @@
-"""A kind of index: a linear scan in NumPy, exact and slow."""
+"""A kind of index: a linear scan in NumPy, exact and slow; weighed by plans, and evaluated."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.advice.evaluation import GridRequest
+from lookalike.advice.machine import MachineCosts
+from lookalike.advice.planner import Prediction, Question
 from lookalike.checks import neighbor_count, whole_number
 from lookalike.indexes.base import DEFAULT_LIMIT, RowsIndex
 from lookalike.indexes.filters import Among, Chosen
@@ -37,14 +41,19 @@ class LinearIndex(RowsIndex):
         queries: ArrayLike,
         k: SupportsIndex,
         *,
+        at_once: SupportsIndex = 1000,
         among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return the k nearest signatures of each query; exact."""
+        """Return the k nearest signatures of each query, `at_once` queries at a time; exact."""
         rows = as_queries(queries, self.bits)
-        ids, distances = self._compared(rows, among)
+        step = whole_number("at_once", at_once, at_least=1)
         wanted = neighbor_count(k, len(rows), len(self))
-        ids, distances = nearest_of(ids, distances, wanted)
+        parts = [
+            nearest_of(*self._compared(rows[begin : begin + step], among), wanted)
+            for begin in range(0, len(rows), step)
+        ]
+        ids, distances = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return Neighbors(ids, distances, exact=True)
 
     def within(
@@ -78,4 +87,23 @@ class LinearIndex(RowsIndex):
         return np.broadcast_to(ids, distances.shape), np.where(ids >= 0, distances, -1)
 
 
-KIND = IndexKind("linear", LinearIndex, "a linear scan in NumPy: exact, and slow")
+def predicted(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
+    """Yield what `la.plan` weighs: every byte takes a hundred times as long as in the core."""
+    time = 1e-3 * 100 * costs.scanned_byte * question.signature_bytes
+    yield Prediction(
+        index="linear", microseconds=time, memory_bytes=question.signature_bytes, remark="in NumPy"
+    )
+
+
+def grid(request: GridRequest) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Return what `la.evaluate` measures: one index, searched with two settings."""
+    return [({}, [{"at_once": 1}, {"at_once": request.count}])]
+
+
+KIND = IndexKind(
+    "linear",
+    LinearIndex,
+    "a linear scan in NumPy: exact, and slow",
+    predictor=predicted,
+    grid=grid,
+)

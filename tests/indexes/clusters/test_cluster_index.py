@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.advice import recall_at_k
+from lookalike.indexes import segments
 from lookalike.indexes.clusters import groups as grouping
-from lookalike.indexes.clusters import index as clusters
 from lookalike.indexes.clusters import majority
 from support.cases.clustered import clustered
 from support.cases.strategies import distinct_ids
@@ -65,7 +65,7 @@ def test_answers_are_those_of_the_groups_that_are_read(
         among = sorted(chosen)
     radius = data.draw(st.integers(0, index.bits))
     given: dict[str, Any] = {"among": among, "threads": threads, "explain": True}
-    with mock.patch.multiple(clusters, _COPIED=-1, _COPIED_SHARE=10**9):
+    with mock.patch.multiple(segments, _COPIED=-1, _COPIED_SHARE=10**9):
         near = index.search(queries, k, probe=probe, **given)
         proven = index.search(queries, k, probe=probe, exact=True, **given)
         matches = index.within(queries, radius, **given)

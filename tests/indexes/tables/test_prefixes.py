@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.indexes.tables import prefixes
+from lookalike.indexes import segments
 from support.cases.strategies import distinct_ids
 from support.cases.tables import damaged, near_collections, threads_used
 from support.oracles import prefixes as prefix_oracle
@@ -53,7 +53,7 @@ def test_what_is_examined_is_what_the_definition_says(
         among = [ids[row] for row in chosen]
     radius = data.draw(st.integers(0, index.bits))
     given: dict[str, Any] = {"examine": examine, "among": among, "threads": threads}
-    with mock.patch.multiple(prefixes, _COPIED=-1, _COPIED_SHARE=10**9):
+    with mock.patch.multiple(segments, _COPIED=-1, _COPIED_SHARE=10**9):
         near = index.search(queries, k, explain=True, **given)
         matches = index.within(queries, radius, explain=True, **given)
     for query, row in enumerate(queries):
