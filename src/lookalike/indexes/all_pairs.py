@@ -36,10 +36,7 @@ _SAMPLE = 1 << 14
 
 @dataclass(frozen=True)
 class Drawing:
-    """So many words of a signature's bits, as many as there is room for of each order, as keys.
-
-    One of the first `near_bits` of a key may differ.
-    """
+    """Words of a signature's bits, as keys; one of the first `near_bits` of a key may differ."""
 
     bits: int
     key_bits: int

@@ -38,11 +38,7 @@ class KeyMatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KeyMatches:
-    """What each query found: most similar first, then as inserted.
-
-    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `matches[i]` gives them as a
-    list of `KeyMatch`.
-    """
+    """What each query found: most similar first, then as inserted; `matches[i]` of query i."""
 
     offsets: NDArray[np.int64]
     """int64[queries + 1]"""
@@ -87,10 +83,7 @@ _COPIED_AT_A_TIME = 1 << 14
 
 
 class _Table:
-    """The core's table, and the key of each of its rows; both only grow.
-
-    A search goes on in the table that it began with, whatever happens meanwhile.
-    """
+    """The core's table, and the key of each of its rows; both only grow, also during a search."""
 
     def __init__(self, permutations: int, layout: BandLayout) -> None:
         seed = secrets.randbits(64)  # so that nobody can make rows that all lie in one place

@@ -39,7 +39,7 @@ def choose_bands(values: int, threshold: float, recall: float = RECALL) -> BandL
     """Return the longest bands that still propose a pair at the threshold with this chance.
 
     The longer the bands, the fewer pairs below the threshold. Values that fill no band are left
-    out. Where even bands of one value are not enough, those.
+    out.
     """
     for rows in range(values, 1, -1):
         layout = BandLayout(values // rows, rows)

@@ -115,10 +115,9 @@ class StoredIndex(ABC):
         write_container(target, *self._saved(None if notes is None else plain_notes(notes)))
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes, `notes` included; `from_bytes` is its inverse.
+        """Return what `save` writes, and a pickle holds; `from_bytes` is its inverse.
 
-        That is also what a pickle holds, of a mapped index all that the file has. Where processes
-        on one machine are to share a large index, save it, and open the file in each.
+        For processes on one machine to share a large index, save it, and open the file in each.
         """
         from lookalike.storage import container_bytes
 
@@ -162,10 +161,7 @@ class StoredIndex(ABC):
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the index that `to_bytes` wrote, its arrays within the bytes.
-
-        They are verified as a file is: damaged ones raise `CorruptIndexError`.
-        """
+        """Return the index that `to_bytes` wrote, its arrays within the bytes, and verified."""
         from lookalike.storage import container_in
 
         return cls._of(container_in(data))
@@ -291,10 +287,7 @@ class GrowingIndex(StoredIndex):
 
     @classmethod
     def _merging(cls, indexes: Iterable[Self]) -> tuple[Self, list[Self], list[int]]:
-        """Return an index without items, the parts it is to be made of, and the first id of each.
-
-        Parts whose ids are positions are numbered on.
-        """
+        """Return an index without items, the parts to make it of, and the first id of each."""
         parts = instances("indexes", indexes, cls, f"a {cls.__name__}")
         if not parts:
             raise ArgumentError("there are no indexes to merge; expected at least one")

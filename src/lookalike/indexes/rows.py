@@ -122,10 +122,7 @@ _PAGE = 1 << 21
 
 
 def empty_in_large_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Return an array like `numpy.empty`, in pages of 2 MB where the system has such.
-
-    NumPy asks for them too, but memory that was in use before stays as it was.
-    """
+    """Return an array like `numpy.empty`, in new pages of 2 MB where the system has such."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if size < _PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return np.empty(shape, dtype)

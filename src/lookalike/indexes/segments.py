@@ -79,10 +79,7 @@ class Segment:
 
     @cached_property
     def _order(self) -> NDArray[np.int64] | None:
-        """Positions by ascending id, where ids do not ascend by themselves.
-
-        An id that was removed and added again has several positions, in this order.
-        """
+        """Positions by ascending id, where ids do not ascend; an added id may have several."""
         return None if self.rows.ascending else np.argsort(self.rows.all_ids(), kind="stable")
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -196,10 +193,7 @@ def to_search(segments: Segments, among: Among | None, next_id: int) -> Segments
 
 
 def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> Segments:
-    """Return segments of the chosen rows alone: copies of up to `most`, else with others left out.
-
-    Copies have no lists: they are compared one by one.
-    """
+    """Return the chosen rows alone: copies of up to `most`, else with others left out."""
     if len(chosen) > most:
         return tuple(segment.only(chosen) for segment in segments)
     copied = [segment.rows.take(segment.places(chosen)) for segment in segments]

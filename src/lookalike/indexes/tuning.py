@@ -1,8 +1,6 @@
 """Tuning: which index and settings reach a recall, measured on which sample, at what cost.
 
-Everything that gives advice returns one: `la.plan`, `la.tune`, `la.evaluate` and the methods with
-which an index tunes itself. An index keeps and saves what it was tuned to, so the type lies here;
-`lookalike.advice`, which compares indexes with each other, lies above them.
+All advice returns one, and an index keeps and saves its own: so the type is below `advice`.
 """
 
 from __future__ import annotations
@@ -160,11 +158,7 @@ class Tuning(Generic[Choice]):
     def restored(
         cls, index: str, names: Sequence[str], saved: Mapping[str, Any], *, least: int = 1
     ) -> Tuning[Option]:
-        """Return what `saved` gave, with settings of these names, each at least `least`.
-
-        Raises:
-            KeyError, TypeError, ValueError: The values are not those of a tuning.
-        """
+        """Return what `saved` gave, or raise KeyError, TypeError or ValueError."""
         settings = {name: int(saved[name]) for name in names}
         by_radius = "radius" in saved
         k = None if by_radius else int(saved["k"])
@@ -234,10 +228,7 @@ def keywords(settings: Mapping[str, Any]) -> str:
 
 
 def share_to_reach(target: float, queries: int) -> float:
-    """Return what a sample must reach so that other queries reach the target, too.
-
-    Two standard errors more. Neighbors of one query are found together, so each query counts once.
-    """
+    """Return what a sample must reach so that others reach the target: two standard errors more."""
     return min(1.0, target + 2 * math.sqrt(target * (1 - target) / max(1, queries)))
 
 
@@ -246,7 +237,7 @@ def least_enough(
 ) -> tuple[int, float]:
     """Return the least effort that surely reaches the target, and the share that it finds.
 
-    `needed` is the effort that each neighbor takes; `none` is returned if there are no neighbors.
+    `needed` is the effort that each neighbor takes; without any, the effort is `none`.
     """
     ordered = np.sort(needed, axis=None)
     if not len(ordered):

@@ -296,10 +296,10 @@ class ByFlips(Matcher):
 def batch_header_bits(
     sizes: Sequence[int], queries: int, bits: int, radius: int, recall: float | None
 ) -> int:
-    """Return the header bits with which chunks of these sizes are the quickest to match.
+    """Return the header bits with which chunks are the quickest to match.
 
-    Long headers have short buckets, but large tables, which have to be made for each chunk, and
-    more flips. Without a recall, all flips are tried.
+    Long headers have short buckets, but large tables for each chunk, and more flips. Without a
+    recall, all flips are tried.
     """
     count, chunks = sum(sizes), len(sizes)
 
@@ -490,10 +490,7 @@ def chunk_rows(queries: int, bits: int) -> int:
 def _match(
     chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, progress: Progress | None
 ) -> None:
-    """Read the file and gather matches, until there is nothing left to be asked.
-
-    What was matched has been verified in the end, also if reading ended early.
-    """
+    """Read the file and gather matches, until nothing is left to be asked, and verify."""
     from lookalike.indexes.batch.signature_file import read_ahead  # brings threads, not at import
 
     sizes = chunks.sizes()

@@ -171,10 +171,7 @@ def _split(
     seed: int,
     threads: int,
 ) -> NDArray[np.uint8]:
-    """Split groups that are too large, and return all centers; changes labels and distances.
-
-    Their centers are near to everything, so that most queries would read them.
-    """
+    """Split groups that are so large that most queries read them, and return all centers."""
     usual = max(1, len(rows) // len(centres))
     limit = max(_LARGE_ROWS, _LARGE * usual)
     parts, first, work = [centres], 0, 0
@@ -253,11 +250,7 @@ class State:
         return State(self.groups, without_room(self.segments))
 
     def regrouped(self, seed: int, threads: int) -> State:
-        """Return the state with all rows in groups, and those of removed ones freed.
-
-        Added rows join the nearest of the centers. Where these have become too few, all groups are
-        made anew.
-        """
+        """Return the state with all rows in groups, made anew where these have become too few."""
         groups, first = self.groups, self.segments[0]
         if not self.alive or 2 * len(groups) < group_count(self.alive):
             return State.of(Groups.build(self.living(), group_count(self.alive), seed, threads))

@@ -30,10 +30,7 @@ def least_probe(groups: int) -> int:
 
 
 def usual_probe(groups: Groups) -> int:
-    """Return the number of groups that are read by default.
-
-    Enough to find 99.9% of near-duplicates, which differ in at most a tenth of the bits.
-    """
+    """Return how many groups are read by default: enough to find 99.9% of near-duplicates."""
     return max(least_probe(len(groups)), groups.near_probe)
 
 
@@ -101,10 +98,9 @@ def groups_until_near(
 ) -> int:
     """Return how many groups are read until that of a near-duplicate, for nearly all of them.
 
-    Where signatures form groups, one that differs a little is nearest to the same center, or
-    nearly. Where they do not, as with random bits, all centers are about as far, and a few bits
-    decide. So it is measured: signatures are changed in up to a tenth of their bits and searched
-    for. The same groups give the same number.
+    Where signatures form groups, a near-duplicate is nearest to the same center, or nearly. Where
+    they do not, as with random bits, a few bits decide. So it is measured: signatures are changed
+    in up to a tenth of their bits and searched for. The same groups give the same number.
     """
     if len(centres) < 2:
         return len(centres)

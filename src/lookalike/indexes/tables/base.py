@@ -125,10 +125,7 @@ class TabledIndex(PlainSearch):
         first: bool,
         threads: int,
     ) -> Matches:
-        """Return those matches that are chosen, of all that `ask` returns.
-
-        The chosen are scanned where there is no `ask`, or where all matches are too many.
-        """
+        """Return the chosen of all matches that `ask` returns, or scan them if it cannot answer."""
         chosen, matches = Chosen.of(among, self.next_id), None
         if ask is not None:
             with suppress(ResultTooLargeError):

@@ -1,7 +1,4 @@
-"""Which header bits are flipped: how likely each is to differ, the likeliest sets, and how many.
-
-A bit is the more likely to differ in a near-duplicate, the smaller the weight behind it is.
-"""
+"""Which header bits are flipped: how likely each is to differ, the likeliest sets, and how many."""
 
 from __future__ import annotations
 
@@ -52,8 +49,8 @@ class Volatility:
     def normal(cls, spread: float = DEFAULT_SPREAD, unit: float = 1.0) -> Volatility:
         """Return the curve for weights that differ by normal amounts of that standard deviation.
 
-        `unit` is how large weights are, 1 for those of `SimHash`. The default spread is that of
-        edited abstracts, see `docs/matching.md`.
+        `unit` is how large weights are, 1 for those of `SimHash`. The default is that of edited
+        abstracts.
         """
         scale = _STEPS_PER_UNIT / unit
         weights = (np.arange(STEPS) + 0.5) / scale / (spread * unit)

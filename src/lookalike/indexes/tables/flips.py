@@ -91,10 +91,7 @@ class FlipIndex(TabledIndex):
 
     @classmethod
     def of_sorted(cls, signatures: NDArray[np.uint8], header_bits: int, threads: int) -> FlipIndex:
-        """Return an index of signatures that are sorted already, used where they are.
-
-        Ids are places in them. Raises if they are not sorted.
-        """
+        """Return an index of sorted signatures, used in place; ids are places in them."""
         index = cls.__new__(cls)
         index.header_bits = header_bits
         runs = upper_bits(8 * signatures.shape[1], header_bits)
@@ -193,8 +190,7 @@ class FlipIndex(TabledIndex):
     ) -> Matches:
         """Return which attempt finds each match within the radius, in place of ids; exact.
 
-        0 is the query's own header, 1 the first flip. Costs all flips: C(header_bits, radius)
-        look-ups a query and more.
+        0 is the query's own header, 1 the first flip. Costs all flips.
         """
         rows = as_queries(queries, self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)

@@ -77,10 +77,7 @@ class SortedTable:
 
     @classmethod
     def of_sorted(cls, signatures: NDArray[np.uint8], runs: Runs, threads: int) -> SortedTable:
-        """Use signatures that are in order already where they are; raise if they are not.
-
-        The header must be the upper bits of the first word, as `upper_bits` says.
-        """
+        """Use signatures that are sorted by `upper_bits` in place; raise if they are not."""
         offsets = _empty_offsets(runs)
         if not _native.find_offsets(signatures, list(runs), threads, offsets):
             raise CorruptIndexError("signatures that should be sorted are not")
@@ -231,8 +228,7 @@ class TableSteps:
     """Steps of a query, for signatures whose bits are fair and independent.
 
     Equations (9) and (19) of Sood and Loguinov, with a table of where buckets begin in place of
-    their binary search. `la.plan` multiplies them by what steps cost on the machine at hand;
-    an index that has to choose does it by `usual_cost`.
+    their binary search.
     """
 
     buckets: float
@@ -246,10 +242,7 @@ class TableSteps:
         return cls(buckets, buckets * count / 2.0**header_bits)
 
     def usual_cost(self, width: int, scattered: bool = False) -> float:
-        """Return the nanoseconds on a usual machine, for signatures of so many bytes.
-
-        `scattered`: they are not in the table, but wherever they are in the collection.
-        """
+        """Return the nanoseconds on a usual machine; `scattered`: the table has no signatures."""
         costs = _native.USUAL_COSTS
         row = costs.compare(width) if scattered else costs.bucket(width)
         return self.buckets * costs.look_up() + self.rows * row
