@@ -219,12 +219,8 @@ class ShardedIndex(Index):
                 Said("rerank"), " is 0, and some shards have no scores; expected slice indexes only"
             )
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
-        if (
-            settings
-            and len(sliced) == len(self.shards)
-            and not prove
-            and (alone or expand is not None)
-        ):
+        together = not prove and (alone or expand is not None)
+        if settings and together and len(sliced) == len(self.shards):
             return self._by_score(sliced, rows, wanted, settings, tell, threads, among)
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:

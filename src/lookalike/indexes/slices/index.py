@@ -297,22 +297,17 @@ class SliceIndex(GrowingIndex, Index):
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         segments, workers = to_search(self._segments, among, self.next_id), thread_count(threads)
+        width = self.slice_bits
         try:
             if masks is not None:
                 without_settings(expand=expand, admit=admit, rerank=rerank)
                 own = as_masks(masks, self.bits, len(rows))
-                return nearest_masked_in(
-                    segments, self.slice_bits, rows, own, wanted, tell, workers
-                )
-            settings = search_settings(
-                self.bits, self.slice_bits, wanted, expand, admit, rerank, prove
-            )
-            top = nearest_in(
-                segments, self.slice_bits, rows, wanted, settings, prove, tell, workers
-            )
+                return nearest_masked_in(segments, width, rows, own, wanted, tell, workers)
+            settings = search_settings(self.bits, width, wanted, expand, admit, rerank, prove)
+            top = nearest_in(segments, width, rows, wanted, settings, prove, tell, workers)
         except _native.CorruptLists:
             raise self._damaged(OUTSIDE) from None
-        explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
+        explanation = top.explanation(self.bits, width, wanted) if tell else None
         ids, far, scores = (padded(array, wanted) for array in (top.ids, top.distances, top.scores))
         return Neighbors(ids, far, bool(top.proven.all()), explanation, scores)
 
