@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import callback, flag, optional_module, share, thread_count, whole_number
+from lookalike.checks import callback, flag, optional_module, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.gpu.card import Layout, card
 from lookalike.gpu.finding import (
@@ -30,10 +30,10 @@ from lookalike.gpu.finding import (
     within,
 )
 from lookalike.gpu.tiles import Source, Tiles, at_or_none, refuse_too_many
-from lookalike.indexes.all_pairs import PairColumns, pairs_of_rows, too_many_pairs
-from lookalike.indexes.base import DEFAULT_LIMIT, ExhaustiveIndex, Masks, Signatures
+from lookalike.indexes.all_pairs import PairColumns, too_many_pairs
+from lookalike.indexes.base import ExhaustiveIndex, Masks, Signatures
 from lookalike.indexes.filters import Among, Chosen
-from lookalike.indexes.results import Matches, Neighbors, Pairs, merged_matches
+from lookalike.indexes.results import Matches, Neighbors, merged_matches
 from lookalike.indexes.rows import Rows
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class GpuIndex(ExhaustiveIndex):
 
     Widths from 8 to 4096 bits. 64, 128 and multiples of 256 bits take no more memory than they
     have; others as much as the next of these. `save` writes the file of a `ScanIndex`, which opens
-    everywhere. `masks` are refused, and `threads` is for other indexes. Several cards: a
-    `ShardedIndex` of one `GpuIndex` each.
+    everywhere. `masks` are refused, and `threads` is for other indexes. `pairs` compares each with
+    each on the card, whatever the `recall`. Several cards: a `ShardedIndex` of one `GpuIndex` each.
 
     Args:
         signatures: NumPy arrays, mapped files, CuPy arrays or anything with DLPack.
@@ -180,27 +180,8 @@ class GpuIndex(ExhaustiveIndex):
                     parts.append((query + begin, self._source.ids_at(own), far))
         return merged_matches(len(rows), parts, exact=True)
 
-    def pairs(
-        self,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        collapse: bool = False,
-        threads: SupportsIndex | None = None,
-        recall: SupportsFloat | None = None,
-    ) -> Pairs:
-        """Return every pair of the collection at distance `radius` or less, each once; exact.
-
-        Each is compared with each on the card, whatever the `recall`; what equals another is found
-        before, on the processor. See `Index.pairs`.
-        """
-        if recall is not None:
-            share("recall", recall)
-        near = min(whole_number("radius", radius, at_least=0), self.bits)
-        most = whole_number("limit", limit, at_least=0)
-        together, workers = flag("collapse", collapse), thread_count(threads)
-        compare = partial(self._compare, near)
-        return pairs_of_rows(*self.living(), near, most, together, workers, compare=compare)
+    def _pairing(self, radius: int) -> dict[str, Any]:
+        return {"compare": partial(self._compare, radius)}  # exact, whatever the recall
 
     def _compare(self, radius: int, skipped: NDArray[np.uint8] | None, limit: int) -> PairColumns:
         """Return pairs of rows as they were given, none of them skipped."""

@@ -333,9 +333,6 @@ class Index(StoredIndex):
     number of threads.
     """
 
-    _each_with_each: ClassVar[bool] = False
-    """Whether `pairs` compares each with each, and not by blocks where that is cheaper."""
-
     @property
     @abstractmethod
     def bits(self) -> int:
@@ -418,10 +415,12 @@ class Index(StoredIndex):
         most = whole_number("limit", limit, at_least=0)
         together, workers = flag("collapse", collapse), thread_count(threads)
         part = None if recall is None else share("recall", recall)
-        each = self._each_with_each
-        return pairs_of_rows(
-            *self.living(), near, most, together, workers, each_with_each=each, recall=part
-        )
+        how = self._pairing(near)
+        return pairs_of_rows(*self.living(), near, most, together, workers, recall=part, **how)
+
+    def _pairing(self, radius: int) -> dict[str, Any]:
+        """Return how pairs are compared: by blocks where that is cheaper, or otherwise."""
+        return {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -21,7 +23,6 @@ class ScanIndex(RowsIndex, ExhaustiveIndex):
     """
 
     kind = "scan"
-    _each_with_each = True
 
     def __init__(self, signatures: ArrayLike, ids: ArrayLike | None = None) -> None:
         self._rows = Rows.of(signatures, ids)
@@ -60,6 +61,9 @@ class ScanIndex(RowsIndex, ExhaustiveIndex):
     ) -> Matches:
         part = self._segment if among is None else self._chosen(among, len(rows))
         return scan_within(part, rows, radius, limit, threads, masks)
+
+    def _pairing(self, radius: int) -> dict[str, Any]:
+        return {"each_with_each": True}
 
     def _chosen(self, among: Among, queries: int) -> Segment:
         chosen = Chosen.of(among, self.next_id)
