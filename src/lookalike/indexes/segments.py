@@ -184,10 +184,8 @@ class Segment:
         return segment
 
 
-def to_search(segments: Segments, among: Among | None, next_id: int) -> Segments:
+def only_among(segments: Segments, among: Among, next_id: int) -> Segments:
     """Return the segments of what may be found: few rows are copied and compared one by one."""
-    if among is None:
-        return segments
     most = max(_COPIED, sum(segment.alive for segment in segments) // _COPIED_SHARE)
     return chosen_of(segments, Chosen.of(among, next_id), most)
 

@@ -33,7 +33,7 @@ from lookalike.indexes.results import (
     nearest_of,
     too_many_matches,
 )
-from lookalike.indexes.segments import to_search
+from lookalike.indexes.segments import only_among
 from lookalike.indexes.slices.index import OUTSIDE, SliceIndex
 from lookalike.indexes.slices.search import (
     CoreAnswer,
@@ -267,7 +267,9 @@ class ShardedIndex(Index):
         best, slice_bits = settings.rerank or k, shards[0].slice_bits
 
         def ask(shard: SliceIndex, share: int, only: Chosen | None) -> CoreAnswer:
-            parts = to_search(shard._segments, only, shard.next_id)
+            parts = shard._segments
+            if only is not None:
+                parts = only_among(parts, only, shard.next_id)
             try:
                 return nearest_in(parts, slice_bits, rows, best, settings, False, explain, share)
             except _native.CorruptLists:

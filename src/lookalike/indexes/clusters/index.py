@@ -39,7 +39,7 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.segments import Segments, refuse_known, scan_nearest, scan_within, to_search
+from lookalike.indexes.segments import Segments, only_among, refuse_known, scan_nearest, scan_within
 from lookalike.indexes.tuning import Option, Tuning, own_tuning, with_tuning
 from lookalike.shown import counted
 from lookalike.signatures import as_queries
@@ -278,7 +278,9 @@ class ClusterIndex(GrowingIndex, Index):
         workers, state = thread_count(threads), self._state
         number = groups_to_read(probe, recall, wanted, state.groups, self._tunings)
         read = len(state.groups) if prove else min(number, len(state.groups))
-        parts = to_search(state.segments, among, self.next_id)
+        parts = state.segments
+        if among is not None:
+            parts = only_among(parts, among, self.next_id)
         found = nearest_in(state, parts, rows, wanted, read, workers)
         return found if tell else replace(found, explanation=None)
 
@@ -305,7 +307,9 @@ class ClusterIndex(GrowingIndex, Index):
         most = whole_number("limit", limit, at_least=0)
         tell = flag("explain", explain)
         workers, state = thread_count(threads), self._state
-        parts = to_search(state.segments, among, self.next_id)
+        parts = state.segments
+        if among is not None:
+            parts = only_among(parts, among, self.next_id)
         try:
             found = within_in(state, parts, rows, near, most, workers)
         except _native.TooManyResults:

@@ -26,9 +26,9 @@ from lookalike.indexes.segments import (
     Segment,
     Segments,
     merged_segments,
+    only_among,
     refuse_known,
     renumbered,
-    to_search,
     with_rows,
     without_ids,
     without_room,
@@ -296,8 +296,9 @@ class SliceIndex(GrowingIndex, Index):
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
-        segments, workers = to_search(self._segments, among, self.next_id), thread_count(threads)
-        width = self.slice_bits
+        segments, width, workers = self._segments, self.slice_bits, thread_count(threads)
+        if among is not None:
+            segments = only_among(segments, among, self.next_id)
         try:
             if masks is not None:
                 without_settings(expand=expand, admit=admit, rerank=rerank)
@@ -334,8 +335,10 @@ class SliceIndex(GrowingIndex, Index):
         tell = flag("explain", explain)
         workers = thread_count(threads)
         counting = None if masks is None else as_masks(masks, self.bits, len(rows))
+        segments = self._segments
+        if among is not None:
+            segments = only_among(segments, among, self.next_id)
         try:
-            segments = to_search(self._segments, among, self.next_id)
             return within_in(segments, self.slice_bits, rows, near, most, tell, workers, counting)
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None

@@ -28,7 +28,7 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.segments import Segment, scan_nearest, scan_within, to_search
+from lookalike.indexes.segments import Segment, only_among, scan_nearest, scan_within
 from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
@@ -195,8 +195,9 @@ class PrefixIndex(RowsIndex):
 
     def _among(self, among: Among | None) -> Segment:
         """Return what is to be searched: the rows, some of which are left out, or copies of few."""
-        (part,) = to_search((self._segment,), among, self.next_id)
-        return part
+        if among is None:
+            return self._segment
+        return only_among((self._segment,), among, self.next_id)[0]
 
     def _asked(
         self, part: Segment, rows: NDArray[np.uint8], examine: int, threads: int
