@@ -79,7 +79,10 @@ class Chunks:
                     run, reader = number, self.store.reader(number)
                 pieces.append(reader.take(end))
             if reader is not None:
-                yield _joined(pieces, reader)
+                signatures, ids = pieces[0]
+                if len(pieces) > 1:
+                    signatures, ids = map(np.concatenate, zip(*pieces, strict=True))
+                yield Chunk(signatures, ids, len(pieces) == 1, reader)
 
     def _parts(self) -> Iterator[list[tuple[int, int, int]]]:
         """Yield what each chunk is made of: (run, begin, end)."""
@@ -98,13 +101,6 @@ class Chunks:
                     waiting, held = [], 0
         if waiting:
             yield waiting
-
-
-def _joined(parts: Sequence[tuple[Signatures, Ids]], last: RunReader) -> Chunk:
-    if len(parts) == 1:
-        return Chunk(*parts[0], is_sorted=True, last=last)
-    signatures = np.concatenate([signatures for signatures, _ in parts])
-    return Chunk(signatures, np.concatenate([ids for _, ids in parts]), False, last)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -458,17 +458,12 @@ class SignatureFile:
 
     def read(self, run: SupportsIndex) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return signatures and ids of a run, mapped; raise if they are not what was written."""
-        return self._read_run(self._seen, run)
+        reader = self.reader(run)
+        return reader.take(reader.count)
 
     def reader(self, run: SupportsIndex) -> RunReader:
         """Return a run to be read from beginning to end, and verified when all of it was."""
         return self._reader(self._seen, run)
-
-    def _read_run(
-        self, seen: _Seen, run: SupportsIndex
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        reader = self._reader(seen, run)
-        return reader.take(reader.count)
 
     def _reader(self, seen: _Seen, run: SupportsIndex) -> RunReader:
         layout = seen.layout
@@ -484,7 +479,8 @@ class SignatureFile:
     def each_run(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         """Yield signatures and ids of all runs, one after the other."""
         seen = self._seen
-        return (self._read_run(seen, run) for run in range(len(seen.layout.runs)))
+        readers = (self._reader(seen, run) for run in range(len(seen.layout.runs)))
+        return (reader.take(reader.count) for reader in readers)
 
     def verify(self) -> None:
         """Read everything and raise `CorruptIndexError` if it is damaged."""
