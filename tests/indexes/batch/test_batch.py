@@ -165,10 +165,12 @@ def test_batches_are_appended_sorted_with_their_ids(tmp_path: Path) -> None:
     assert len(la.match_batch(path, rows[:100]).ids) == 0
     again = la.match_batch(path, rows[:150])
     assert again.ids.tolist() == list(range(100))
+    assert again.query_ids.tolist() == list(range(100, 250))
     la.match_batch(path, rows[150:200], ids=np.arange(50) + 7000)
     later = la.match_batch(path, rows[:1])
-    assert later.ids.tolist() == [0, 100]
-    assert la.match_batch(path, rows[150:151], append=False).ids.tolist() == [7000]
+    assert (later.ids.tolist(), later.query_ids.tolist()) == ([0, 100], [7050])
+    only = la.match_batch(path, rows[150:151], append=False)
+    assert (only.ids.tolist(), only.query_ids.tolist()) == ([7000], [7051])
     assert la.match_batch(path, rows[:1], append=False).ids.tolist() == [0, 100, 7050]
     store = SignatureFile(path)
     assert store.runs == [100, 150, 50, 1]
