@@ -240,16 +240,13 @@ def _write(path: Path, machine: dict[str, Any], costs: MachineCosts) -> None:
 Signatures = NDArray[np.uint8]
 
 _SEED = 7
-_MEMORY = 1 << 27
-"""Bytes that are read at random places: more than caches hold."""
+_MEMORY = 1 << 27  # bytes that are read at random places: more than caches hold
 _SIZES = (*(1 << power for power in (17, 20, 22, 24, 25, 26)), _MEMORY)
 _AHEAD = 8
 _READS = 40_000
-_COUNT = 1 << 14
-"""Signatures of the small collections: few enough for the second-level cache."""
+_COUNT = 1 << 14  # signatures of the small collections: few enough for the second-level cache
 _QUERIES = 256
-_DISK = 1 << 24
-"""Bytes of the file that is read from disk."""
+_DISK = 1 << 24  # bytes of the file that is read from disk
 
 
 def best_time(run: Callable[[], object], runs: int = 3) -> float:

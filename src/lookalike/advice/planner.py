@@ -25,12 +25,9 @@ if TYPE_CHECKING:
 TOGETHER = 1024
 """Queries that are asked at once, unless there are fewer in all."""
 _MOST_COUNT = 2**40
-_ABOUT = 1.1
-"""Times that differ by less are the same, and less memory is better."""
-_OFF = 0.1
-"""How far the recall expected of an option may be off: with less, it is not tried."""
-_MOST_TRIED = 6
-"""Options of one kind that are tried."""
+_ABOUT = 1.1  # times that differ by less are the same, and less memory is better
+_OFF = 0.1  # how far the recall expected of an option may be off: with less, it is not tried
+_MOST_TRIED = 6  # options of one kind that are tried
 
 
 @dataclass(frozen=True, slots=True)

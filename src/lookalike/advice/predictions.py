@@ -67,8 +67,7 @@ def _match_cost(question: Question, costs: MachineCosts) -> float:
 _SWEPT_SHARE = 1 / 128
 """Where postings are more than this share of a collection, all rows get a score."""
 _MOST_EXPAND = 4
-_AROUND = 4
-"""So many narrower and wider slices than the usual ones are weighed with a sample."""
+_AROUND = 4  # so many narrower and wider slices than the usual ones are weighed with a sample
 _MOST_BITS = 2**16 - 1
 
 
@@ -227,12 +226,9 @@ def share_found(bits: int, widths: list[int], expand: int, distance: int) -> flo
 # Sorted tables
 
 _FEWER_HEADER_BITS = 5
-_ACCESSES = 2
-"""Reads at random places that a bucket takes: where it begins, and what is there."""
-_TWO_LINES = 128
-"""Bytes of a bucket that come as one."""
-_ASKED_BYTES = 192
-"""So much of a bucket is asked for in time."""
+_ACCESSES = 2  # reads at random places that a bucket takes: where it begins, and what is there
+_TWO_LINES = 128  # bytes of a bucket that come as one
+_ASKED_BYTES = 192  # so much of a bucket is asked for in time
 
 
 def block_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
@@ -464,8 +460,7 @@ def _batch_option(
 # Orders by permuted bits
 
 _ORDERS = (4, 8, 16, 32, 64)
-_KEY_BIT = 0.7
-"""Nanoseconds that a bit of a permuted key takes."""
+_KEY_BIT = 0.7  # nanoseconds that a bit of a permuted key takes
 
 
 def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
@@ -522,10 +517,8 @@ def share_examined(bits: int, orders: int, count: int, examine: int, distance: i
 _BRANCHES = 9
 """Branches of a tree of centres that a signature is compared with, each with the root of all."""
 
-_PARTS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
-"""Of the usual number of groups that are read."""
-_BESIDE = 12
-"""Bytes beside each signature: its id, and how far it is from the centre."""
+_PARTS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # of the usual number of groups that are read
+_BESIDE = 12  # bytes beside each signature: its id, and how far it is from the center
 
 
 def cluster_bytes(count: int, width: int, groups: int) -> int:
@@ -571,8 +564,7 @@ def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Predict
 
 # GPU
 
-_UPLOAD_BYTES = 5e9
-"""Bytes a second that come to a card from ordinary memory, at least."""
+_UPLOAD_BYTES = 5e9  # bytes a second that come to a card from ordinary memory, at least
 
 
 def gpu_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:

@@ -38,11 +38,9 @@ Work = tuple[float, float, float]
 
 _QUERIES = 32
 _ROWS = 8192
-_MATCHED_QUERIES = 256
-"""For the number of matches, most of which a few queries have."""
+_MATCHED_QUERIES = 256  # for the number of matches, most of which a few queries have
 _NEAREST_QUERIES = 64
-_NEAREST_ROWS = 2048
-"""For the share of neighbors that is expected to be found; a trial measures it."""
+_NEAREST_ROWS = 2048  # for the share of neighbors that is expected to be found; a trial measures it
 _SEED = 11
 _ALIKE = 8
 """So many lists on either side of one, in order of how dense it is around them, are like it."""

@@ -89,11 +89,9 @@ def random_tiles(card: Card, layout: Layout, count: int, seed: int = 1) -> Tiles
     return tiles
 
 
-_SPARE = 2 * 2**30
-"""Bytes of a card that searches need beside the collection."""
+_SPARE = 2 * 2**30  # bytes of a card that searches need beside the collection
 
-_CHECKED = 4
-"""Queries of each batch whose answers are found once more, by counting bits."""
+_CHECKED = 4  # queries of each batch whose answers are found once more, by counting bits
 
 
 @dataclass(frozen=True)

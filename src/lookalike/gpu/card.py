@@ -110,8 +110,7 @@ class Layout:
         return self.tiles(count) * (self.tile_bytes + 4) + 2 * count
 
 
-_SHARED_BYTES = 200 * 1024
-"""Of a block's shared memory that tiles take; sm_90 has 227 KB."""
+_SHARED_BYTES = 200 * 1024  # of a block's shared memory that tiles take; sm_90 has 227 KB
 
 
 @dataclass(frozen=True)
@@ -241,8 +240,7 @@ def _or_null(array: Any) -> Any:
     return np.uint64(0) if array is None else array
 
 
-_RESERVED = 256 * 2**20
-"""Bytes of a card that CUDA itself and the compiled kernels may still want."""
+_RESERVED = 256 * 2**20  # bytes of a card that CUDA itself and the compiled kernels may still want
 
 
 @cache

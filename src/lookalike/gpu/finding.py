@@ -143,14 +143,12 @@ def within(parts: Iterable[Part], queries: Queries, radius: int, limit: int) -> 
         yield host(queries_of(hits.keys)), host(positions(hits.keys)), host(distances(hits.keys))
 
 
-_LEAST = 2048
-"""Signatures of a sample, at least."""
+_LEAST = 2048  # signatures of a sample, at least
 
 _WRITTEN = 1 << 18
 """Hits that a sample may bring, and so the next one: more take longer than another sample does."""
 
-_NOTHING = np.uint64(2**64 - 1)
-"""Stands where fewer than k were found; no hit is so large."""
+_NOTHING = np.uint64(2**64 - 1)  # stands where fewer than k were found; no hit is so large
 
 
 def queries_at_once(count: int, k: int) -> int:

@@ -22,16 +22,14 @@ from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
 from lookalike.signatures.random import random_words
 
-_WORD = 64
-"""Bits that a word has at most."""
+_WORD = 64  # bits that a word has at most
 _ORDERED = 256
 """Bits of an order that are used at most: of few among many, each is as if there were no others."""
 _KEY_BITS = range(4, 23)
 _NEAR_BITS = range(0, 13, 2)
 """Not all of a long key: others make parts of all rows, which stay in a cache."""
 _MOST_WORDS = 4096
-_SAMPLE = 1 << 14
-"""Pairs of signatures that say how often strangers agree."""
+_SAMPLE = 1 << 14  # pairs of signatures that say how often strangers agree
 
 
 @dataclass(frozen=True)

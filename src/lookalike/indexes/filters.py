@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 _COPY, _COPIED_BYTES = 16, 1024
 """How many comparisons copying a row costs: these, or as many as take so many bytes."""
 
-_MARKED = 32
-"""Ids are marked in a mask where it has no more places for each of them than these."""
+_MARKED = 32  # ids are marked in a mask where it has no more places for each of them than these
 
 
 @dataclass(frozen=True, eq=False, slots=True)

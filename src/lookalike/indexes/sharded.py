@@ -63,8 +63,7 @@ def told_together(results: list[Neighbors]) -> Explanation | None:
     )
 
 
-_MOST_SAVED = 1000
-"""Shards in one file, of whose 1,024 sections names and the signer need some."""
+_MOST_SAVED = 1000  # shards in one file, of whose 1,024 sections names and the signer need some
 
 
 class ShardedIndex(Index):

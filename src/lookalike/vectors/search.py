@@ -247,12 +247,10 @@ class Store:
 
 Queries = NDArray[np.float32]
 
-_BLOCK = 4096
-"""Queries whose candidates are held at a time."""
+_BLOCK = 4096  # queries whose candidates are held at a time
 _LISTED, _LISTED_SHARE = 1 << 22, 8
 """Places that are listed for queries at a time, if they are no more than this share of all."""
-_PAIRS = 1 << 18
-"""Pairs whose vectors are copied at a time."""
+_PAIRS = 1 << 18  # pairs whose vectors are copied at a time
 
 
 @dataclass(eq=False)

@@ -162,8 +162,7 @@ class Matcher(ABC):
 
 
 _LOOKED_UP = 1 << 20
-_WORTH_DROPPING = 0.75
-"""Queries with a match are dropped when no more than this share is left."""
+_WORTH_DROPPING = 0.75  # queries with a match are dropped when no more than this share is left
 
 
 class ByBlocks(Matcher):

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 _LEAST = 32
 """Signatures that a group has on average, at least, where nobody said how many there are."""
-_PER_ROOT = 3
-"""Groups for each unit of the root of the number of signatures."""
+_PER_ROOT = 3  # groups for each unit of the root of the number of signatures
 _LARGE, _LARGE_ROWS = 5, 256
 """Groups so many times larger than usual are split, if they have more than so many rows."""
 _MOST_SPLITS = 64

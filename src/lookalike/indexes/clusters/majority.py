@@ -178,8 +178,7 @@ def improve_centres(
 
 LARGE = 8192
 """From here on, comparing signatures with all centers takes longer than all else: a tree pays."""
-_BRANCHES = 8
-"""Branches in which a signature looks for its centre."""
+_BRANCHES = 8  # branches in which a signature looks for its center
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,8 +89,7 @@ def groups_to_read(
 _SAMPLED = 1 << 14
 _AT_ONCE = 256
 _TENTH = (1 << 16) // 10  # of what 16 bits can be
-_FOUND = 0.9995
-"""More than the 99.9% that is promised, because a sample is not exact."""
+_FOUND = 0.9995  # more than the 99.9% that is promised, because a sample is not exact
 
 
 def groups_until_near(

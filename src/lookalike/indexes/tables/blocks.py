@@ -46,11 +46,9 @@ if TYPE_CHECKING:
     from lookalike.storage import Container
 
 MOST_TABLES = 256
-_MOST_UNASKED = 20
-"""Tables that are made at most when nobody says how many."""
+_MOST_UNASKED = 20  # tables that are made at most when nobody says how many
 _MOST_BLOCKS = 64
-_MUCH = 10.0
-"""So many times as slow as it could be is worth a warning."""
+_MUCH = 10.0  # so many times as slow as it could be is worth a warning
 
 
 @dataclass(frozen=True)
@@ -204,8 +202,7 @@ def _impossible(
 
 
 _WORTH_A_LOOK = 1_000_000
-_SOME = 256
-"""Signatures that tell how long buckets are."""
+_SOME = 256  # signatures that tell how long buckets are
 _SURELY = 4
 
 

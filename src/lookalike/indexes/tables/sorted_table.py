@@ -127,8 +127,7 @@ def _empty_offsets(runs: Runs) -> NDArray[np.uint32]:
     return empty_in_large_pages(((1 << bits) + 1,), np.uint32)
 
 
-_MOST_SAVED = 1000
-"""Parts in one file, of whose 1,024 sections each takes some."""
+_MOST_SAVED = 1000  # parts in one file, of whose 1,024 sections each takes some
 
 
 @dataclass(frozen=True, eq=False)
