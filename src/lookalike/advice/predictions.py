@@ -64,8 +64,7 @@ def _match_cost(question: Question, costs: MachineCosts) -> float:
 
 # Slices
 
-_SWEPT_SHARE = 1 / 128
-"""Where postings are more than this share of a collection, all rows get a score."""
+_SWEPT_SHARE = 1 / 128  # postings beyond this share of all rows: each row gets a score
 _MOST_EXPAND = 4
 _AROUND = 4  # so many narrower and wider slices than the usual ones are weighed with a sample
 _MOST_BITS = 2**16 - 1
@@ -514,8 +513,7 @@ def share_examined(bits: int, orders: int, count: int, examine: int, distance: i
 
 # Groups around centers
 
-_BRANCHES = 9
-"""Branches of a tree of centres that a signature is compared with, each with the root of all."""
+_BRANCHES = 9  # branches of a tree of centers that a signature is compared with
 
 _PARTS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # of the usual number of groups that are read
 _BESIDE = 12  # bytes beside each signature: its id, and how far it is from the center

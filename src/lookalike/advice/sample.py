@@ -42,8 +42,7 @@ _MATCHED_QUERIES = 256  # for the number of matches, most of which a few queries
 _NEAREST_QUERIES = 64
 _NEAREST_ROWS = 2048  # for the share of neighbors that is expected to be found; a trial measures it
 _SEED = 11
-_ALIKE = 8
-"""So many lists on either side of one, in order of how dense it is around them, are like it."""
+_ALIKE = 8  # lists on either side of one, in order of density, that are like it
 
 
 class Sample:
@@ -232,15 +231,10 @@ def _scores(rows: Signatures, queries: Signatures, slice_bits: int, most: int) -
 # Recall
 
 QUERIES = 512
-_QUERY_SHARE = 8
-"""Of signatures that are some of the collection, at most one in this many is a query."""
-_TRIAL_ROWS = 1 << 17
-"""The least number of signatures that an index is tried with, if that many were given."""
-_THINNED = 64
-"""A trial has at least one in this many of the collection: with fewer, too few are compared to tell
-whether a neighbor is among them."""
-_GROUP_ROWS = 52
-"""Signatures of a group in a trial: with fewer, large groups are not split as they will be."""
+_QUERY_SHARE = 8  # of signatures that are a part, at most one in this many is a query
+_TRIAL_ROWS = 1 << 17  # least number of signatures of a trial, if that many were given
+_THINNED = 64  # a trial of less than one in this many compares too few to tell
+_GROUP_ROWS = 52  # of a trial: with fewer, large groups are not split as they will be
 
 
 class Tried(NamedTuple):

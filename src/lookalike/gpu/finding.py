@@ -145,8 +145,7 @@ def within(parts: Iterable[Part], queries: Queries, radius: int, limit: int) -> 
 
 _LEAST = 2048  # signatures of a sample, at least
 
-_WRITTEN = 1 << 18
-"""Hits that a sample may bring, and so the next one: more take longer than another sample does."""
+_WRITTEN = 1 << 18  # hits of a sample: more take longer than another sample
 
 _NOTHING = np.uint64(2**64 - 1)  # stands where fewer than k were found; no hit is so large
 

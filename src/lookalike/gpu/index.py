@@ -59,8 +59,7 @@ def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | Non
         yield lambda done, count: shown.update(task, completed=done, total=count)
 
 
-_COPIED = 32
-"""Where one signature in so many is chosen, or fewer, those are copied and only they are read."""
+_COPIED = 32  # where one signature in so many is chosen, or fewer, copies are searched
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from lookalike.gpu.card import PIECE, Card, Layout
 from lookalike.indexes.batch.signature_file import read_ahead
 from lookalike.indexes.rows import Rows, check_ids
 
-_UPLOAD = 64 * 2**20
-"""Bytes that are uploaded, and sorted, at a time: the card keeps them twice meanwhile."""
+_UPLOAD = 64 * 2**20  # bytes uploaded and sorted at a time; the card has them twice
 
 
 class Tiles:
@@ -124,8 +123,7 @@ def refuse_too_many(card: Card, layout: Layout, count: int) -> None:
         )
 
 
-_PASSING = 512 * 2**20
-"""Bytes of signatures that pass through the card at a time; two such parts are there at once."""
+_PASSING = 512 * 2**20  # bytes that pass through the card at a time, two parts at once
 
 
 class Source:

@@ -23,8 +23,7 @@ from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
 from lookalike.signatures.random import random_words
 
 _WORD = 64  # bits that a word has at most
-_ORDERED = 256
-"""Bits of an order that are used at most: of few among many, each is as if there were no others."""
+_ORDERED = 256  # most bits of an order that are used: few among many are independent
 _KEY_BITS = range(4, 23)
 _NEAR_BITS = range(0, 13, 2)
 """Not all of a long key: others make parts of all rows, which stay in a cache."""

@@ -49,8 +49,7 @@ Masks = Signatures | None
 DEFAULT_LIMIT = 100_000_000
 """Results that `within` and `pairs` return at most by default: about 2 GB."""
 
-_SHARED = ("_container", "_writing", "signer")
-"""What a deep copy shares with the original: what never changes, and the copy's own lock."""
+_SHARED = ("_container", "_writing", "signer")  # with a deep copy; it has a lock of its own
 
 
 class StoredIndex(ABC):

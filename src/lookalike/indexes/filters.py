@@ -22,8 +22,7 @@ from lookalike.signatures import as_queries
 if TYPE_CHECKING:
     from lookalike.indexes.base import Index
 
-_COPY, _COPIED_BYTES = 16, 1024
-"""How many comparisons copying a row costs: these, or as many as take so many bytes."""
+_COPY, _COPIED_BYTES = 16, 1024  # comparisons that copying a row costs: these, or by its bytes
 
 _MARKED = 32  # ids are marked in a mask where it has no more places for each of them than these
 

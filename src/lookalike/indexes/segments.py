@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 BUFFER = 2048
 """Rows of a segment that is still added to."""
 
-_COPIED, _COPIED_SHARE = 4096, 64
-"""Chosen rows that are copied and compared one by one: this many, or this share of all."""
+_COPIED, _COPIED_SHARE = 4096, 64  # chosen rows that are copied: so many, or this share
 
 
 @dataclass(eq=False)

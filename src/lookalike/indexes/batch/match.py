@@ -360,9 +360,7 @@ Progress = Callable[[int, int], None]
 
 _CHUNK_BYTES = 1 << 27
 _SMALL = 1 << 16
-_SHORT = 4
-"""Runs up to so many times as long as the batch are put together: sorting them is quicker than
-looking the batch up in each."""
+_SHORT = 4  # times the batch: longer runs are not put together to one chunk
 
 
 def match_batch(

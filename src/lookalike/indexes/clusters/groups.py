@@ -27,13 +27,10 @@ from lookalike.indexes.segments import (
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-_LEAST = 32
-"""Signatures that a group has on average, at least, where nobody said how many there are."""
+_LEAST = 32  # least number of signatures of a group, on average, by default
 _PER_ROOT = 3  # groups for each unit of the root of the number of signatures
-_LARGE, _LARGE_ROWS = 5, 256
-"""Groups so many times larger than usual are split, if they have more than so many rows."""
-_MOST_SPLITS = 64
-"""How often parts are split again: most of a hub has the new center that is in its middle."""
+_LARGE, _LARGE_ROWS = 5, 256  # times larger than usual, and rows, of groups that are split
+_MOST_SPLITS = 64  # times that parts are split again: most of a hub stays together
 MOST_WORK = 4
 """Rows that may get other centers in splits, in multiples of all rows."""
 
@@ -194,8 +191,7 @@ def _split(
     return np.concatenate(parts)
 
 
-_ADDED_SHARE = 64
-"""Rows that were added are put into groups when they are more than this share of all."""
+_ADDED_SHARE = 64  # added rows are put into groups when they exceed this share
 
 
 @dataclass(frozen=True, eq=False)

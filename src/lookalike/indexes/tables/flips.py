@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from lookalike.storage import Container
 
 
-_LEARNING = threading.Lock()
-"""Held while what was learned is put in place, which takes no time: one is enough for all."""
+_LEARNING = threading.Lock()  # held for moments only, so one is enough for all
 
 
 class FlipIndex(TabledIndex):
