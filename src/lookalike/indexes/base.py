@@ -71,6 +71,9 @@ class StoredIndex(ABC):
     _container: Container | None = None
     """The file behind the index, if it was loaded from one."""
 
+    _pointers: ClassVar[str] = "it points"
+    """What points to signatures, for the message that it points nowhere."""
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -236,9 +239,9 @@ class StoredIndex(ABC):
         if self._container:
             self._container.verify_rest()
 
-    def _damaged(self, what: str) -> CorruptIndexError:
+    def _damaged(self) -> CorruptIndexError:
         name = self._container.path if self._container else "the index"
-        return CorruptIndexError(f"{name}: {what} outside of the collection; rebuild it")
+        return CorruptIndexError(f"{name}: {self._pointers} outside of the collection; rebuild it")
 
 
 class GrowingIndex(StoredIndex):

@@ -34,7 +34,7 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.segments import only_among
-from lookalike.indexes.slices.index import OUTSIDE, SliceIndex
+from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.slices.search import (
     CoreAnswer,
     Settings,
@@ -272,7 +272,7 @@ class ShardedIndex(Index):
             try:
                 return nearest_in(parts, slice_bits, rows, best, settings, False, explain, share)
             except _native.CorruptLists:
-                raise shard._damaged(OUTSIDE) from None
+                raise shard._damaged() from None
 
         tops: list[CoreAnswer] = self._each(ask, threads, self._chosen(among))
         ids = np.concatenate(_numbered([top.ids for top in tops], self._shifts), axis=1)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 
 _BUILD_MEMORY = 1 << 30
-OUTSIDE = "slice lists point"
 
 
 def write_with_lists(
@@ -140,6 +139,7 @@ class SliceIndex(GrowingIndex, Index):
     """
 
     kind = "slices"
+    _pointers = "slice lists point"
 
     def __init__(
         self,
@@ -307,7 +307,7 @@ class SliceIndex(GrowingIndex, Index):
             settings = search_settings(self.bits, width, wanted, expand, admit, rerank, prove)
             top = nearest_in(segments, width, rows, wanted, settings, prove, tell, workers)
         except _native.CorruptLists:
-            raise self._damaged(OUTSIDE) from None
+            raise self._damaged() from None
         explanation = top.explanation(self.bits, width, wanted) if tell else None
         ids, far, scores = (padded(array, wanted) for array in (top.ids, top.distances, top.scores))
         return Neighbors(ids, far, bool(top.proven.all()), explanation, scores)
@@ -343,7 +343,7 @@ class SliceIndex(GrowingIndex, Index):
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptLists:
-            raise self._damaged(OUTSIDE) from None
+            raise self._damaged() from None
 
     def add(
         self,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 _CHUNK = 1 << 22
-OUTSIDE = "a table points"
 
 Ask = Callable[
     [Part, NDArray[np.int64] | None, Any, int],
@@ -47,6 +46,7 @@ class TabledIndex(PlainSearch):
     Whatever tables cannot answer is answered by a scan over the first of them.
     """
 
+    _pointers = "a table points"
     _parts: tuple[Part, ...]
     """One, unless there are more rows than a table can have: then they are asked one by one."""
     _ids: NDArray[np.int64] | None
@@ -183,7 +183,7 @@ class TabledIndex(PlainSearch):
     def _rows_of(self, part: Part, some: slice = slice(None)) -> NDArray[np.int64]:
         rows = part.rows(some)
         if rows is None:
-            raise self._damaged(OUTSIDE)
+            raise self._damaged()
         return rows
 
     def _take_rows(self, signatures: ArrayLike, ids: ArrayLike | None) -> NDArray[np.uint8]:

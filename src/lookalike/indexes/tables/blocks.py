@@ -30,7 +30,7 @@ from lookalike.errors import (
 from lookalike.indexes.base import DEFAULT_LIMIT, Masks, Signatures, described
 from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_matches, too_many_matches
-from lookalike.indexes.tables.base import OUTSIDE, TabledIndex, first_of_each
+from lookalike.indexes.tables.base import TabledIndex, first_of_each
 from lookalike.indexes.tables.sorted_table import (
     Part,
     Runs,
@@ -357,7 +357,7 @@ class BlockIndex(TabledIndex):
         except _native.TooManyResults:
             raise too_many_matches(most, near, len(rows)) from None
         except _native.CorruptTable:
-            raise self._damaged(OUTSIDE) from None
+            raise self._damaged() from None
         matches = Matches(offsets, ids, distances, exact=True)
         if not scanned.any():
             return matches

@@ -20,7 +20,7 @@ from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning,
 from lookalike.indexes.base import DEFAULT_LIMIT, described
 from lookalike.indexes.filters import Among, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, too_many_matches
-from lookalike.indexes.tables.base import OUTSIDE, TabledIndex
+from lookalike.indexes.tables.base import TabledIndex
 from lookalike.indexes.tables.flip_sets import (
     MOST_COST,
     MOST_FLIPS,
@@ -304,7 +304,7 @@ class FlipIndex(TabledIndex):
         except _native.TooManyResults:
             raise too_many_matches(limit, radius, len(rows)) from None
         except _native.CorruptTable:
-            raise self._damaged(OUTSIDE) from None
+            raise self._damaged() from None
         except _native.NotFinite as error:
             raise not_finite(error.query) from None
         return Matches(*found, exact=flips >= all_sets(self.header_bits, radius))

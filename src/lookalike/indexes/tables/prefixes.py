@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 KEY_BITS = 64
 """Bits of a permutation that an order goes by; shorter signatures have them all."""
 MOST_ORDERS = 256
-_OUTSIDE = "an order points"
 
 
 class PrefixIndex(RowsIndex):
@@ -58,6 +57,7 @@ class PrefixIndex(RowsIndex):
     """
 
     kind = "prefix"
+    _pointers = "an order points"
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class PrefixIndex(RowsIndex):
         try:
             _native.prefix_nearest(**asked, near=ids, distances=distances, work=work)
         except _native.CorruptTable:
-            raise self._damaged(_OUTSIDE) from None
+            raise self._damaged() from None
         told = self._explained(work, part.alive)
         ids, distances = padded(ids, wanted), padded(distances, wanted)
         return Neighbors(ids, distances, bool(told.exact.all()), told if tell else None)
@@ -178,7 +178,7 @@ class PrefixIndex(RowsIndex):
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptTable:
-            raise self._damaged(_OUTSIDE) from None
+            raise self._damaged() from None
         told = self._explained(work, part.alive)
         proven = bool(told.exact.all())
         return Matches(as_int64(offsets), as_int64(ids), distances, proven, told if tell else None)
