@@ -19,9 +19,8 @@ from lookalike import _native
 from lookalike.advice.machine import MachineCosts, pushes, rows_assigned
 from lookalike.advice.planner import Prediction, Question
 from lookalike.indexes.batch.match import batch_header_bits, chunk_rows
-from lookalike.indexes.clusters.groups import group_count
+from lookalike.indexes.clusters.groups import group_count, least_probe
 from lookalike.indexes.clusters.majority import LARGE
-from lookalike.indexes.clusters.probing import least_probe
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
 from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.blocks import MOST_TABLES, BlockChoice, choose_blocks

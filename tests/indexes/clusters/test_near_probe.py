@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import lookalike as la
-from lookalike.indexes.clusters.probing import groups_until_near
+from lookalike.indexes.clusters.groups import groups_until_near
 from support.oracles import scan as oracle
 
 Rows = NDArray[np.uint8]

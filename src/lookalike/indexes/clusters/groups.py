@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.clusters.majority import ROUNDS, clustered, nearest_centres
-from lookalike.indexes.clusters.probing import groups_until_near
 from lookalike.indexes.rows import Rows, empty_in_large_pages
 from lookalike.indexes.segments import (
     BUFFER,
@@ -23,6 +22,7 @@ from lookalike.indexes.segments import (
     without_ids,
     without_room,
 )
+from lookalike.signatures.random import random_words
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -33,6 +33,14 @@ _LARGE, _LARGE_ROWS = 5, 256  # times larger than usual, and rows, of groups tha
 _MOST_SPLITS = 64  # times that parts are split again: most of a hub stays together
 MOST_WORK = 4
 """Rows that may get other centers in splits, in multiples of all rows."""
+
+
+_PROBE_SHARE, _LEAST_PROBE = 12, 16
+
+
+def least_probe(groups: int) -> int:
+    """Return the least number of groups that are read by default."""
+    return max(_LEAST_PROBE, -(-groups // _PROBE_SHARE))
 
 
 def group_count(count: int) -> int:
@@ -114,9 +122,23 @@ class Groups:
         parts = self.offsets, self.centres, self.from_centre, self.nearest, self.farthest
         return _native.Groups(self.rows.signatures, self.rows.all_ids(), *parts)
 
-    def group_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups of the rows at these places."""
-        return np.searchsorted(self.offsets, places, side="right") - 1
+    @property
+    def usual_probe(self) -> int:
+        """How many groups are read by default: enough to find 99.9% of near-duplicates."""
+        return max(least_probe(len(self)), self.near_probe)
+
+    def probes_needed(
+        self, queries: NDArray[np.uint8], places: NDArray[np.int64], threads: int
+    ) -> NDArray[np.int64]:
+        """Return how many groups are read until those of the rows at some places, of each query."""
+        distances = np.empty((len(queries), len(self)), np.int32)
+        _native.scan_all(queries, self.centres, threads, distances)
+        ranks = np.empty(distances.shape, np.int64)
+        order = np.argsort(distances, axis=1, kind="stable")  # ties by number
+        numbers = np.broadcast_to(np.arange(1, len(self) + 1), distances.shape)
+        np.put_along_axis(ranks, order, numbers, axis=1)
+        own = np.searchsorted(self.offsets, places, side="right") - 1
+        return np.take_along_axis(ranks, own, axis=1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""
@@ -157,6 +179,50 @@ class Groups:
                 "it is damaged"
             )
         return groups
+
+
+_SAMPLED = 1 << 14
+_AT_ONCE = 256
+_TENTH = (1 << 16) // 10  # of what 16 bits can be
+_FOUND = 0.9995  # more than the 99.9% that is promised, because a sample is not exact
+
+
+def groups_until_near(
+    signatures: NDArray[np.uint8], offsets: NDArray[np.int64], centres: NDArray[np.uint8]
+) -> int:
+    """Return how many groups are read until that of a near-duplicate, for nearly all of them.
+
+    Where signatures form groups, a near-duplicate is nearest to the same center, or nearly. Where
+    they do not, as with random bits, a few bits decide. So it is measured: signatures are changed
+    in up to a tenth of their bits and searched for. The same groups give the same number.
+    """
+    if len(centres) < 2:
+        return len(centres)
+    count = min(_SAMPLED, len(signatures))
+    places = (random_words(3, count) % np.uint64(len(signatures))).astype(np.int64)
+    own = np.searchsorted(offsets, places, side="right") - 1
+    read = np.empty(count, np.int64)
+    distances = np.empty((_AT_ONCE, len(centres)), np.int32)
+    numbers = np.arange(len(centres))
+    for begin in range(0, count, _AT_ONCE):
+        asked = _changed(signatures[places[begin : begin + _AT_ONCE]], begin)
+        far, mine = distances[: len(asked)], own[begin : begin + _AT_ONCE, None]
+        _native.scan_all(asked, centres, 1, far)
+        to_own = np.take_along_axis(far, mine, axis=1)
+        before = (far < to_own) | ((far == to_own) & (numbers < mine))  # ties by number
+        read[begin : begin + len(asked)] = before.sum(axis=1) + 1
+    read.sort()
+    return int(read[math.ceil(_FOUND * count) - 1])
+
+
+def _changed(rows: NDArray[np.uint8], seed: int) -> NDArray[np.uint8]:
+    """Return signatures each of which is changed in a share of its bits, from none to a tenth."""
+    bits = 8 * rows.shape[1]
+    drawn = random_words(seed, len(rows) * (1 + bits // 4)).reshape(len(rows), -1)
+    share = (drawn[:, :1] % np.uint64(_TENTH)).astype(np.uint16)
+    flips = np.ascontiguousarray(drawn[:, 1:]).view(np.uint16) < share
+    changed: NDArray[np.uint8] = rows ^ np.packbits(flips, axis=1)
+    return changed
 
 
 def _split(

@@ -16,16 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, neighbor_count, seed_number, share, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, Index, described
 from lookalike.indexes.clusters.groups import Groups, State, group_count
-from lookalike.indexes.clusters.probing import (
-    SAMPLE,
-    groups_to_read,
-    probe_tuning,
-    probes_needed,
-    usual_probe,
-)
 from lookalike.indexes.filters import Among, no_masks
 from lookalike.indexes.results import (
     NO_LIMIT,
@@ -40,13 +33,23 @@ from lookalike.indexes.results import (
 )
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.segments import Segments, only_among, refuse_known, scan_nearest, scan_within
-from lookalike.indexes.tuning import Option, Tuning, own_tuning, with_tuning
+from lookalike.indexes.tuning import (
+    Option,
+    Tuning,
+    least_enough,
+    own_tuning,
+    sufficient,
+    with_tuning,
+)
 from lookalike.shown import counted
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
+
+
+_SAMPLE = 1000  # signatures of the index that are searched for to tune it, by default
 
 
 def nearest_in(
@@ -187,7 +190,7 @@ class ClusterIndex(GrowingIndex, Index):
             **super().stats(),
             "clusters": self.clusters,
             "largest_cluster": int(sizes.max(initial=0)),
-            "probe": usual_probe(state.groups),
+            "probe": state.groups.usual_probe,
             "removed": sum(segment.removals for segment in state.segments),
             "added": sum(segment.alive for segment in state.segments[1:]),
             "seed": self.seed,
@@ -200,7 +203,7 @@ class ClusterIndex(GrowingIndex, Index):
         recall: SupportsFloat = 0.95,
         queries: ArrayLike | None = None,
         *,
-        sample: SupportsIndex = SAMPLE,
+        sample: SupportsIndex = _SAMPLE,
         threads: SupportsIndex | None = None,
     ) -> Tuning[Option]:
         """Find out how many groups have to be read to find a share `recall` of the k nearest.
@@ -232,13 +235,14 @@ class ClusterIndex(GrowingIndex, Index):
             raise ArgumentError("there is nothing to tune with; expected queries and signatures")
         found = scan_nearest(segment, asked, near, workers).ids
         at = segment.find(found.ravel()).reshape(found.shape)
-        needed = probes_needed(groups, asked, at, workers)
+        needed = groups.probes_needed(asked, at, workers)
         if itself:  # which is found in any case, and is the nearest but for equals
             needed = needed[found != own[:, None]]
-        tuning = probe_tuning(needed, wanted, target, len(asked))
+        probe, reached = least_enough(needed, target, len(asked), none=1)
         if target == 1:  # no sample proves that fewer groups find all
-            asked_for = {"target": 1.0, "k": wanted, "queries": len(asked)}
-            tuning = own_tuning(self.kind, {"probe": len(groups)}, 1.0, **asked_for)
+            probe, reached = len(groups), 1.0
+        question = {"target": target, "k": wanted, "queries": len(asked)}
+        tuning = own_tuning(self.kind, {"probe": probe}, reached, **question)
         self._tunings = with_tuning(self._tunings, tuning)
         return tuning
 
@@ -276,13 +280,39 @@ class ClusterIndex(GrowingIndex, Index):
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         workers, state = thread_count(threads), self._state
-        number = groups_to_read(probe, recall, wanted, state.groups, self._tunings)
+        number = self._groups_to_read(probe, recall, wanted, state.groups)
         read = len(state.groups) if prove else min(number, len(state.groups))
         parts = state.segments
         if among is not None:
             parts = only_among(parts, among, self.next_id)
         found = nearest_in(state, parts, rows, wanted, read, workers)
         return found if tell else replace(found, explanation=None)
+
+    def _groups_to_read(
+        self, probe: SupportsIndex | None, recall: SupportsFloat | None, k: int, groups: Groups
+    ) -> int:
+        """Return how many of the groups are read: as given, as tuned, or by default."""
+        if probe is not None and recall is not None:
+            raise ArgumentError(
+                Said("probe"), " says how many groups are read, and ", Said("recall"), " how many "
+                "neighbours are found; expected one of them"
+            )  # fmt: skip
+        if probe is not None:
+            return whole_number("probe", probe, at_least=1)
+        if recall is None:
+            return groups.usual_probe
+        target = share("recall", recall)
+        if target == 1:
+            return len(groups)  # no sample proves that fewer find all
+        enough = sufficient(self._tunings, k, target)
+        if not enough:
+            raise ArgumentError(
+                Said("recall"),
+                f" is {target:g}, and the index was not tuned to it for k={k}; "
+                f"call tune_probes({k}, {target:g}) before, or say ",
+                Said("probe"),
+            )
+        return min(int(each.search_settings["probe"]) for each in enough)
 
     def within(
         self,
