@@ -22,7 +22,6 @@ from lookalike.features import jaccard, weighted_jaccard
 from lookalike.indexes.bands import BandLayout, bands_for, least_equal
 from lookalike.indexes.base import DEFAULT_LIMIT, StoredIndex
 from lookalike.indexes.keys import key_arrays, restored_keys
-from lookalike.indexes.results import as_int64
 from lookalike.shown import brief
 from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
 from lookalike.signatures.signer import WeightedSigner, signer_from_dict, signer_in
@@ -539,7 +538,9 @@ class BandIndex(KeyedRows, StoredIndex):
                 "or fewer queries at once, or raise the limit"
             ) from None
         similarities = equal / np.float64(self.permutations)
-        return KeyMatches(as_int64(offsets), similarities, False, as_int64(numbers), table.keys)
+        return KeyMatches(
+            offsets.view(np.int64), similarities, False, numbers.view(np.int64), table.keys
+        )
 
     def _verified(
         self,

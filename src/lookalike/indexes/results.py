@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -229,6 +229,17 @@ def nearest_of(
     last = np.iinfo(np.int32).max
     order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
     return taken(order, k, ids, distances, *others)
+
+
+def nearest_of_parts(
+    parts: Sequence[Neighbors], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return ids and distances of the k nearest of all parts."""
+    if len(parts) == 1:
+        return padded(parts[0].ids, k), padded(parts[0].distances, k)
+    ids = np.concatenate([part.ids for part in parts], axis=1)
+    found, far = nearest_of(ids, np.concatenate([part.distances for part in parts], axis=1), k)
+    return found, far
 
 
 def best_of(

@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.filters import Among, Chosen
-from lookalike.indexes.results import (
-    NO_LIMIT,
-    Matches,
-    Neighbors,
-    as_int64,
-    padded,
-)
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, padded
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.slices.lists import Lists, wants_lists
 

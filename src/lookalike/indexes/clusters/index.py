@@ -27,8 +27,7 @@ from lookalike.indexes.results import (
     Neighbors,
     as_int64,
     merged_matches,
-    nearest_of,
-    padded,
+    nearest_of_parts,
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
@@ -71,15 +70,8 @@ def nearest_in(
         )
         proven &= marks.astype(bool)
         found.append(Neighbors(ids, distances, False))
-    ids, distances = found[0].ids, found[0].distances
-    if len(found) > 1:
-        ids, distances = nearest_of(
-            np.concatenate([one.ids for one in found], axis=1),
-            np.concatenate([one.distances for one in found], axis=1),
-            k,
-        )
     told = _explained(proven, work)
-    return Neighbors(padded(ids, k), padded(distances, k), bool(proven.all()), told)
+    return Neighbors(*nearest_of_parts(found, k), bool(proven.all()), told)
 
 
 def within_in(

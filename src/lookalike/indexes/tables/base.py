@@ -20,7 +20,7 @@ from lookalike.indexes.results import (
     Neighbors,
     as_int64,
     merged_matches,
-    nearest_of,
+    nearest_of_parts,
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows
@@ -86,15 +86,11 @@ class TabledIndex(PlainSearch):
     def _scan_nearest(
         self, rows: NDArray[np.uint8], k: int, threads: int, chosen: Chosen | None = None
     ) -> Neighbors:
-        ids, distances = np.empty((len(rows), 0), np.int64), np.empty((len(rows), 0), np.int32)
-        for segment in self._scanned(chosen, len(rows)):
-            some = scan_nearest(segment, rows, min(k, max(1, segment.alive)), threads)
-            ids, distances = nearest_of(
-                np.concatenate([ids, some.ids], axis=1),
-                np.concatenate([distances, some.distances], axis=1),
-                k,
-            )
-        return Neighbors(ids, distances, exact=True)
+        found = [
+            scan_nearest(segment, rows, min(k, max(1, segment.alive)), threads)
+            for segment in self._scanned(chosen, len(rows))
+        ]
+        return Neighbors(*nearest_of_parts(found, k), exact=True)
 
     def _scan_within(
         self,
