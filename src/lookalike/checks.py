@@ -95,20 +95,15 @@ def flag(name: str, value: object) -> bool:
 
 def share(name: str, value: SupportsFloat) -> float:
     """Return `value` as a number above 0 and at most 1, or raise an error that names it."""
-    number = real_number(value)
+    number = math.nan
+    if not isinstance(value, str | bytes | bool | np.bool_ | np.ndarray):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, ArithmeticError):
+            number = math.nan
     if not 0 < number <= 1:
         raise _wrong(name, value, "a number above 0 and at most 1")
     return number
-
-
-def real_number(value: SupportsFloat) -> float:
-    """Return `value` as a float; NaN if it is not a real number."""
-    if isinstance(value, str | bytes | bool | np.bool_ | np.ndarray):
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError, ArithmeticError):
-        return math.nan
 
 
 def instance(name: str, value: object, kind: type[T] | tuple[type[T], ...], expected: str) -> T:

@@ -7,7 +7,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import as_array, real_number
+from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.shown import brief
 
@@ -140,7 +140,12 @@ def _lengths(column: Any) -> NDArray[np.int64]:
 
 def as_cosine(similarity: SupportsFloat, name: str = "similarity") -> float:
     """Return a cosine, or raise an error that says what was expected."""
-    number = real_number(similarity)
+    number = np.nan
+    if not isinstance(similarity, str | bytes | bool | np.bool_ | np.ndarray):
+        try:
+            number = float(similarity)
+        except (TypeError, ValueError, ArithmeticError):
+            number = np.nan
     if not -1 <= number <= 1:
         raise ArgumentError(Said(name), f" is {brief(similarity)}; expected a number from -1 to 1")
-    return number
+    return float(number)
