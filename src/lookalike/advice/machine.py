@@ -78,7 +78,7 @@ class MachineCosts:
     scanned_byte: float
     """A byte of a signature, compared where many queries share the reading."""
     nearest: float
-    """A neighbour that is among the k nearest so far."""
+    """A neighbor that is among the k nearest so far."""
     match: float
     """A signature within the radius, handed out."""
     row: float
@@ -90,9 +90,9 @@ class MachineCosts:
     within_sketch: float
     """A sketch of such a list, where there are some."""
     top_query: float
-    """A query for nearest neighbours by lists, beside its steps."""
+    """A query for nearest neighbors by lists, beside its steps."""
     top_list: float
-    """A list looked up by a search for nearest neighbours."""
+    """A list looked up by a search for nearest neighbors."""
     top_posting: float
     """An entry of such a list, added to a score."""
     top_candidate: float
@@ -112,13 +112,13 @@ class MachineCosts:
     table_sort: float
     """A signature sorted among others with the same header, each time these are twice as many."""
     centre: float
-    """A centre of a group, put in order, beside comparing it."""
+    """A center of a group, put in order, beside comparing it."""
     group: float
     """A group read, beside the signatures in it."""
     grouped_row: float
-    """A signature given to the nearest centre while groups are made, beside comparing."""
+    """A signature given to the nearest center while groups are made, beside comparing."""
     grouped_centre: float
-    """A centre that it is compared with, beside the bytes."""
+    """A center that it is compared with, beside the bytes."""
     flip: float
     """A set of flips chosen by weights, each time these are twice as many."""
     disk_byte: float
@@ -501,7 +501,7 @@ def pushes(count: int, k: int) -> float:
 
 
 def rows_assigned(count: int, made: int, groups: int) -> float:
-    """Return how often a signature is given to a centre while groups are made and split."""
+    """Return how often a signature is given to a center while groups are made and split."""
     trained = min(count, PER_CENTRE * made) * ROUNDS
     split = min(MOST_WORK, max(0.0, groups / made - 1.1))
     return trained + count * (1 + split)

@@ -141,7 +141,7 @@ def _within_cost(question: Question, radius: int, slice_bits: int, costs: Machin
 
 
 class _Nearest(NamedTuple):
-    """Steps of a search for nearest neighbours, and the share that it finds."""
+    """Steps of a search for nearest neighbors, and the share that it finds."""
 
     lists: float
     postings: float
@@ -175,7 +175,7 @@ def _nearest_steps(question: Question, slice_bits: int, rerank: int) -> list[_Ne
 def _top_cost(
     question: Question, widths: list[int], steps: _Nearest, rerank: int, costs: MachineCosts
 ) -> float:
-    """Return the nanoseconds of one query for nearest neighbours."""
+    """Return the nanoseconds of one query for nearest neighbors."""
     count = question.count
     reranked = min(rerank, steps.candidates)
     numbers = sum(1 << width for width in widths) + count * len(widths)

@@ -101,7 +101,7 @@ class Sample:
     ) -> list[tuple[float, float, float]]:
         """Return postings, candidates and recall of a query, on average, for 0 to `most` bits.
 
-        A neighbour is found if no more than `rerank` signatures have a better score than it has.
+        A neighbor is found if no more than `rerank` signatures have a better score than it has.
         """
         levels, _ = self._counted(slice_bits, 0)
         postings = levels.sum(axis=1).mean(axis=0).cumsum() * question.count / len(self.part)
@@ -109,8 +109,8 @@ class Sample:
         scale = question.count / len(part)
         queries = self.queries[:_NEAREST_QUERIES]
         scores = _scores(part, queries, slice_bits, most)
-        near = self._neighbours(question)
-        pairs = np.concatenate(  # of each query with its own neighbours
+        near = self._neighbors(question)
+        pairs = np.concatenate(  # of each query with its own neighbors
             [
                 _scores(own, query[None], slice_bits, most)
                 for own, query in zip(near, queries, strict=True)
@@ -164,7 +164,7 @@ class Sample:
         wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
         return float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
 
-    def _neighbours(self, question: Question) -> NDArray[np.uint8]:
+    def _neighbors(self, question: Question) -> NDArray[np.uint8]:
         """Return the nearest of the sample, as many as tell of the k nearest of the collection."""
         k = question.k or 1
         if self.given < question.count:

@@ -1,4 +1,4 @@
-"""From bits to neighbours: indexes, what they answer, and their files.
+"""From bits to neighbors: indexes, what they answer, and their files.
 
 Each is imported when it is first asked for.
 """

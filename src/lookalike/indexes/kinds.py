@@ -143,7 +143,7 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "slices",
                 "lookalike.indexes.slices.index:SliceIndex",
-                "lists of signatures that agree in some bits: quick, near neighbours, exact on "
+                "lists of signatures that agree in some bits: quick, near neighbors, exact on "
                 "demand",
                 (BuildOption("slice_bits", "width of slices (default: by the size)"), _MEMORY),
                 predictor=f"{_PREDICTIONS}:slice_options",

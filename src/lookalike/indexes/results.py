@@ -66,7 +66,7 @@ class Explanation:
 
 
 class Result(ABC):
-    """Results as columns: one row per query and neighbour, or per pair."""
+    """Results as columns: one row per query and neighbor, or per pair."""
 
     @abstractmethod
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -120,7 +120,7 @@ class Neighbors(Result):
         return f"Neighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `distance` of every neighbour found.
+        """Return `query`, `id` and `distance` of every neighbor found.
 
         Of slices also `score`, and with masks `unmasked`.
         """

@@ -495,7 +495,7 @@ def _expect_enough(k: int, rerank: int | None, least: int) -> None:
     name, number = ("rerank", rerank) if rerank else ("k", k)
     if number is not None and number > least:
         raise ArgumentError(
-            f"{name} is {number}, and a shard was asked for {least} neighbours a query; expected "
+            f"{name} is {number}, and a shard was asked for {least} neighbors a query; expected "
             f"at most {least}: ask all shards for {number}"
         )
 

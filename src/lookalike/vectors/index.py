@@ -1,4 +1,4 @@
-"""VectorIndex: neighbours of vectors by their cosine."""
+"""VectorIndex: neighbors of vectors by their cosine."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class VectorNeighbors(Result):
         return f"VectorNeighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `similarity` of every neighbour found."""
+        """Return `query`, `id` and `similarity` of every neighbor found."""
         query, rank = np.nonzero(self.ids >= 0)
         found = query, rank
         return {"query": query, "id": self.ids[found], "similarity": self.similarities[found]}

@@ -63,7 +63,7 @@ def effort_for(
     """Return what a search looks at: as given, as tuned, or by default."""
     if recall is not None and (candidates is not None or probe is not None):
         raise ArgumentError(
-            Said("recall"), " says how many neighbours are found, and ", Said("candidates"),
+            Said("recall"), " says how many neighbors are found, and ", Said("candidates"),
             " and ", Said("probe"), " how much is looked at; expected one or the other"
         )  # fmt: skip
     if recall is not None:
@@ -77,7 +77,7 @@ def effort_for(
                 f" is {target:g}, and the index was not tuned to it for k={k}; ",
                 Said(
                     f"call tune({k}, {target:g}) before",
-                    "`lookalike index --recall` does, for 10 neighbours or fewer",
+                    "`lookalike index --recall` does, for 10 neighbors or fewer",
                 ),
                 ", or say ",
                 Said("candidates"),

@@ -50,14 +50,14 @@ def group_count(count: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Rows in the order of their groups; within one by (distance from the centre, id)."""
+    """Rows in the order of their groups; within one by (distance from the center, id)."""
 
     rows: Rows
     offsets: NDArray[np.int64]
     """Where each group begins, and the last ends; no group is empty."""
     centres: NDArray[np.uint8]
     from_centre: NDArray[np.int32]
-    """How far each row is from its group's centre."""
+    """How far each row is from its group's center."""
     saved_probe: int | None = None
     """`near_probe`, where it was saved."""
 
@@ -102,12 +102,12 @@ class Groups:
 
     @cached_property
     def nearest(self) -> NDArray[np.int32]:
-        """How far the nearest row of each group is from the centre."""
+        """How far the nearest row of each group is from the center."""
         return self.from_centre[self.offsets[:-1]]
 
     @cached_property
     def farthest(self) -> NDArray[np.int32]:
-        """How far the farthest row of each group is from the centre."""
+        """How far the farthest row of each group is from the center."""
         return self.from_centre[self.offsets[1:] - 1]
 
     @cached_property
@@ -275,7 +275,7 @@ class State:
 
     @classmethod
     def around(cls, centres: NDArray[np.uint8], rows: Rows, seed: int, threads: int) -> State:
-        """Return the rows in groups around these centres, or around others if there are none."""
+        """Return the rows in groups around these centers, or around others if there are none."""
         if not len(centres) or not len(rows):
             return cls.of(Groups.build(rows, group_count(len(rows)), seed, threads))
         found = nearest_centres(rows.signatures, centres, threads)

@@ -287,7 +287,7 @@ class ClusterIndex(GrowingIndex, Index):
         if probe is not None and recall is not None:
             raise ArgumentError(
                 Said("probe"), " says how many groups are read, and ", Said("recall"), " how many "
-                "neighbours are found; expected one of them"
+                "neighbors are found; expected one of them"
             )  # fmt: skip
         if probe is not None:
             return whole_number("probe", probe, at_least=1)

@@ -28,20 +28,20 @@ from lookalike.signatures.random import random_words
 Signatures = NDArray[np.uint8]
 
 PER_CENTRE = 40
-"""Signatures that centres are found with, for each of them."""
+"""Signatures that centers are found with, for each of them."""
 ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Groups of a collection, each around a centre."""
+    """Groups of a collection, each around a center."""
 
     centres: Signatures
     """uint8[k, bits // 8]: the signatures that groups are around."""
     labels: NDArray[np.int64]
     """int64[n]: the number of each signature's group."""
     distances: NDArray[np.int32]
-    """int32[n]: how far each signature is from its centre."""
+    """int32[n]: how far each signature is from its center."""
 
     def __len__(self) -> int:
         return len(self.centres)
@@ -53,7 +53,7 @@ class Clusters:
 
     @cached_property
     def mean_distances(self) -> NDArray[np.float64]:
-        """float64[k]: how far members are from their centre on average; NaN of empty groups."""
+        """float64[k]: how far members are from their center on average; NaN of empty groups."""
         sums = np.bincount(self.labels, self.distances, minlength=len(self.centres))
         means: NDArray[np.float64] = np.full(len(self.centres), np.nan)
         np.divide(sums, self.sizes, out=means, where=self.sizes > 0)
@@ -61,11 +61,11 @@ class Clusters:
 
     @property
     def mean_distance(self) -> float:
-        """How far signatures are from their centres on average; 0 if there are none."""
+        """How far signatures are from their centers on average; 0 if there are none."""
         return float(self.distances.mean()) if len(self.distances) else 0.0
 
     def members(self, group: SupportsIndex) -> NDArray[np.int64]:
-        """Return the positions of a group's signatures, nearest to the centre first."""
+        """Return the positions of a group's signatures, nearest to the center first."""
         number = whole_number("group", group, at_least=0, at_most=max(0, len(self) - 1))
         places = np.flatnonzero(self.labels == number)
         return places[np.argsort(self.distances[places], kind="stable")]
@@ -115,7 +115,7 @@ def cluster(
 def clustered(
     rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
 ) -> tuple[Signatures, NDArray[np.int64], NDArray[np.int32]]:
-    """Return k centres of at least as many rows, and which one each belongs to, how far away."""
+    """Return k centers of at least as many rows, and which one each belongs to, how far away."""
     if k > LARGE:
         found = CentreTree.trained(rows, k, seed, rounds, threads, each)
         return found.centres, *found.nearest(rows, threads)
@@ -133,7 +133,7 @@ def sampled(rows: Signatures, most: int, seed: int) -> Signatures:
 def trained_centres(
     rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
 ) -> NDArray[np.uint8]:
-    """Return k centres of at least as many rows, found with so many rows for each."""
+    """Return k centers of at least as many rows, found with so many rows for each."""
     keys = random_words(seed, len(rows))  # no two are equal
     first = np.argpartition(keys, k - 1)[:k]
     centres = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
@@ -150,7 +150,7 @@ def trained_centres(
 def nearest_centres(
     rows: Signatures, centres: Signatures, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the number of each row's nearest centre, the lowest of equals, and its distance."""
+    """Return the number of each row's nearest center, the lowest of equals, and its distance."""
     labels, distances = _nearest(rows, centres, 1, threads)
     return labels[:, 0], distances[:, 0]
 
@@ -193,7 +193,7 @@ class CentreTree:
     def trained(
         cls, rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
     ) -> CentreTree:
-        """Return k centres of at least as many rows, found with so many rows for each."""
+        """Return k centers of at least as many rows, found with so many rows for each."""
         sample = sampled(rows, each * k, seed)
         branches = trained_centres(sample, math.isqrt(k), seed, rounds, threads, each)
         own = _nearest(sample, branches, 1, threads)[0][:, 0]
@@ -237,7 +237,7 @@ class CentreTree:
 def _nearest(
     rows: Signatures, centres: Signatures, count: int, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the numbers and distances of so many nearest centres of each row, nearest first."""
+    """Return the numbers and distances of so many nearest centers of each row, nearest first."""
     labels = np.empty((len(rows), count), np.int64)
     distances = np.empty((len(rows), count), np.int32)
     _native.scan_nearest(centres, None, True, rows, count, threads, labels, distances)

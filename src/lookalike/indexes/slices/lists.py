@@ -20,7 +20,7 @@ _LISTS_PER_ROW = 32
 def slice_width(count: int, bits: int, memory: int | None = None) -> int:
     """Return a slice width for so many signatures: one bit more each time the number doubles.
 
-    For wide signatures, which are searched for nearest neighbours, lists hold some 16 signatures
+    For wide signatures, which are searched for nearest neighbors, lists hold some 16 signatures
     (16 bits for a million, as in the paper). Narrow ones, of less than 256 bits, are searched by
     radius, where longer slices pay: lists hold about one. With sketches, for 64 to 127 bits, whole
     lists are looked through quickly, and they hold some 64. Where the lists of that width would
