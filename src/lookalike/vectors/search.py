@@ -430,7 +430,7 @@ def pairs_by_signatures(
     near = parts.signatures.pairs(radius, limit=NO_LIMIT, threads=threads)
     store = parts.store
     check_places(store, near.right)
-    left, right, cosines = [], [], []
+    found: list[_PairColumns] = []
     for start in range(0, len(near), _PAIRS):
         some = slice(start, start + _PAIRS)
         first, numbers = np.unique(near.left[some], return_inverse=True)
@@ -439,12 +439,10 @@ def pairs_by_signatures(
         rows = in_single_precision(store.rows(first))
         store.native.cosines(rows, numbers.astype(np.int64), others, threads, measured)
         kept = measured >= least
-        left.append(near.left[some][kept])
-        right.append(others[kept])
-        cosines.append(measured[kept])
-    if sum(map(len, left)) > limit:
+        found.append((near.left[some][kept], others[kept], measured[kept]))
+    if sum(len(left) for left, _, _ in found) > limit:
         raise _too_many(limit, least, f"{store.alive} vectors with each other")
-    return _sorted_pairs(store, left, right, cosines, exact=False)
+    return _sorted_pairs(store, found, exact=False)
 
 
 def all_pairs(store: Store, least: float, limit: int, threads: int) -> VectorPairs:
@@ -452,7 +450,8 @@ def all_pairs(store: Store, least: float, limit: int, threads: int) -> VectorPai
     places = store.places
     skip = None if len(places) == len(store) else store.skipped(places)
     by_place = replace(store, ids=None)
-    left, right, cosines, total = [], [], [], 0
+    pairs: list[_PairColumns] = []
+    total = 0
     for start in range(0, len(places), _BLOCK):
         own = places[start : start + _BLOCK]
         room = 2 * (limit - total) + len(own) * (len(own) + 1)
@@ -464,30 +463,23 @@ def all_pairs(store: Store, least: float, limit: int, threads: int) -> VectorPai
             raise _too_many(limit, least, f"{len(places)} vectors with each other") from None
         asked = np.repeat(own, np.diff(as_int64(offsets)))
         later = np.flatnonzero(found > asked)
-        left.append(asked[later])
-        right.append(as_int64(found)[later])
-        cosines.append(measured[later])
+        pairs.append((asked[later], as_int64(found)[later], measured[later]))
         # Rows before these are not looked at again.
         skip = store.skipped(places) if skip is None else skip
         skip[own] = 1
         total += len(later)
         if total > limit:
             raise _too_many(limit, least, f"{len(places)} vectors with each other")
-    return _sorted_pairs(store, left, right, cosines, exact=True)
+    return _sorted_pairs(store, pairs, exact=True)
 
 
-def _sorted_pairs(
-    store: Store,
-    left: list[NDArray[np.int64]],
-    right: list[NDArray[np.int64]],
-    cosines: list[NDArray[np.float64]],
-    *,
-    exact: bool,
-) -> VectorPairs:
-    none = np.empty(0, np.int64)
-    one = store.ids_of(np.concatenate([none, *left]))
-    two = store.ids_of(np.concatenate([none, *right]))
-    measured = np.concatenate([np.empty(0, np.float64), *cosines])
+_PairColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+def _sorted_pairs(store: Store, pairs: list[_PairColumns], *, exact: bool) -> VectorPairs:
+    none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64)
+    left, right, measured = (np.concatenate(columns) for columns in zip(none, *pairs, strict=True))
+    one, two = store.ids_of(left), store.ids_of(right)
     first, second = np.minimum(one, two), np.maximum(one, two)
     order = np.lexsort((second, first))
     return VectorPairs(first[order], second[order], measured[order], exact)
