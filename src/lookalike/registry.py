@@ -73,7 +73,8 @@ class Registry(Generic[Entry]):
             if name in self._entries:
                 return self._loaded(name)
             if name in self._found():
-                return self._load_installed(name)
+                self._entries[name] = entry = self._load_installed(name)
+                return entry
         known = list(dict.fromkeys([*self._entries, *self._found()]))
         raise ArgumentError(
             *((Said(argument), " is ") if argument else ()),
@@ -111,14 +112,12 @@ class Registry(Generic[Entry]):
                 f"{packages} both provide a {self.noun} called {name!r}; uninstall one of them"
             )
         try:
-            entry = cast(Entry, points[0].load())
+            return cast(Entry, points[0].load())
         except Exception as error:
             raise MissingDependencyError(
                 f"the {self.noun} {name!r} of {_package(points[0])} cannot be imported: "
                 f"{type(error).__name__}: {error}; update or uninstall that package"
             ) from error
-        self._entries[name] = entry
-        return entry
 
 
 @lru_cache

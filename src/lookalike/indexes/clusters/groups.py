@@ -137,8 +137,11 @@ class Groups:
         order = np.argsort(distances, axis=1, kind="stable")  # ties by number
         numbers = np.broadcast_to(np.arange(1, len(self) + 1), distances.shape)
         np.put_along_axis(ranks, order, numbers, axis=1)
-        own = np.searchsorted(self.offsets, places, side="right") - 1
-        return np.take_along_axis(ranks, own, axis=1)
+        return np.take_along_axis(ranks, self.group_of(places), axis=1)
+
+    def group_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the groups of the rows at these places."""
+        return np.searchsorted(self.offsets, places, side="right") - 1
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""
