@@ -51,8 +51,9 @@ class CoreAnswer:
         pessimistic = (bits - self.scores).astype(np.int32)
         missing = self.ids < 0
         optimistic[missing] = pessimistic[missing] = -1
-        bounds = padded(optimistic, k), padded(pessimistic, k)
-        return Explanation(self.proven.astype(bool), *self.work, *bounds)
+        near, far = padded(optimistic, k), padded(pessimistic, k)
+        proven = self.proven.astype(bool)
+        return Explanation(proven, *self.work, optimistic=near, pessimistic=far)
 
 
 _MOST_VARIANTS = 1 << 22
