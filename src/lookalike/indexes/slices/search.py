@@ -42,7 +42,7 @@ class CoreAnswer:
 
     def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
         """Return what was read, and the bounds that each result's score allows."""
-        expanded = self.work[4]
+        lists, postings, candidates, reranked, expanded = self.work
         optimistic = np.full(self.scores.shape, -1, np.int32)
         for expand in np.unique(expanded):
             table = _native.optimistic_distances(bits, slice_bits, int(expand))
@@ -53,7 +53,7 @@ class CoreAnswer:
         optimistic[missing] = pessimistic[missing] = -1
         near, far = padded(optimistic, k), padded(pessimistic, k)
         proven = self.proven.astype(bool)
-        return Explanation(proven, *self.work, optimistic=near, pessimistic=far)
+        return Explanation(proven, lists, postings, candidates, reranked, expanded, near, far)
 
 
 _MOST_VARIANTS = 1 << 22
