@@ -48,7 +48,7 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
         entries = []
         for label, path in files.items():
             for only in (False, True):
-                ask: partial[la.Matches] = partial(
+                ask: Callable[[], la.Matches] = partial(
                     la.match_batch,
                     path,
                     queries,
