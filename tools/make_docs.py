@@ -36,7 +36,15 @@ FROM_ROOT = {
 def main() -> int:
     """Collect the pages and build the site."""
     collect(PAGES)
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", ROOT / "mkdocs.yml"]
+    command = [
+        sys.executable,
+        "-m",
+        "zensical",
+        "build",
+        "--strict",
+        "-f",
+        str(ROOT / "mkdocs.yml"),
+    ]
     return subprocess.run(command, cwd=ROOT).returncode
 
 

@@ -112,7 +112,7 @@ def test_pairs_and_components_and_none() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int32])
-def test_an_array_is_a_source(dtype: type) -> None:
+def test_an_array_is_a_source(dtype: Any) -> None:
     """The kind need not be named, and what is kept is an array of the same type."""
     some = np.random.default_rng(0).integers(-50, 50, (40, 12)).astype(dtype)
     doubled = np.concatenate([some, some[:10]])
