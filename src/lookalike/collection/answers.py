@@ -34,9 +34,8 @@ class Work:
 def joined(
     distances: NDArray[np.int32], unmasked: NDArray[np.int32] | None, bits: int
 ) -> NDArray[np.int64]:
-    """Return distances; of masked queries with those over all bits, as one number ordered by both.
-
-    `divmod(number, bits + 1)` returns both.
+    """Return distances; if there are those over all bits, too, both as one number, which
+    `divmod(number, bits + 1)` takes apart.
     """
     numbers = distances.astype(np.int64)
     return numbers if unmasked is None else numbers * (bits + 1) + unmasked

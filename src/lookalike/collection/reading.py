@@ -72,9 +72,8 @@ def documents_with_parts(view: View, ids: Sequence[str]) -> list[tuple[Document,
 
 
 def row_pages(docs: Collection, size: int, text: bool = True) -> Iterator[list[Stored]]:
-    """Yield the rows of all documents by id, not checked yet, each page at its own version.
-
-    Raises at the end if rows are missing, unless the collection was written to meanwhile.
+    """Yield the rows of all documents by id, not checked yet; raise at the end if some are missing
+    though nothing was written meanwhile.
     """
 
     def page(view: View) -> list[Stored]:

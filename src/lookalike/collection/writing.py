@@ -198,10 +198,7 @@ def delete_documents(writer: Writer, ids: Sequence[str]) -> Written:
 
 
 def delete_duplicates(writer: Writer, duplicates: Sequence[tuple[Seen, Seen]]) -> Written:
-    """Remove duplicates, each given with the document that is kept for it.
-
-    Only if both are still there in the version that was compared.
-    """
+    """Remove duplicates, given with their kept documents, if both are as they were compared."""
     kept = {other.id for _, other in duplicates}
     there = writer.seen([*kept, *(one.id for one, _ in duplicates)])
     found = {

@@ -63,17 +63,14 @@ class KeptIndex(ABC, Generic[Asked]):
         """Signatures added or removed since the file was written."""
 
     def at(self, view: View) -> Asked:
-        """Return an index of exactly the version of the view, which later changes do not affect.
-
-        Bringing it up to date is not cancelled with a search: the next search would begin again.
-        """
+        """Return an index of exactly the version of the view, which later changes do not affect."""
         state = view.state
         with acquired(self._lock):
             known = self._index is not None and self._uid == state.uid
             if known and self._version > state.version:
                 raise StaleView  # another thread has moved the index on
             if not known or (self._version, self._digest) != (state.version, state.digest):
-                with shielded():
+                with shielded():  # if it were cancelled, the next search would begin again
                     known = known or self._load(state)
                     if known and self._version < state.version:
                         self._catch_up(view)
@@ -94,10 +91,7 @@ class KeptIndex(ABC, Generic[Asked]):
                 self._index = None
 
     def save(self) -> None:
-        """Write the index beside the database if much has changed since it was last written.
-
-        A file that cannot be written is not an error: it only saves time.
-        """
+        """Write the index beside the database if much has changed, and if that is possible."""
         if self._is_here():
             with self._lock:
                 self._save(self.save_after)
@@ -287,10 +281,7 @@ class NativeLevels:
     def within(
         self, queries: Signatures, radius: int, masks: Signatures | None, limit: int
     ) -> list[Level]:
-        """Return, for each query, every signature within the radius.
-
-        More than `limit` in all raise `ResultTooLargeError`.
-        """
+        """Return every signature within the radius of each query; raise if there are too many."""
         matches = self.index.within(
             queries, radius, limit=limit, masks=masks, explain=self.explain, threads=self.threads
         )

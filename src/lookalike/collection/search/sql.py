@@ -177,12 +177,8 @@ class SqlLevels:
     def within(
         self, queries: Signatures, radius: int, masks: Signatures | None, limit: int
     ) -> list[Level]:
-        """Return, for each query, every signature within the radius.
-
-        Masked queries read all signatures, because the table has the keys of whole slices. More
-        than `limit` in all raise `ResultTooLargeError`.
-        """
-        if masks is not None:
+        """Return every signature within the radius of each query; raise if there are too many."""
+        if masks is not None:  # the table has the keys of whole slices
             return self._scan_within(queries, radius, masks, limit)
         found: list[Level | None] = []
         for query in queries:

@@ -116,10 +116,9 @@ def _stored(rows: Iterable[Any]) -> Iterator[Stored]:
 
 
 class View(ABC):
-    """Reads in one transaction on one connection: everything belongs to the same version.
+    """Reads in one transaction: everything belongs to the same version.
 
-    `find` and `states` read the rows of collections; `at` chooses the collection that all other
-    methods read.
+    `at` chooses the collection that all methods but `find` and `states` read.
     """
 
     dialect: ClassVar[Dialect]
@@ -241,10 +240,7 @@ class View(ABC):
         return Numbered(np.concatenate(numbers), np.concatenate(signatures))
 
     def parts(self, wanted: Numbered) -> Iterator[tuple[int, SignedParts]]:
-        """Yield number and parts of each of these digests, in order; a few are held at a time.
-
-        Raises if parts are missing or do not match their digest.
-        """
+        """Yield number and parts of each of these digests, in order; raise if they do not match."""
         digests = blobs(wanted.signatures)
         for begin in range(0, len(wanted), _MOST_PARTS):
             numbers = wanted.numbers[begin : begin + _MOST_PARTS].tolist()
@@ -299,10 +295,7 @@ class View(ABC):
             yield self._array(wanted[begin : begin + _MOST_IDS])
 
     def documents_of(self, numbers: Numbers, each: int | None, text: bool) -> Iterator[Stored]:
-        """Yield the documents that have these signatures.
-
-        At most `each` of a signature: the first by id.
-        """
+        """Yield the documents with these signatures, the first `each` by id of a signature."""
         wanted = self._array(numbers.tolist())
         values = (wanted,) if each is None else (wanted, each)
         return _stored(self._execute(self._documents_of(each, text), values))
@@ -313,8 +306,7 @@ class View(ABC):
     def pages(self, size: int, after: str = "", text: bool = True) -> Iterator[list[Stored]]:
         """Yield all documents after the id `after`, by id, `size` at a time.
 
-        Ends whatever the tables hold: ids that do not grow, which a damaged index may return again
-        and again, raise.
+        Raises if ids do not grow, which a damaged index may return for ever.
         """
         query = (
             f"SELECT {document_columns(text)} FROM {self._table('documents')} d "
@@ -355,10 +347,7 @@ class Writer(View):
         """Return the row of a collection and hold it until the end."""
 
     def create(self, state: State, signer: str) -> State:
-        """Create the tables of a new collection and return its row, with its number.
-
-        If another process was first, return the row of its collection.
-        """
+        """Create the tables of a new collection, and return its row or that of another process."""
         prefix = self.dialect.prefix
         (number,) = self._execute(
             f"SELECT coalesce(max(number), 0) + 1 FROM {prefix}collections"
@@ -534,10 +523,7 @@ class Store(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
-        """Return a transaction, committed at the end unless something is raised.
-
-        Work that is cancelled writes nothing, unless its commit has begun.
-        """
+        """Return a transaction, committed at the end unless it raises or is cancelled before."""
         with self._translated(), self._pool.connection() as connection:
             with interruptible(partial(self._interrupt, connection)):
                 self._begin(connection, self.begin_writing)
@@ -630,16 +616,12 @@ class Store(ABC):
     def restoring(self) -> AbstractContextManager[None]:
         """Share the lock of processes that restore a collection.
 
-        The system releases it when a process dies. So a process that holds it alone knows that what
-        is half restored is abandoned. If that is wrong, an error follows but no damage: each batch
-        of a restore first checks that its collection is still there.
+        A process that holds it alone knows that what is half restored is abandoned. If that is
+        wrong, no damage follows: each batch of a restore checks that its collection is still there.
         """
 
     def remove_abandoned(self) -> int:
-        """Remove what killed restores have left; return the number of collections.
-
-        Removes nothing while another process restores a collection, or if it cannot be done now.
-        """
+        """Remove what killed restores have left, if no process restores; return how many."""
         with suppress(CollectionError):
             with self.reading() as view:
                 hidden = bool(view.states(hidden=True))

@@ -48,10 +48,7 @@ def default_slice_bits(bits: int) -> int:
 
 @dataclass(frozen=True)
 class Slicing:
-    """The fewest slices of at most `slice_bits` bits that cover a signature, as equal as possible.
-
-    0 bits: no slices at all.
-    """
+    """The fewest and most equal slices of at most `slice_bits` bits (0: none) of a signature."""
 
     bits: int
     slice_bits: int
@@ -162,10 +159,7 @@ STATE_COLUMNS = ", ".join(field.name for field in fields(State))
 
 
 def as_state(row: Sequence[Any]) -> State:
-    """Return a row of the table of collections, or raise if it is not valid.
-
-    A database is untrusted input, and these values become names of files and tables.
-    """
+    """Return a row of the table of collections, which is untrusted; raise if it is not valid."""
     state = State(*row)
     valid = {
         "number": _is_count(state.number) and state.number > 0,

@@ -203,10 +203,7 @@ class SqliteTransaction(Writer):
 
 
 class SqliteStore(Store):
-    """Collections in one file. Readers and writers of all processes take turns by its locks.
-
-    Writers wait with their commit until views end, and for each other from the beginning.
-    """
+    """Collections in one file. Writers wait for each other, and with their commit for views."""
 
     transaction = SqliteTransaction
     begin_reading = "BEGIN"
