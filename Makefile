@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
+NATIVE := CMakeLists.txt $(shell find native -type f)
 
 .PHONY: demo demo-spark test test-arm crash check docs bench papers wheel format clean java chromium aarch64 FORCE
 .DELETE_ON_ERROR:

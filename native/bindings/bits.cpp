@@ -40,10 +40,9 @@ void bind_bits(nb::module_& module) {
 
     module.def("kernels", [] {
         nb::list rows;
-        for (std::size_t index = 0; index < bits::instruction_set_count(); ++index) {
-            const bits::InstructionSet& set = bits::instruction_set(index);
-            rows.append(nb::make_tuple(set.name, set.supported(), &set == &bits::selected()));
-        }
+        for (const bits::InstructionSet set : bits::kInstructionSets)
+            rows.append(nb::make_tuple(bits::name_of(set), bits::is_supported(set),
+                                       set == bits::selected()));
         return rows;
     });
 

@@ -1,5 +1,6 @@
-// The loops that all instruction sets share. Each kernels_*.cpp brings an `Isa` and gets its
-// functions, specialised by width, from `kernels_of<Isa>`.
+// The loops that all instruction sets share. Each kernels_NAME.cpp has an `Isa`, gets its
+// functions, specialized by width, from `kernels_of<Isa>`, and ends with
+//   const KernelLoops KernelLoops::NAME{kernels_of<Isa>, read_lines<Isa>};
 //
 // An Isa has
 //   group                                 how many rows it compares at once
@@ -8,17 +9,15 @@
 //   at_most(Distances, cutoff) -> mask    bit i set where row i is near enough
 //   store(Distances, std::uint32_t*)
 //   one<kBytes, kMasked>(left, right, bytes, mask)  the distance of a single pair
-//   Rows<kBytes>(rows).distances(query)   of `group` consecutive rows that are kept in registers,
-//   if
-//                                         that is quicker where several queries follow each other
+//   Rows<kBytes>(rows).distances(query)   of `group` consecutive rows in registers, if that is
+//                                         quicker where several queries follow each other
 //   of_pairs<kBytes>(left, right, bytes)  of `group` pairs, if that is quicker than one by one
 //   narrow                                if there is a Query and a `one` of 4 bytes
 //   Sum, add_line(Sum&, line), total(Sum) the sum of the words of 64-byte lines
 // kBytes is the width, or kAnyWidth. Without kMasked all bits count, and the mask is null.
 //
 // Everything is in an anonymous namespace, and nothing here may call an inline function of another
-// header: were two copies of it merged by the linker, the one compiled for AVX-512 could be the
-// survivor, and run on a machine without.
+// header: see instruction_sets.hpp.
 #pragma once
 
 #include "bits/kernels.hpp"

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bits/instruction_sets.hpp"
+
 namespace lookalike::bits {
 
 struct Hit {
@@ -54,29 +56,21 @@ struct Kernels {
                       std::size_t count, std::size_t bytes, std::int32_t* out);
 };
 
-struct InstructionSet {
-    const char* name;
-    bool (*supported)();              // by the processor we are running on
-    Kernels (*kernels)(std::size_t);  // for signatures of that many bytes
+// The family of distance kernels. Unlike other families, it has a source file for each set,
+// kernels_NAME.cpp.
+struct KernelLoops {
+    Kernels (*kernels)(std::size_t bytes);  // for signatures of that width
 
     // Adds up the 64-bit words of `lines` times 64 bytes: nothing but reading, as fast as these
     // instructions can, to measure the bandwidth that bounds the kernels.
     std::uint64_t (*read)(const std::uint8_t* data, std::size_t lines);
+
+#define SET(name, ...) static const KernelLoops name;
+#include "bits/instruction_sets.inc"
 };
 
-// Those compiled into this build, widest first; the scalar one, always supported, comes last.
-std::size_t instruction_set_count();
-const InstructionSet& instruction_set(std::size_t index);
-
-// The one in use: the widest supported, until `select` says otherwise.
-const InstructionSet& selected();
-
-// Returns false, and changes nothing, if the name is unknown or the processor lacks it. Searches
-// that are already running finish with the set they began with.
-bool select(const char* name);
-
 inline Kernels kernels_for(std::size_t bytes) {
-    return selected().kernels(bytes);
+    return chosen<KernelLoops>().kernels(bytes);
 }
 
 }  // namespace lookalike::bits

@@ -269,12 +269,8 @@ struct Avx2::Query<16, kMasked> {
     }
 };
 
-bool supported() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
-}
-
 }  // namespace
 
-extern const InstructionSet avx2_set{"avx2", supported, kernels_of<Avx2>, read_lines<Avx2>};
+constinit const KernelLoops KernelLoops::avx2{kernels_of<Avx2>, read_lines<Avx2>};
 
 }  // namespace lookalike::bits

@@ -404,13 +404,8 @@ struct Avx512::Query<32, kMasked> {
     }
 };
 
-bool supported() {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("popcnt");
-}
-
 }  // namespace
 
-extern const InstructionSet avx512_set{"avx512", supported, kernels_of<Avx512>, read_lines<Avx512>};
+constinit const KernelLoops KernelLoops::avx512{kernels_of<Avx512>, read_lines<Avx512>};
 
 }  // namespace lookalike::bits

@@ -137,7 +137,6 @@ struct Neon::Query<8, kMasked> {
 
 }  // namespace
 
-extern const InstructionSet neon_set{"neon", [] { return true; }, kernels_of<Neon>,
-                                     read_lines<Neon>};
+constinit const KernelLoops KernelLoops::neon{kernels_of<Neon>, read_lines<Neon>};
 
 }  // namespace lookalike::bits

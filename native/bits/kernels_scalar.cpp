@@ -62,7 +62,6 @@ struct Scalar {
 
 }  // namespace
 
-extern const InstructionSet scalar_set{"scalar", [] { return true; }, kernels_of<Scalar>,
-                                       read_lines<Scalar>};
+constinit const KernelLoops KernelLoops::scalar{kernels_of<Scalar>, read_lines<Scalar>};
 
 }  // namespace lookalike::bits

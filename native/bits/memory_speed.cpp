@@ -13,7 +13,7 @@ namespace lookalike::bits {
 std::uint64_t read_all(const std::uint8_t* data, std::size_t bytes, std::size_t threads) {
     constexpr std::size_t kChunkLines = 1 << 14;
     const std::size_t lines = bytes / 64;
-    const auto read = selected().read;
+    const auto read = chosen<KernelLoops>().read;
     std::atomic<std::uint64_t> total{0};
     share_out_runs(
         lines, kChunkLines, threads, [] {},

@@ -1,9 +1,10 @@
-// The inner loops of signing, written once in plain C++ and compiled once per instruction set; the
-// one that goes with the selected distance kernels runs.
+// The inner loops of signing, written once in plain C++ and compiled once per instruction set.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "bits/instruction_sets.hpp"
 
 namespace lookalike::sign {
 
@@ -27,8 +28,13 @@ struct Loops {
     // this order of d and in single precision, for kVectorGroup vectors; bits is a multiple of 8.
     void (*project)(const float* vectors, std::size_t dimensions, const float* matrix,
                     std::size_t bits, float* sums);
+
+#define SET(name, ...) static const Loops name;
+#include "bits/instruction_sets.inc"
 };
 
-const Loops& loops();
+inline const Loops& loops() {
+    return bits::chosen<Loops>();
+}
 
 }  // namespace lookalike::sign

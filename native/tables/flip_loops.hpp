@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bits/instruction_sets.hpp"
 #include "tables/vosh.hpp"
 
 namespace lookalike::search {
@@ -66,8 +67,13 @@ struct FlipLoops {
                          const FlipProbe* probes, std::size_t count, FlipHit* spare, FlipHit* hits);
 
     static constexpr std::size_t kMostHits = 56;  // in one bucket; larger ones are passed on
+
+#define SET(name, ...) static const FlipLoops name;
+#include "bits/instruction_sets.inc"
 };
 
-const FlipLoops& flip_loops();
+inline const FlipLoops& flip_loops() {
+    return bits::chosen<FlipLoops>();
+}
 
 }  // namespace lookalike::search

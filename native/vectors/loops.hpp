@@ -1,10 +1,12 @@
-// The inner loops over vectors, written once in plain C++ and compiled once per instruction set;
-// the one that goes with the selected distance kernels runs. All give the same numbers: the lanes
-// that sums are made in, and the order in which these are added, are fixed.
+// The inner loops over vectors, written once in plain C++ and compiled once per instruction set.
+// All sets give the same numbers: the lanes that sums are made in, and the order in which these are
+// added, are fixed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "bits/instruction_sets.hpp"
 
 namespace lookalike::vectors {
 
@@ -36,8 +38,13 @@ struct Loops {
 
     // How many of the numbers are at least so large.
     std::size_t (*count_at_least)(const float* numbers, std::size_t count, float least);
+
+#define SET(name, ...) static const Loops name;
+#include "bits/instruction_sets.inc"
 };
 
-const Loops& loops();
+inline const Loops& loops() {
+    return bits::chosen<Loops>();
+}
 
 }  // namespace lookalike::vectors

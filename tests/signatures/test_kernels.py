@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 
@@ -31,12 +30,6 @@ def test_one_is_active_and_scalar_is_always_there() -> None:
     assert all(kernel.supported for kernel in kernels if kernel.active)
     assert kernels[-1].name == "scalar"
     assert kernels[-1].supported
-
-
-def test_the_build_has_what_its_processor_family_can_have() -> None:
-    expected = {"x86_64": {"avx512", "avx2"}, "aarch64": {"neon"}}
-    names = {kernel.name for kernel in la.kernels()}
-    assert names == expected.get(platform.machine(), set()) | {"scalar"}
 
 
 def test_the_environment_chooses() -> None:

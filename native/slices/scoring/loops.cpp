@@ -1,19 +1,306 @@
-#include "bits/choice.hpp"
-#include "slices/scoring/loops_body.hpp"
+// Compiled once per instruction set: see bits/instruction_sets.hpp.
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "slices/scoring/loops.hpp"
 
 namespace lookalike::search {
+namespace {
 
-#if defined(LOOKALIKE_X86)
-extern const ScoreLoops avx2_score_loops;
-extern const ScoreLoops avx512_score_loops;
+constexpr std::size_t kBlock = 64;
 
-const ScoreLoops& score_loops() {
-    return bits::chosen(kLoops, avx2_score_loops, avx512_score_loops);
+// Bit i is set where score i of a block is `least` or more.
+#if defined(__AVX512BW__)
+std::uint64_t reached(const std::uint8_t* scores, std::uint8_t least) {
+    return _mm512_cmpge_epu8_mask(_mm512_loadu_si512(scores),
+                                  _mm512_set1_epi8(static_cast<char>(least)));
+}
+#elif defined(__AVX2__)
+std::uint64_t reached(const std::uint8_t* scores, std::uint8_t least) {
+    const __m256i limit = _mm256_set1_epi8(static_cast<char>(least));
+    const auto half = [&](const std::uint8_t* from) {
+        const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+        const __m256i equal = _mm256_cmpeq_epi8(_mm256_max_epu8(some, limit), some);
+        return static_cast<std::uint32_t>(_mm256_movemask_epi8(equal));
+    };
+    return std::uint64_t{half(scores + 32)} << 32 | half(scores);
 }
 #else
-const ScoreLoops& score_loops() {
-    return kLoops;
+std::uint64_t reached(const std::uint8_t* scores, std::uint8_t least) {
+    std::uint8_t largest = 0;
+    for (std::size_t at = 0; at < kBlock; ++at)
+        largest = scores[at] > largest ? scores[at] : largest;
+    if (largest < least) [[likely]]
+        return 0;
+    std::uint64_t mask = 0;
+    for (std::size_t at = 0; at < kBlock; ++at)
+        mask |= std::uint64_t{scores[at] >= least} << at;
+    return mask;
 }
 #endif
+
+std::size_t collect(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
+                    std::uint64_t* places) {
+    std::size_t found = 0, begin = 0;
+    for (; begin + kBlock <= count; begin += kBlock)
+        for (std::uint64_t mask = reached(scores + begin, least); mask != 0; mask &= mask - 1)
+            places[found++] = begin + static_cast<std::size_t>(__builtin_ctzll(mask));
+    for (; begin < count; ++begin)
+        if (scores[begin] >= least)
+            places[found++] = begin;
+    return found;
+}
+
+std::size_t count_from(const std::uint8_t* scores, std::size_t count, std::uint8_t least) {
+    std::size_t found = 0, begin = 0;
+    for (; begin + kBlock <= count; begin += kBlock)
+        found += static_cast<std::size_t>(__builtin_popcountll(reached(scores + begin, least)));
+    for (; begin < count; ++begin)
+        found += scores[begin] >= least ? 1 : 0;
+    return found;
+}
+
+// The same for sketches: a word is near if it differs in `cutoff` bits or fewer.
+constexpr std::size_t kSketches = 32;
+
+#if defined(__AVX512BW__)
+std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
+                            std::uint16_t cutoff) {
+    const __m512i ones =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i low = _mm512_set1_epi8(15);
+    const __m512i flips = _mm512_xor_si512(_mm512_loadu_si512(sketches),
+                                           _mm512_set1_epi16(static_cast<short>(query)));
+    const __m512i of_bytes = _mm512_add_epi8(
+        _mm512_shuffle_epi8(ones, _mm512_and_si512(flips, low)),
+        _mm512_shuffle_epi8(ones, _mm512_and_si512(_mm512_srli_epi16(flips, 4), low)));
+    const __m512i of_words = _mm512_add_epi16(_mm512_srli_epi16(of_bytes, 8),
+                                              _mm512_and_si512(of_bytes, _mm512_set1_epi16(255)));
+    return _mm512_cmple_epu16_mask(of_words, _mm512_set1_epi16(static_cast<short>(cutoff)));
+}
+#elif defined(__AVX2__)
+std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
+                            std::uint16_t cutoff) {
+    const __m256i ones =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = _mm256_set1_epi8(15);
+    const auto farther = [&](const std::uint16_t* from) {
+        const __m256i flips =
+            _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
+                             _mm256_set1_epi16(static_cast<short>(query)));
+        const __m256i of_bytes = _mm256_add_epi8(
+            _mm256_shuffle_epi8(ones, _mm256_and_si256(flips, low)),
+            _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(flips, 4), low)));
+        const __m256i of_words = _mm256_add_epi16(
+            _mm256_srli_epi16(of_bytes, 8), _mm256_and_si256(of_bytes, _mm256_set1_epi16(255)));
+        return _mm256_cmpgt_epi16(of_words, _mm256_set1_epi16(static_cast<short>(cutoff)));
+    };
+    // Packing takes turns between 128-bit lanes; put them back in order.
+    const __m256i packed = _mm256_permute4x64_epi64(
+        _mm256_packs_epi16(farther(sketches), farther(sketches + 16)), 0xd8);
+    return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(packed));
+}
+#else
+std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
+                            std::uint16_t cutoff) {
+    std::uint32_t mask = 0;
+    for (std::size_t at = 0; at < kSketches; ++at)
+        mask |= std::uint32_t{__builtin_popcount(sketches[at] ^ query) <= cutoff} << at;
+    return mask;
+}
+#endif
+
+std::size_t near_sketches(const std::uint16_t* sketches, std::size_t count, std::uint16_t query,
+                          std::uint16_t cutoff, std::uint32_t* places) {
+    std::size_t found = 0, begin = 0;
+    for (; begin + kSketches <= count; begin += kSketches)
+        for (std::uint32_t mask = near_of_block(sketches + begin, query, cutoff); mask != 0;
+             mask &= mask - 1)
+            places[found++] =
+                static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(__builtin_ctz(mask));
+    if (begin == count)
+        return found;
+    // The rest, with words behind it that are not looked at.
+    std::uint16_t last[kSketches] = {};
+    __builtin_memcpy(last, sketches + begin, (count - begin) * sizeof *last);
+    for (std::uint32_t mask = near_of_block(last, query, cutoff) & ((1u << (count - begin)) - 1);
+         mask != 0; mask &= mask - 1)
+        places[found++] =
+            static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(__builtin_ctz(mask));
+    return found;
+}
+
+#if defined(__AVX512VPOPCNTDQ__)
+// Bit j is set where word j is near; there are `left` of them, and no more are looked at.
+constexpr std::size_t kWords = 8;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t left, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    const __mmask8 there =
+        left >= kWords ? __mmask8{0xff} : static_cast<__mmask8>((1u << left) - 1);
+    const __m512i flips = _mm512_xor_si512(_mm512_maskz_loadu_epi64(there, words),
+                                           _mm512_set1_epi64(static_cast<long long>(one)));
+    return _mm512_mask_cmple_epu64_mask(there, _mm512_popcnt_epi64(flips),
+                                        _mm512_set1_epi64(cutoff));
+}
+#elif defined(__AVX2__)
+constexpr std::size_t kWords = 4;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t left, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    const __m256i ones =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = _mm256_set1_epi8(15);
+    const __m256i there = _mm256_cmpgt_epi64(_mm256_set1_epi64x(static_cast<long long>(left)),
+                                             _mm256_setr_epi64x(0, 1, 2, 3));
+    const __m256i flips =
+        _mm256_xor_si256(_mm256_maskload_epi64(reinterpret_cast<const long long*>(words), there),
+                         _mm256_set1_epi64x(static_cast<long long>(one)));
+    const __m256i of_bytes = _mm256_add_epi8(
+        _mm256_shuffle_epi8(ones, _mm256_and_si256(flips, low)),
+        _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(flips, 4), low)));
+    const __m256i of_words = _mm256_sad_epu8(of_bytes, _mm256_setzero_si256());
+    const __m256i near =
+        _mm256_andnot_si256(_mm256_cmpgt_epi64(of_words, _mm256_set1_epi64x(cutoff)), there);
+    return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(near)));
+}
+#else
+constexpr std::size_t kWords = 1;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    return static_cast<std::uint32_t>(__builtin_popcountll(*words ^ one)) <= cutoff ? 1 : 0;
+}
+#endif
+
+std::size_t near_words(const std::uint64_t* words, std::size_t count, std::uint32_t cutoff,
+                       std::size_t& first, WordPair* pairs, std::size_t room) {
+    std::size_t found = 0;
+    for (; first < count && found + count <= room; ++first)
+        for (std::size_t at = first + 1; at < count; at += kWords)
+            for (std::uint32_t near = near_of_words(words + at, count - at, words[first], cutoff);
+                 near != 0; near &= near - 1) {
+                const std::size_t other = at + static_cast<std::size_t>(__builtin_ctz(near));
+                pairs[found++] = {
+                    static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(other),
+                    static_cast<std::uint32_t>(__builtin_popcountll(words[first] ^ words[other]))};
+            }
+    return found;
+}
+
+// One key at a time, without branches: which way they would go cannot be foreseen.
+std::size_t set_apart_singly(std::uint32_t* keys, std::size_t from, std::size_t count,
+                             std::size_t kept, std::size_t shift, const std::uint32_t* bits,
+                             std::uint32_t* marked) {
+    std::size_t apart = 0;
+    for (std::size_t at = from; at < count; ++at) {
+        const std::uint32_t key = keys[at], hash = key >> shift & 0xffff;
+        const std::uint32_t is_marked = bits[hash / 32] >> hash % 32 & 1;
+        marked[apart] = key;
+        apart += is_marked;
+        keys[kept] = key;
+        kept += is_marked ^ 1;
+    }
+    return apart;
+}
+
+std::size_t copy_near_singly(const std::uint32_t* keys, std::size_t count, std::uint32_t limit,
+                             std::uint32_t more, std::uint32_t* to) {
+    std::size_t copied = 0;
+    for (std::size_t at = 0; at < count; ++at)
+        if (keys[at] - (limit + 1) < more) [[unlikely]]
+            to[copied++] = keys[at];
+    return copied;
+}
+
+std::size_t keep_singly(std::uint32_t* keys, std::size_t from, std::size_t count, std::size_t kept,
+                        std::uint32_t limit) {
+    for (std::size_t at = from; at < count; ++at) {
+        keys[kept] = keys[at];
+        kept += keys[at] <= limit ? 1 : 0;
+    }
+    return kept;
+}
+
+#if defined(__AVX512BW__)
+std::size_t set_apart(std::uint32_t* keys, std::size_t count, std::size_t shift,
+                      const std::uint32_t* bits, std::uint32_t* marked) {
+    std::size_t at = 0, kept = 0, apart = 0;
+    for (; at + 16 <= count; at += 16) {
+        const __m512i some = _mm512_loadu_si512(keys + at);
+        const __m512i hash = _mm512_and_si512(
+            _mm512_srl_epi32(some, _mm_cvtsi64_si128(static_cast<long long>(shift))),
+            _mm512_set1_epi32(0xffff));
+        const __m512i words = _mm512_i32gather_epi32(_mm512_srli_epi32(hash, 5), bits, 4);
+        const __m512i bit =
+            _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(hash, _mm512_set1_epi32(31)));
+        const __mmask16 mask = _mm512_test_epi32_mask(words, bit);
+        // Stored whole, which is quicker than storing parts; what is too much is overwritten.
+        _mm512_storeu_si512(keys + kept,
+                            _mm512_maskz_compress_epi32(static_cast<__mmask16>(~mask), some));
+        kept += 16 - static_cast<std::size_t>(__builtin_popcount(mask));
+        if (mask == 0) [[likely]]
+            continue;
+        _mm512_mask_compressstoreu_epi32(marked + apart, mask, some);
+        apart += static_cast<std::size_t>(__builtin_popcount(mask));
+    }
+    return apart + set_apart_singly(keys, at, count, kept, shift, bits, marked + apart);
+}
+
+std::size_t copy_near(const std::uint32_t* keys, std::size_t count, std::uint32_t limit,
+                      std::uint32_t more, std::uint32_t* to) {
+    const __m512i first = _mm512_set1_epi32(static_cast<int>(limit + 1));
+    const __m512i size = _mm512_set1_epi32(static_cast<int>(more));
+    std::size_t at = 0, copied = 0;
+    for (; at + 16 <= count; at += 16) {
+        const __m512i some = _mm512_loadu_si512(keys + at);
+        const __mmask16 mask = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(some, first), size);
+        if (mask == 0) [[likely]]
+            continue;
+        _mm512_storeu_si512(to + copied, _mm512_maskz_compress_epi32(mask, some));
+        copied += static_cast<std::size_t>(__builtin_popcount(mask));
+    }
+    return copied + copy_near_singly(keys + at, count - at, limit, more, to + copied);
+}
+
+std::size_t keep_up_to(std::uint32_t* keys, std::size_t count, std::uint32_t limit) {
+    const __m512i most = _mm512_set1_epi32(static_cast<int>(limit));
+    std::size_t at = 0, kept = 0;
+    for (; at + 16 <= count; at += 16) {
+        const __m512i some = _mm512_loadu_si512(keys + at);
+        const __mmask16 mask = _mm512_cmple_epu32_mask(some, most);
+        _mm512_storeu_si512(keys + kept, _mm512_maskz_compress_epi32(mask, some));
+        kept += static_cast<std::size_t>(__builtin_popcount(mask));
+    }
+    return keep_singly(keys, at, count, kept, limit);
+}
+#else
+std::size_t copy_near(const std::uint32_t* keys, std::size_t count, std::uint32_t limit,
+                      std::uint32_t more, std::uint32_t* to) {
+    return copy_near_singly(keys, count, limit, more, to);
+}
+
+std::size_t set_apart(std::uint32_t* keys, std::size_t count, std::size_t shift,
+                      const std::uint32_t* bits, std::uint32_t* marked) {
+    return set_apart_singly(keys, 0, count, 0, shift, bits, marked);
+}
+
+std::size_t keep_up_to(std::uint32_t* keys, std::size_t count, std::uint32_t limit) {
+    return keep_singly(keys, 0, count, 0, limit);
+}
+#endif
+
+std::size_t count_up_to(const std::uint32_t* keys, std::size_t count, std::uint32_t limit) {
+    std::uint32_t found = 0;
+    for (std::size_t at = 0; at < count; ++at)
+        found += keys[at] <= limit ? 1 : 0;
+    return found;
+}
+
+constexpr ScoreLoops kLoops{collect,   count_from,  near_sketches, near_words,
+                            set_apart, count_up_to, copy_near,     keep_up_to};
+
+}  // namespace
+
+constinit const ScoreLoops ScoreLoops::LOOKALIKE_SET = kLoops;
 
 }  // namespace lookalike::search

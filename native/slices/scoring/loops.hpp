@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bits/instruction_sets.hpp"
+
 namespace lookalike::search {
 
 struct WordPair {
@@ -39,8 +41,13 @@ struct ScoreLoops {
                              std::uint32_t more, std::uint32_t* to);
     // Moves those up to the limit to the front, in order, and returns how many there are.
     std::size_t (*keep_up_to)(std::uint32_t* keys, std::size_t count, std::uint32_t limit);
+
+#define SET(name, ...) static const ScoreLoops name;
+#include "bits/instruction_sets.inc"
 };
 
-const ScoreLoops& score_loops();
+inline const ScoreLoops& score_loops() {
+    return bits::chosen<ScoreLoops>();
+}
 
 }  // namespace lookalike::search

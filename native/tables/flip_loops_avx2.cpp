@@ -1,8 +1,0 @@
-#include "tables/flip_loops_body.hpp"
-
-namespace lookalike::search {
-
-extern const FlipLoops avx2_flip_loops;
-const FlipLoops avx2_flip_loops = kLoops;
-
-}  // namespace lookalike::search

@@ -1,8 +1,0 @@
-#include "vectors/loops_body.hpp"
-
-namespace lookalike::vectors {
-
-extern const Loops avx2_loops;
-const Loops avx2_loops = kLoops;
-
-}  // namespace lookalike::vectors
