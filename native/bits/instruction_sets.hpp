@@ -1,8 +1,9 @@
 // The instruction sets in this build, and the one in use. instruction_sets.inc lists them.
 //
-// A family of loops is a struct of functions that has a static member for each set:
+// A family of loops is a struct of functions that has a static member for each set. The linker
+// accepts a shared library that lacks a member, but not if the struct is hidden.
 //
-//   struct Loops {
+//   struct [[gnu::visibility("hidden")]] Loops {
 //       void (*add)(...);
 //   #define SET(name, ...) static const Loops name;
 //   #include "bits/instruction_sets.inc"

@@ -58,7 +58,7 @@ struct Kernels {
 
 // The family of distance kernels. Unlike other families, it has a source file for each set,
 // kernels_NAME.cpp.
-struct KernelLoops {
+struct [[gnu::visibility("hidden")]] KernelLoops {
     Kernels (*kernels)(std::size_t bytes);  // for signatures of that width
 
     // Adds up the 64-bit words of `lines` times 64 bytes: nothing but reading, as fast as these

@@ -14,7 +14,7 @@ constexpr std::size_t kPermutationGroup = 32;
 // Vectors are projected in groups of this many, so that the matrix is read once for all of them.
 constexpr std::size_t kVectorGroup = 4;
 
-struct Loops {
+struct [[gnu::visibility("hidden")]] Loops {
     // For each set bit j of each word: counters[j] += weight of that word.
     void (*add_where_set)(const std::uint64_t* words, const std::int32_t* weights,
                           std::size_t count, std::int32_t* counters);

@@ -38,7 +38,7 @@ struct FlipHit {
     std::uint32_t place;
 };
 
-struct FlipLoops {
+struct [[gnu::visibility("hidden")]] FlipLoops {
     // Ranks `bits` <= 32 bits by the step of their |weight|, small ones first, ties by position.
     // With `before`, 32 - bits weights in front of these may be read too.
     void (*rank_floats)(const float* weights, std::size_t bits, bool before, const FlipCosts& costs,

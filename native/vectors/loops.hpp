@@ -21,7 +21,7 @@ struct RoughProducts {
     float both, squares;
 };
 
-struct Loops {
+struct [[gnu::visibility("hidden")]] Loops {
     Products (*products)(const float* a, const float* b, std::size_t dimensions);
 
     // The same where b has halves: IEEE 754 numbers of 16 bits, all of them finite.

@@ -12,7 +12,7 @@ struct WordPair {
     std::uint32_t left, right, distance;
 };
 
-struct ScoreLoops {
+struct [[gnu::visibility("hidden")]] ScoreLoops {
     // Writes the places of scores >= least, ascending, and returns how many there are.
     std::size_t (*collect)(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
                            std::uint64_t* places);
