@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.signatures.arrays import select_kernel
-from support import oracle
+from support.oracles import scan as oracle
 
 NATIVE = Path(__file__).parent.parent.parent / "native"
 ROWS = re.findall(
