@@ -50,6 +50,7 @@ check: $(VENV)/package $(VENV)/check
 	$(BIN)/clang-format --dry-run --Werror $(filter %pp,$(NATIVE)) papers/*.cpp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell *.md docs benchmarks examples native papers src tools
 	$(BIN)/python tools/check_version.py
 	$(BIN)/python tools/make_docs.py
 
