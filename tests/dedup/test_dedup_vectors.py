@@ -111,11 +111,11 @@ def test_pairs_and_components_and_none() -> None:
     assert not none.keep.any()
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int32])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", ">f4", "u1"])
 def test_an_array_is_a_source(dtype: Any) -> None:
     """The kind need not be named, and what is kept is an array of the same type."""
-    some = np.random.default_rng(0).integers(-50, 50, (40, 12)).astype(dtype)
-    doubled = np.concatenate([some, some[:10]])
+    some = np.random.default_rng(0).integers(0, 50, (40, 12)).astype(dtype)
+    doubled = np.concatenate([some, some[:10]]).astype(dtype)
     for order in (doubled, np.asfortranarray(doubled)):
         result = la.dedup(order, threshold=0.99)
         assert result.kind == "vectors"
@@ -127,7 +127,7 @@ def test_an_array_is_a_source(dtype: Any) -> None:
 def test_other_arrays_are_refused() -> None:
     with pytest.raises(la.LookalikeError, match="not a number"):
         la.dedup(np.full((3, 4), np.nan))
-    for wrong in (np.zeros((2, 3, 4)), np.array([["a", "b"]]), np.zeros(3)):
+    for wrong in (np.zeros((2, 3, 4)), np.zeros((2, 0)), np.array([["a", "b"]]), np.zeros(3)):
         with pytest.raises(la.LookalikeError):
             la.dedup(wrong)
 

@@ -114,7 +114,9 @@ def _is_plain_iterable(source: Any) -> bool:
 
 def is_vectors(source: Any) -> bool:
     """Return whether this is an array of numbers with a vector in each row."""
-    return isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind in "fiu"
+    if not isinstance(source, np.ndarray) or source.ndim != 2 or source.shape[1] == 0:
+        return False
+    return source.dtype.kind in "fiu" and source.dtype.itemsize <= 8
 
 
 def _is_arrow(source: Any) -> bool:
@@ -136,7 +138,7 @@ def as_table(source: Any, name: str) -> Any:
     if _is_arrow(source):
         return _from_arrow(source)
     if is_vectors(source):
-        flat = pa.array(np.ascontiguousarray(source).reshape(-1))
+        flat = pa.array(np.ascontiguousarray(source, source.dtype.newbyteorder("=")).reshape(-1))
         return pa.table({"vector": pa.FixedSizeListArray.from_arrays(flat, source.shape[1])})
     if not isinstance(source, list):
         raise ArgumentError(
