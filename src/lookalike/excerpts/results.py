@@ -172,7 +172,7 @@ class Passages(_Listed[Passage]):
     query_words: int
     """The number of words of the query."""
     repeated: int
-    """How often a few words were in so many places of a document that not all were tried."""
+    """How often the same words were in too many places of a document to try all of them."""
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return `Passage.to_dict` of every passage; stretches have `..._begin` and `..._end`."""

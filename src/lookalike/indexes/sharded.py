@@ -428,8 +428,8 @@ def merge_neighbors(
 
     Args:
         k: Number of neighbors (default, and at most: what the shards were asked for).
-        rerank: Take the k nearest of so many best by score (default: of all; or, where distances
-            were not computed, the k best by (score, id)).
+        rerank: Number of results, best first by score, of which the k nearest are returned
+            (default: all). Without distances, the k best by (score, id) are returned.
         starts: First id of each shard, for shards whose ids are positions; ids must be distinct.
     """
     parts = instances("results", results, Neighbors, "what the search of an index returned")

@@ -219,10 +219,10 @@ class Asked(Body):
 
     k: Count | None = Field(None, description="The k nearest; 10 unless there is a radius")
     radius: CountOrZero | None = Field(
-        None, description="Only what is within so many bits; without k, all of it"
+        None, description="Largest Hamming distance of a match; without k, all matches"
     )
     limit: Count | None = Field(
-        None, description="Without k, at most so many; where there are more, `exact` is false"
+        None, description="Most matches without k; if there are more, `exact` is false"
     )
     where: Where = None
     exclude: Items[str] = Field([], description="ids that are not wanted")

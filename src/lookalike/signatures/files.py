@@ -293,7 +293,7 @@ class _HexTable:
         except OSError as error:
             raise _unreadable(path, error) from error
         except (UnicodeDecodeError, csv.Error) as error:
-            raise FormatError(f"{path} is no text with hashes in hexadecimal: {error}") from error
+            raise FormatError(f"{path} is not a text of hexadecimal hashes: {error}") from error
         for number, row in enumerate(rows, 1):
             if len(row) != len(rows[0]):
                 raise FormatError(

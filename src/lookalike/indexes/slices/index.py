@@ -280,10 +280,10 @@ class SliceIndex(GrowingIndex, Index):
         nearest, ties included.
 
         Args:
-            expand: Read lists whose value differs from the query's slice in up to so many bits, the
-                paper's i (default: 3, and queries for which a scan is quicker are scanned).
-            admit: Lists beyond so many bits, the paper's j, raise the score of candidates but
-                bring in no new ones (default: `expand`).
+            expand: Most bits in which the value of a list may differ from the query's slice, i in
+                the paper (default: 3; a query for which a scan is faster is scanned).
+            admit: Most bits in which a list may differ to bring in new candidates, j in the paper;
+                lists beyond that only raise scores (default: `expand`).
             rerank: Number of candidates, best first by (score, id), that get their true distance
                 (default: the larger of 1000 and 10·k); 0 returns the k best by score.
             exact: Expand until the answer is proven, or scan where that is cheaper.
