@@ -121,8 +121,8 @@ def test_columns_without_names_have_numbers(tmp_path: Path) -> None:
         (b"1234\n5678\n", "no column with hashes"),
         (f"{ONE}\n{PDQ}\n".encode(), "hash 1 has 256 bits"),
         (f"{ONE},a\n{TWO}\n".encode(), "has 2 columns in its first line and 1 in line 2"),
-        (b"\xff\xfe\x00", "is no text"),
-        (b'"' + b"a" * 200_000, "is no text"),
+        (b"\xff\xfe\x00", "is not a text of hexadecimal hashes"),
+        (b'"' + b"a" * 200_000, "is not a text of hexadecimal hashes"),
         (b"a,\0" + ONE.encode(), "no column|is no text"),
     ],
 )
