@@ -123,7 +123,7 @@ def test_columns_without_names_have_numbers(tmp_path: Path) -> None:
         (f"{ONE},a\n{TWO}\n".encode(), "has 2 columns in its first line and 1 in line 2"),
         (b"\xff\xfe\x00", "is not a text of hexadecimal hashes"),
         (b'"' + b"a" * 200_000, "is not a text of hexadecimal hashes"),
-        (b"a,\0" + ONE.encode(), "no column|is no text"),
+        (b"a,\0" + ONE.encode(), "no column|is not a text"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, content: bytes, message: str) -> None:
