@@ -89,6 +89,16 @@ if TYPE_CHECKING:
         open_collection,
         restore_collection,
     )
+    from lookalike.common_passages import (
+        Overlap,
+        Overlaps,
+        Passage,
+        PassageHash,
+        Passages,
+        overlaps,
+        passages,
+        sign_passages,
+    )
     from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import (
         DedupResult,
@@ -98,16 +108,6 @@ if TYPE_CHECKING:
         TextResult,
         VectorResult,
         cluster_pairs,
-    )
-    from lookalike.excerpts import (
-        Overlap,
-        Overlaps,
-        Passage,
-        PassageHash,
-        Passages,
-        overlaps,
-        passages,
-        sign_passages,
     )
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
@@ -302,8 +302,8 @@ __getattr__ = names_from(
         "open_index",
         "lookalike.pages": "PageLimits",
         "lookalike.parts": "PartAnswer PartIndex PartMatch",
-        "lookalike.excerpts": "Overlap Overlaps Passage PassageHash Passages overlaps passages "
-        "sign_passages",
+        "lookalike.common_passages": "Overlap Overlaps Passage PassageHash Passages overlaps "
+        "passages sign_passages",
         "lookalike.topics": "DocumentCluster DocumentClusters cluster_documents",
         "lookalike.recordings": "AudioHash Fingerprint RecordingIndex RecordingMatch",
         "lookalike.vectors": "VectorIndex VectorMatches VectorNeighbors VectorPairs",

@@ -29,8 +29,8 @@ from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage import is_folder, same_file
 
 if TYPE_CHECKING:
+    from lookalike.common_passages.results import Overlaps, Passages
     from lookalike.corpora.signing import SignedCorpus
-    from lookalike.excerpts.results import Overlaps, Passages
 
 _FILTERS = ("min_words", "language", "min_links", "strip_urls")
 _OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")

@@ -17,12 +17,12 @@ from lookalike.cli.terminal import (
     say_json,
     say_marked,
 )
+from lookalike.common_passages.finding import COMMON, CONTEXT, GAP, LEAST, PIECE, passages
+from lookalike.common_passages.results import Passage, Passages, word_places
 from lookalike.compare.texts import word_diff
 from lookalike.corpora.encodings import NotText, check_encoding, utf8_of
 from lookalike.corpora.opening import read_document
 from lookalike.errors import DocumentError, FileError
-from lookalike.excerpts.finding import COMMON, CONTEXT, GAP, LEAST, PIECE, passages
-from lookalike.excerpts.results import Passage, Passages, word_places
 from lookalike.shown import counted, escape_terminal
 
 _MOST_BYTES = 64 << 20

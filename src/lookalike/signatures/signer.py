@@ -354,7 +354,7 @@ SIGNERS: Registry[type[Signer]] = Registry(
         "projection": "lookalike.signatures.projection:Projection",
         "imagehash": "lookalike.images.image_hash:ImageHash",
         "audiohash": "lookalike.recordings.audio_hash:AudioHash",
-        "passagehash": "lookalike.excerpts.signing:PassageHash",
+        "passagehash": "lookalike.common_passages.signing:PassageHash",
     },
 )
 """Signers by name, also those of other packages."""

@@ -16,9 +16,9 @@ from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
 from lookalike.collection.stores.address import parse_address
+from lookalike.common_passages import PassageHash
 from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, NotFoundError, Said
-from lookalike.excerpts import PassageHash
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.base import reads_links
 from lookalike.features.text import ngram_lengths

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike.common_passages.finding import PIECE
 from lookalike.errors import ArgumentError
-from lookalike.excerpts.finding import PIECE
 from support.oracles.passages import passages_between, words_of
 
 few_words = st.sampled_from(["a", "b", "c"])

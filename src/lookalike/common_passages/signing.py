@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import instance, whole_number
+from lookalike.common_passages.results import word_places
 from lookalike.errors import ArgumentError, DocumentError, Said
-from lookalike.excerpts.results import word_places
 from lookalike.features import FeatureKind
 from lookalike.features.base import list_batches
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
+from lookalike.common_passages.finding import piece_words
+from lookalike.common_passages.results import word_places
 from lookalike.compare.diff import word_spans
 from lookalike.errors import ArgumentError
-from lookalike.excerpts.finding import piece_words
-from lookalike.excerpts.results import word_places
 from support.oracles.passages import overlaps_of, words_of
 
 few_words = st.sampled_from(["a", "b", "c", "d"])

@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import callback, flag, instance, share, thread_count, whole_number
-from lookalike.corpora import Corpus, Problems, open_corpus
-from lookalike.corpora.columns import find_columns, text_strings
-from lookalike.errors import ArgumentError, Said
-from lookalike.excerpts.results import (
+from lookalike.common_passages.results import (
     HeldTexts,
     Overlap,
     Overlaps,
@@ -24,6 +21,9 @@ from lookalike.excerpts.results import (
     WordPlaces,
     word_places,
 )
+from lookalike.corpora import Corpus, Problems, open_corpus
+from lookalike.corpora.columns import find_columns, text_strings
+from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import text_batches
 from lookalike.shown import brief
 
