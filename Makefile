@@ -6,11 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -type f)
 
-.PHONY: demo demo-spark test test-arm crash check docs bench papers wheel format clean java chromium aarch64 FORCE
+.PHONY: demo demo-spark dev test test-arm crash check docs bench papers wheel format clean java chromium aarch64 FORCE
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
 	@$(BIN)/lookalike demo
+
+# Everything that changing the package takes: the environment, the compiled core, the tools of check and test.
+dev: $(VENV)/package $(VENV)/test $(VENV)/check java chromium
+	@echo "ready: run '. $(BIN)/activate', then lookalike, pytest, ruff or mypy"
 
 # A master and two workers on loopback, the demo's corpus in several files, and the local job beside it.
 demo-spark: $(VENV)/package $(VENV)/spark java
@@ -51,7 +55,6 @@ check: $(VENV)/package $(VENV)/check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell *.md docs benchmarks examples native papers src tools
-	$(BIN)/python tools/check_version.py
 	$(BIN)/python tools/make_docs.py
 
 # The documentation site, in build/site.

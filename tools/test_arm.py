@@ -12,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -119,7 +118,7 @@ def install_wheels() -> None:
 
 def build() -> None:
     """Cross-compile the core, and lay the package out beside it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    version = subprocess.check_output([sys.executable, "-m", "setuptools_scm"], cwd=ROOT, text=True)
     bin = Path(sys.executable).parent
     include = SYSTEM / "usr/include"
     run(
@@ -129,7 +128,7 @@ def build() -> None:
         "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++", f"-DCMAKE_CXX_FLAGS=-idirafter {include}",
         f"-DPython_EXECUTABLE={sys.executable}",
         f"-DPython_INCLUDE_DIR={include / f'python{VERSION}'}",
-        f"-DSKBUILD_PROJECT_VERSION={project['version']}",
+        f"-DSKBUILD_PROJECT_VERSION={version.strip()}",
     )  # fmt: skip
     run(bin / "cmake", "--build", FOLDER / "core")
     shutil.rmtree(PACKAGE, ignore_errors=True)
