@@ -153,8 +153,8 @@ def plans_of_reads(view: View, kind: str) -> dict[str, str]:
         "candidates": lambda: view.candidates(some, 1),
         "counts": lambda: view.count_keys(some, 1),
         "catching up": lambda: next(view.signatures_after(1), None),
-        "documents": lambda: list(view.documents_of(some, None, True)),
-        "first documents": lambda: list(view.documents_of(some, 5, True)),
+        "documents": lambda: list(view.documents_of(some.tolist(), None, True)),
+        "first documents": lambda: list(view.documents_of(some.tolist(), 5, True)),
         "documents by id": lambda: view.documents(["a", "b"]),
         "scroll": lambda: next(view.pages(5, "a"), None),
     }

@@ -194,7 +194,7 @@ def distances(docs: Collection, *, threads: int | None = None) -> Distances:
 
 def _documents_of(view: View, numbers: Numbers, each: int | None) -> Iterator[tuple[int, str]]:
     """Yield number of the signature and id of documents, at most `each` of a signature."""
-    for row, signature in view.documents_of(numbers, each, False):
+    for row, signature in view.documents_of(numbers.tolist(), each, False):
         check_row(row, signature, text=False)
         yield row.signature, row.id
 

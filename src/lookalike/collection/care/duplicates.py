@@ -123,7 +123,7 @@ class _Found:
         self.numbers = numbers
         ids: list[str] = []
         columns = (array("q"), array("q"), array("q"))
-        for row, signature in view.documents_of(numbers, None, False):
+        for row, signature in view.documents_of(numbers.tolist(), None, False):
             check_row(row, signature, text=False)
             ids.append(row.id)
             for column, value in zip(columns, seen(row)[1:], strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -142,8 +142,7 @@ def answers(
 ) -> list[Taken]:
     """Return what `take` makes of the position of each query and its answer, in order."""
     # Texts are read once it is known which ones are wanted.
-    without = replace(query, text=False) if query.text else query
-    fetcher = DocumentFetcher(view, without, budget)
+    fetcher = DocumentFetcher(view, query, budget)
     search: NativeLevels | SqlLevels
     if query.way == "sql":
         search = SqlLevels(view, hot)
@@ -324,6 +323,8 @@ class DocumentFetcher:
     view: View
     query: Query
     budget: Budget
+    text: bool = False
+    """Whether to fetch texts."""
     signatures: dict[str, bytes] = field(default_factory=dict)
     """The signatures of what was found, by the id of the document."""
     held: int = 0
@@ -401,15 +402,14 @@ class DocumentFetcher:
         for begin in range(0, len(missing), self._piece):
             self._fetch(missing[begin : begin + self._piece])
 
-    def _fetch(self, missing: Sequence[int]) -> None:
+    def _fetch(self, missing: list[int]) -> None:
         found: dict[int, list[Row]] = {number: [] for number in missing}
         without = set(missing)
         # Excluded ones may come first, so that many more are needed.
         query = self.query
         each = None if query.predicate else query.k + len(query.exclude)
-        wanted = np.array(missing, np.int64)
-        for row, signature in self.view.documents_of(wanted, each, query.text):
-            known = check_row(row, signature, query.text)
+        for row, signature in self.view.documents_of(missing, each, self.text):
+            known = check_row(row, signature, self.text)
             if row.signature not in found:
                 raise damaged(f"the document {row.id[:80]!r} was found by another signature")
             without.discard(row.signature)
@@ -417,7 +417,7 @@ class DocumentFetcher:
                 continue
             if row.id in self._here:
                 raise damaged(f"the document {row.id[:80]!r} is there twice")
-            if row.text is not None and not query.text:
+            if row.text is not None and not self.text:
                 row = row._replace(text=None)  # it came for its checksum alone
             size = len(row.metadata) + len(row.text or b"")
             self.budget.spend(size)

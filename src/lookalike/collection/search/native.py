@@ -55,6 +55,8 @@ class KeptIndex(ABC, Generic[Asked]):
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._index: Any = None
+        self._searched: Any = None
+        """What searches use, made of the index when that has changed."""
         self._uid = ""
         self._version = 0
         self._last = 0
@@ -70,6 +72,7 @@ class KeptIndex(ABC, Generic[Asked]):
             if known and self._version > state.version:
                 raise StaleView  # another thread has moved the index on
             if not known or (self._version, self._digest) != (state.version, state.digest):
+                self._searched = None
                 with shielded():  # if it were cancelled, the next search would begin again
                     known = known or self._load(state)
                     if known and self._version < state.version:
@@ -77,7 +80,8 @@ class KeptIndex(ABC, Generic[Asked]):
                     elif not known or self._digest != state.digest:
                         # There is none; or the collection went back to an earlier version and on.
                         self._build(view)
-            return self._asked(self._whole)
+                self._searched = self._asked(self._whole)
+            return self._searched
 
     @property
     def version(self) -> int:
@@ -88,7 +92,7 @@ class KeptIndex(ABC, Generic[Asked]):
         """Drop an index of a later version than the collection has now."""
         with self._lock:
             if self._uid == state.uid and self._version > state.version:
-                self._index = None
+                self._index = self._searched = None
 
     def save(self) -> None:
         """Write the index beside the database if much has changed, and if that is possible."""
@@ -102,7 +106,8 @@ class KeptIndex(ABC, Generic[Asked]):
             return
         with self._lock:
             path = self._path(self._uid) if self._uid else None
-            self._index, self._uid = None, ""
+            self._index = self._searched = None
+            self._uid = ""
         if path:
             with suppress(OSError):
                 path.unlink()

@@ -106,7 +106,7 @@ def answers_by_votes(
         MOST_NEAR,
         query.threads,
     )
-    fetcher = DocumentFetcher(view, query, Budget())
+    fetcher = DocumentFetcher(view, query, Budget(), query.text)
     return [_answer(fetcher, votes, ballot) for ballot in cast]
 
 

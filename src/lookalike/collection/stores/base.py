@@ -23,7 +23,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -151,7 +150,7 @@ class View(ABC):
 
     def at(self, state: State) -> Self:
         """Return the same transaction, to read this collection."""
-        chosen = copy(self)
+        chosen = type(self)(self._connection)
         chosen.state = state
         return chosen
 
@@ -161,14 +160,14 @@ class View(ABC):
             f"SELECT {STATE_COLUMNS} FROM {self.dialect.prefix}collections WHERE name = ?{suffix}",
             (name,),
         ).fetchone()
-        return as_state(row) if row else None
+        return as_state(*row) if row else None
 
     def states(self, hidden: bool = False) -> list[State]:
         """Return the rows of all collections that can be opened, or of all others, by name."""
         rows = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {self.dialect.prefix}collections ORDER BY name"
         )
-        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
+        return [as_state(*row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
 
     def signer(self) -> str:
         """Return the description of the signer as JSON, not checked."""
@@ -294,9 +293,9 @@ class View(ABC):
         for begin in range(0, len(wanted), _MOST_IDS):
             yield self._array(wanted[begin : begin + _MOST_IDS])
 
-    def documents_of(self, numbers: Numbers, each: int | None, text: bool) -> Iterator[Stored]:
+    def documents_of(self, numbers: list[int], each: int | None, text: bool) -> Iterator[Stored]:
         """Yield the documents with these signatures, the first `each` by id of a signature."""
-        wanted = self._array(numbers.tolist())
+        wanted = self._array(numbers)
         values = (wanted,) if each is None else (wanted, each)
         return _stored(self._execute(self._documents_of(each, text), values))
 

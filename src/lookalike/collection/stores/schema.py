@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, combinations
 from math import comb
 from typing import Any, TypeAlias
@@ -158,9 +158,10 @@ class State:
 STATE_COLUMNS = ", ".join(field.name for field in fields(State))
 
 
-def as_state(row: Sequence[Any]) -> State:
+@lru_cache(maxsize=64, typed=True)
+def as_state(*columns: Any) -> State:
     """Return a row of the table of collections, which is untrusted; raise if it is not valid."""
-    state = State(*row)
+    state = State(*columns)
     valid = {
         "number": _is_count(state.number) and state.number > 0,
         "name": isinstance(state.name, str),
