@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from lookalike.storage import whole_file
+from lookalike.storage.files import whole_file
 
 __all__ = ["Page", "Section", "Verdict", "markdown_table", "section_name"]
 

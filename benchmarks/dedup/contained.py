@@ -25,7 +25,7 @@ from benchmarks.dedup.large import command
 from benchmarks.harness import Effort, Verdict
 from benchmarks.importing import compiled_environment
 from benchmarks.quality import Entry, QualityResult, at_least, at_most, run_entries
-from lookalike.storage import whole_file
+from lookalike.storage.files import whole_file
 
 __all__ = ["NAME", "contained", "long_documents"]
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.signing.documents import FILE as ARXIV
 from benchmarks.signing.documents import FLATTENING, read_documents
-from lookalike.storage import whole_file
+from lookalike.storage.files import whole_file
 
 __all__ = ["abstracts", "distinct_texts", "short_documents"]
 

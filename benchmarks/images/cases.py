@@ -28,7 +28,7 @@ from benchmarks.quality import (
     ratio_verdict,
 )
 from benchmarks.report import table
-from lookalike.images import LEAST_QUALITY
+from lookalike.images.image_hash import LEAST_QUALITY
 
 __all__ = ["CASES", "recall_table", "run_images"]
 

@@ -36,9 +36,9 @@ from benchmarks.recordings.sounds import (
 )
 from benchmarks.report import table
 from lookalike.collection import open_collection
-from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex
-from lookalike.recordings.audio_hash import KINDS
+from lookalike.recordings.audio_hash import KINDS, AudioHash, Fingerprint
 from lookalike.recordings.chromaprint import find_program
+from lookalike.recordings.index import RecordingIndex
 
 __all__ = ["CASES", "RecordingsResult", "recordings_table", "run_recordings"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.recordings.sounds import Samples, music
-from lookalike.recordings import AudioHash
+from lookalike.recordings.audio_hash import AudioHash
 
 __all__ = ["MINUTES", "RATE", "piece", "words_of_hours"]
 

@@ -111,7 +111,8 @@ if TYPE_CHECKING:
     )
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
-    from lookalike.images import ImageHash, thumbnail
+    from lookalike.images.image_hash import ImageHash
+    from lookalike.images.thumbnails import thumbnail
     from lookalike.indexes import (
         BandIndex,
         BlockIndex,
@@ -139,7 +140,8 @@ if TYPE_CHECKING:
     )
     from lookalike.pages import PageLimits
     from lookalike.parts import PartAnswer, PartIndex, PartMatch
-    from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
+    from lookalike.recordings.audio_hash import AudioHash, Fingerprint
+    from lookalike.recordings.index import RecordingIndex, RecordingMatch
     from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
     from lookalike.vectors import (
         VectorIndex,
@@ -295,7 +297,8 @@ __getattr__ = names_from(
         "VectorResult cluster_pairs",
         "lookalike.features.links": "Links",
         "lookalike.gpu": "GpuIndex",
-        "lookalike.images": "ImageHash thumbnail",
+        "lookalike.images.image_hash": "ImageHash",
+        "lookalike.images.thumbnails": "thumbnail",
         "lookalike.indexes": "BandIndex BlockIndex ClusterIndex Clusters Explanation FlipIndex "
         "Index KeyMatch KeyMatches Matches Neighbors Pairs PrefixIndex ScanIndex ShardedIndex "
         "SignatureFile SliceIndex Tuning cluster load_index match_batch merge_neighbors "
@@ -305,7 +308,8 @@ __getattr__ = names_from(
         "lookalike.common_passages": "Overlap Overlaps Passage PassageHash Passages overlaps "
         "passages sign_passages",
         "lookalike.topics": "DocumentCluster DocumentClusters cluster_documents",
-        "lookalike.recordings": "AudioHash Fingerprint RecordingIndex RecordingMatch",
+        "lookalike.recordings.audio_hash": "AudioHash Fingerprint",
+        "lookalike.recordings.index": "RecordingIndex RecordingMatch",
         "lookalike.vectors": "VectorIndex VectorMatches VectorNeighbors VectorPairs",
     },
 )

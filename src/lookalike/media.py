@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
-from lookalike.storage import is_folder
-from lookalike.storage.files import open_plain
+from lookalike.storage.files import is_folder, open_plain
 
 HEAD = 64
 """Bytes at the beginning of a file by which it is recognized."""

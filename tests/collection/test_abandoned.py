@@ -21,7 +21,7 @@ import lookalike as la
 from lookalike.collection.care import snapshots
 from lookalike.collection.stores.base import HIDDEN, Store, View
 from lookalike.collection.stores.sqlite import exclusive_file, shared_file
-from lookalike.storage import whole_file
+from lookalike.storage.files import whole_file
 from support.running.forked import in_a_fork
 from support.running.waiting import wait_until
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.compat import faiss
-from lookalike.storage import container_bytes
+from lookalike.storage.container import container_bytes
 from support.cases.strategies import collections, collections_with_queries
 from support.oracles import scan as oracle
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import lookalike as la
-from lookalike.images import HashedImage
+from lookalike.images.image_hash import HashedImage
 from support.oracles.images import dct_bits, gradient_bits
 
 SIGNERS = [la.ImageHash(bits, kind) for bits in (64, 256) for kind in ("dct", "gradient")]

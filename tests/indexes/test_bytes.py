@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.storage import container_bytes
+from lookalike.storage.container import container_bytes
 from support.cases.index_kinds import KINDS, made
 from support.cases.strategies import collections_with_queries, distinct_ids
 from support.oracles import scan as oracle

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.storage import Strings, write_container
+from lookalike.storage.container import write_container
+from lookalike.storage.strings import Strings
 
 
 def saved(folder: Path, changes: dict[str, Any], arrays: dict[str, Any]) -> Path:

@@ -14,8 +14,13 @@ import pytest
 
 import lookalike as la
 from lookalike.jobs.work_folder import WorkFolder
-from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
-from lookalike.storage.files import unfinished
+from lookalike.storage.files import (
+    check_replaceable,
+    is_there,
+    unfinished,
+    whole_file,
+    whole_folder,
+)
 
 ROWS = np.arange(80, dtype=np.uint8).reshape(10, 8)
 

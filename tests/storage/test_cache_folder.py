@@ -8,7 +8,7 @@ import pytest
 
 from lookalike.advice.machine import machine_costs
 from lookalike.collection.stores.address import parse_address
-from lookalike.storage import user_cache_folder
+from lookalike.storage.files import user_cache_folder
 from support.running.planned import COSTS
 
 SERVER = "postgresql://host/database"

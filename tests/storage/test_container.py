@@ -16,7 +16,8 @@ import xxhash
 
 import lookalike as la
 from lookalike.indexes import open_index
-from lookalike.storage import container, open_container, write_container
+from lookalike.storage import container
+from lookalike.storage.container import open_container, write_container
 from support.oracles import scan as oracle
 
 HEADER = 64

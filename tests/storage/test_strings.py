@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.storage import Strings, open_container, write_container
+from lookalike.storage.container import open_container, write_container
+from lookalike.storage.strings import Strings
 
 lists = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=12)
 

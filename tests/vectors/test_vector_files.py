@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.storage import open_container, write_container
+from lookalike.storage.container import open_container, write_container
 
 ROWS = np.random.default_rng(0).normal(size=(300, 8)).astype("f2")
 

@@ -35,7 +35,7 @@ from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockChoice, BlockIndex
 from lookalike.indexes.tables.flip_sets import Volatility, likely_sets
 from lookalike.signatures.arrays import kernels
-from lookalike.storage import user_cache_folder, whole_file
+from lookalike.storage.files import user_cache_folder, whole_file
 
 FORMAT = 7
 """Raised when the meaning of a cost changes: older files are then measured again."""

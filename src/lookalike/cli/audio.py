@@ -14,12 +14,12 @@ from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import DocumentError, FileError
 from lookalike.media import Problem, find_files
-from lookalike.recordings import AudioHash, RecordingIndex, RecordingMatch
-from lookalike.recordings.audio_hash import KINDS, LEAST_SCORE
+from lookalike.recordings.audio_hash import KINDS, LEAST_SCORE, AudioHash
+from lookalike.recordings.index import RecordingIndex, RecordingMatch
 from lookalike.recordings.medium import RecordingMedium
 from lookalike.recordings.workers import read_recordings
 from lookalike.shown import counted, escape_terminal
-from lookalike.storage import check_replaceable, is_there
+from lookalike.storage.files import check_replaceable, is_there
 from lookalike.suggestions import did_you_mean_file
 
 PURPOSE = "find the recording that a snippet is from, and where in it"

@@ -13,7 +13,7 @@ from lookalike.errors import ArgumentError
 from lookalike.features.choice import CHARS_NGRAM
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.shown import escape_terminal
-from lookalike.storage import check_replaceable
+from lookalike.storage.files import check_replaceable
 from lookalike.topics import cluster_documents
 from lookalike.topics.settings import BITS, MOST_CLUSTERS, NGRAM, TOPIC_METHODS
 

@@ -26,7 +26,7 @@ from lookalike.shown import escape_terminal
 from lookalike.signatures import Signer
 from lookalike.signatures.estimates import estimated_radius, proposal_radius
 from lookalike.signatures.signer import DocumentSigner
-from lookalike.storage import is_folder, same_file
+from lookalike.storage.files import is_folder, same_file
 
 if TYPE_CHECKING:
     from lookalike.common_passages.results import Overlaps, Passages

@@ -39,7 +39,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
 from lookalike.shown import escape_terminal
 from lookalike.signatures.methods import usual_ngram
-from lookalike.storage import check_replaceable, same_file
+from lookalike.storage.files import check_replaceable, same_file
 
 _SIGNATURES = ".lookalike"
 

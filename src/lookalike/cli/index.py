@@ -17,7 +17,7 @@ from lookalike.indexes import Index, open_index
 from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_hex
-from lookalike.storage import check_replaceable
+from lookalike.storage.files import check_replaceable
 from lookalike.suggestions import did_you_mean
 from lookalike.vectors import VectorIndex
 

@@ -34,7 +34,7 @@ from lookalike.indexes.kinds import kind_in
 from lookalike.shown import escape_terminal
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.bit_weights import Mask
-from lookalike.storage import open_container
+from lookalike.storage.container import open_container
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_cosine
 

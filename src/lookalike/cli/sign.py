@@ -32,7 +32,7 @@ from lookalike.shown import escape_terminal
 from lookalike.signatures import load_signer, save_signatures
 from lookalike.signatures.methods import METHODS, Method
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
-from lookalike.storage import check_replaceable, whole_file
+from lookalike.storage.files import check_replaceable, whole_file
 
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 

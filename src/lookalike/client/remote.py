@@ -28,7 +28,7 @@ from lookalike.collection.stores.base import checked_name
 from lookalike.collection.writing import Given, Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
 from lookalike.signatures import Signer, signer_from_dict
-from lookalike.storage import is_there, whole_file
+from lookalike.storage.files import is_there, whole_file
 
 _KEY = "LOOKALIKE_KEY"
 _PAGE = 1_000

@@ -33,7 +33,7 @@ from lookalike.signatures.bit_weights import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
-    from lookalike.recordings import Fingerprint
+    from lookalike.recordings.audio_hash import Fingerprint
 
 PartsGiven: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike | None]
 """Signatures of the parts of one document, alone or with their positions."""

@@ -19,7 +19,7 @@ from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
 from lookalike.pages import PageLimits
 from lookalike.shown import brief, counted, escape_terminal
-from lookalike.storage import is_folder, is_there
+from lookalike.storage.files import is_folder, is_there
 from lookalike.suggestions import did_you_mean_file
 
 _ANY_FOLDERS = "**"

@@ -19,7 +19,8 @@ from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.signatures import save_signatures
 from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
-from lookalike.storage import Strings, whole_file
+from lookalike.storage.files import whole_file
+from lookalike.storage.strings import Strings
 
 SIGNATURE_SUFFIXES = (".lookalike", ".npy")
 

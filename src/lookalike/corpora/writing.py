@@ -29,8 +29,14 @@ from lookalike.corpora.formats import (
     table_suffixes,
 )
 from lookalike.errors import ArgumentError, FileError, Said
-from lookalike.storage import check_replaceable, is_there, same_file, whole_file, whole_folder
-from lookalike.storage.files import temporary_folder
+from lookalike.storage.files import (
+    check_replaceable,
+    is_there,
+    same_file,
+    temporary_folder,
+    whole_file,
+    whole_folder,
+)
 
 _PREFIX = "lookalike-rows-"
 

@@ -21,7 +21,7 @@ from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.media import MEDIA, Medium, medium_of_files
 from lookalike.shown import brief
-from lookalike.storage import is_folder
+from lookalike.storage.files import is_folder
 from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:

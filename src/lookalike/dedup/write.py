@@ -31,7 +31,7 @@ from lookalike.dedup.pairs import (
 )
 from lookalike.errors import ArgumentError, DocumentError, FileError, ResultTooLargeError, Said
 from lookalike.signatures import save_signatures
-from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
+from lookalike.storage.files import check_replaceable, is_there, whole_file, whole_folder
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import MediaResult, RowsResult, TextResult

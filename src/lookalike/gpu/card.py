@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError, SignatureError
-from lookalike.storage import user_cache_folder, whole_file
+from lookalike.storage.files import user_cache_folder, whole_file
 
 if TYPE_CHECKING:
     from lookalike.gpu.finding import Question

@@ -37,7 +37,7 @@ from lookalike.indexes.results import Matches, Neighbors, merged_matches
 from lookalike.indexes.rows import Rows
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 Progress = Callable[[int, int], object]
 """Called with how many have arrived, and of how many."""

@@ -25,7 +25,7 @@ from lookalike.indexes.keys import key_arrays, restored_keys
 from lookalike.shown import brief
 from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
 from lookalike.signatures.signer import WeightedSigner, signer_from_dict, signer_in
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 
 class KeyMatch(NamedTuple):

@@ -40,7 +40,7 @@ from lookalike.signatures import Signer, as_queries
 from lookalike.signatures.signer import signer_contents, signer_in
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 Signatures = NDArray[np.uint8]
@@ -111,7 +111,7 @@ class StoredIndex(ABC):
 
         `notes`, plain values, are kept in the file and come back as `index.notes`.
         """
-        from lookalike.storage import write_container  # not needed to search
+        from lookalike.storage.container import write_container  # not needed to search
 
         target = file_path("path", path)
         write_container(target, *self._saved(None if notes is None else plain_notes(notes)))
@@ -121,7 +121,7 @@ class StoredIndex(ABC):
 
         For processes on one machine to share a large index, save it, and open the file in each.
         """
-        from lookalike.storage import container_bytes
+        from lookalike.storage.container import container_bytes
 
         return container_bytes(*self._saved(self.notes or None))
 
@@ -129,7 +129,7 @@ class StoredIndex(ABC):
         self, notes: dict[str, Any] | None
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a container needs to hold the index with all that belongs to it."""
-        from lookalike.storage import Strings
+        from lookalike.storage.strings import Strings
 
         self._verify_rest()
         meta, arrays = self._contents()
@@ -157,14 +157,14 @@ class StoredIndex(ABC):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Self:
         """Open a saved index of this kind; see `la.load_index`, which opens all kinds."""
-        from lookalike.storage import open_container
+        from lookalike.storage.container import open_container
 
         return cls._of(open_container(file_path("path", path), verify=flag("verify", verify)))
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
         """Return the index that `to_bytes` wrote, its arrays within the bytes, and verified."""
-        from lookalike.storage import container_in
+        from lookalike.storage.container import container_in
 
         return cls._of(container_in(data))
 
@@ -198,7 +198,7 @@ class StoredIndex(ABC):
     @classmethod
     def from_container(cls, container: Container) -> Self:
         """Return the index that a container holds, its arrays mapped."""
-        from lookalike.storage import Strings
+        from lookalike.storage.strings import Strings
 
         container.verify_ahead()
         index = cls.__new__(cls)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.shown import brief
-from lookalike.storage import Container, Strings
+from lookalike.storage.container import Container
+from lookalike.storage.strings import Strings
 
 _NUMBERS, _STRINGS, _VALUES = "key_numbers", "key", "key_json"
 

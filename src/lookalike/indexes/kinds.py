@@ -42,7 +42,7 @@ from lookalike.signatures.files import (
 )
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 Settings = Mapping[str, Any]
@@ -260,7 +260,7 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
     The file must not be changed in place while it is open; saving to the same name is safe, because
     that makes a new file.
     """
-    from lookalike.storage import open_container  # not needed to search, so not at import
+    from lookalike.storage.container import open_container  # not needed to search, so not at import
 
     checked = flag("verify", verify)
     return index_in(open_container(file_path("path", path), verify=checked))
@@ -274,7 +274,7 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     `ScanIndex`, with the signer and the names of the documents where the file has them. Files are
     verified as `load_index` does; those of `np.save` have no checksums.
     """
-    from lookalike.storage import is_container, open_container
+    from lookalike.storage.container import is_container, open_container
 
     path, verify = file_path("path", path), flag("verify", verify)
     if path.is_dir():

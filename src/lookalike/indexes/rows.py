@@ -15,7 +15,7 @@ from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 @dataclass(frozen=True, eq=False, slots=True)

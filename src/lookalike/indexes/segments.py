@@ -22,7 +22,7 @@ from lookalike.indexes.rows import Rows
 from lookalike.indexes.slices.lists import Lists, wants_lists
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 BUFFER = 2048
 """Rows of a segment that is still added to."""

@@ -46,7 +46,7 @@ from lookalike.shown import brief
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 def told_together(results: list[Neighbors]) -> Explanation | None:

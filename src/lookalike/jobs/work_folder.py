@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, LookalikeError
-from lookalike.storage import checksums, whole_file
-from lookalike.storage.files import temporary_folder
+from lookalike.storage.container import checksums
+from lookalike.storage.files import temporary_folder, whole_file
 
 _STAMP_VERSION = 2
 _SECONDS = 5.0

@@ -26,7 +26,7 @@ from lookalike.parts.votes import Indexed, PartAnswer, Reach, ballots
 from lookalike.shown import brief
 from lookalike.signatures import as_signatures
 from lookalike.signatures.simhash import signature_bits
-from lookalike.storage import Container, open_container
+from lookalike.storage.container import Container, open_container
 
 FARTHEST = 2**59
 """The largest position, on both sides of 0, so that differences can be counted."""

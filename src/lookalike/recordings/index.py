@@ -18,7 +18,7 @@ from lookalike.parts import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import read_recordings
 from lookalike.shown import brief
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 
 @dataclass(frozen=True)

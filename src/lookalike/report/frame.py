@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lookalike._native import __version__
 from lookalike.report.markup import Markup, clipped, pieces, rendered
-from lookalike.storage import whole_file
+from lookalike.storage.files import whole_file
 
 Section = tuple[str, str, str]
 """A name for links, a title, and `Markup`; left out where that is empty."""

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.errors import ArgumentError, FileError, FormatError, Said
-from lookalike.storage import whole_file
+from lookalike.storage.files import whole_file
 
 ACCESS = ("read-only", "read-write")
 _PREFIX = "lk_"

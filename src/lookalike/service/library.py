@@ -34,7 +34,7 @@ from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer
-from lookalike.storage import remove_if_same
+from lookalike.storage.files import remove_if_same
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 """The pattern of names of collections."""

@@ -33,7 +33,7 @@ from lookalike.signatures.signer import Signer, signer_contents, signer_in
 from lookalike.suggestions import did_you_mean, did_you_mean_file
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 _NPY_MAGIC = b"\x93NUMPY"
 _NPZ_MAGIC = b"PK\x03\x04"
@@ -74,7 +74,8 @@ def save_signatures(
 
     `weights` are those of the bits, as `sign_with_weights` returns them; they are saved in 16 bits.
     """
-    from lookalike.storage import Strings, write_container  # not needed to sign, so not at import
+    from lookalike.storage.container import write_container  # not needed to sign, so not at import
+    from lookalike.storage.strings import Strings  # not needed to sign, so not at import
 
     target = file_path("path", path)
     rows = as_signatures(signatures, "the signatures")
@@ -95,14 +96,14 @@ def save_signatures(
 
 def load_signatures(path: str | os.PathLike[str]) -> SavedSignatures:
     """Open a file that `save_signatures` wrote, and verify its checksums."""
-    from lookalike.storage import open_container
+    from lookalike.storage.container import open_container
 
     return signatures_in(open_container(file_path("path", path)))
 
 
 def signatures_in(container: Container) -> SavedSignatures:
     """Return the signatures in a container that `save_signatures` wrote."""
-    from lookalike.storage import Strings
+    from lookalike.storage.strings import Strings
 
     path = container.path
     if container.meta.get("kind") != "signatures":

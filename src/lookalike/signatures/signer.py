@@ -27,7 +27,7 @@ from lookalike.registry import Registry
 from lookalike.shown import brief
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
@@ -126,20 +126,22 @@ class Signer(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the signer, with what it has learnt, to a file; `la.load_signer` reads it."""
-        from lookalike.storage import write_container  # not needed to sign, so not at import
+        from lookalike.storage.container import (
+            write_container,  # not needed to sign, so not at import
+        )
 
         write_container(file_path("path", path), *signer_contents(self))
 
     def to_bytes(self) -> bytes:
         """Return what `save` writes; `from_bytes` is its inverse."""
-        from lookalike.storage import container_bytes
+        from lookalike.storage.container import container_bytes
 
         return container_bytes(*signer_contents(self))
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
         """Return the signer that `to_bytes` wrote; raise if the bytes are damaged."""
-        from lookalike.storage import container_in
+        from lookalike.storage.container import container_in
 
         signer = signer_in(container_in(data))
         if not isinstance(signer, cls):
@@ -302,7 +304,7 @@ def signer_from_dict(description: dict[str, Any]) -> Signer:
 
 def load_signer(path: str | os.PathLike[str]) -> Signer:
     """Read a signer that `Signer.save` wrote, or that of a file of signatures or an index."""
-    from lookalike.storage import open_container  # not needed to sign, so not at import
+    from lookalike.storage.container import open_container  # not needed to sign, so not at import
 
     signer = signer_in(open_container(file_path("path", path)))
     if signer is None:

@@ -29,7 +29,7 @@ from lookalike.indexes.tuning import Option, Tuning, with_tuning
 from lookalike.shown import counted
 from lookalike.signatures import Projection
 from lookalike.signatures.signer import signer_in
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision
 from lookalike.vectors.search import (
     Parts,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.errors import ArgumentError
-from lookalike.storage import Strings, write_container
+from lookalike.storage.container import write_container
+from lookalike.storage.strings import Strings
 
 plain: st.SearchStrategy[Any] = st.one_of(
     st.none(),

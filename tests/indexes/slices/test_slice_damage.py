@@ -99,7 +99,7 @@ def test_a_damaged_index_does_not_disturb_others() -> None:
     ],
 )
 def test_a_description_that_does_not_fit_is_refused(path: Path, key: str, value: Any) -> None:
-    from lookalike.storage import write_container
+    from lookalike.storage.container import write_container
 
     index = la.load_index(path)
     write_container(path, {**index._meta(), key: value}, index._arrays())

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.storage import open_container, write_container
+from lookalike.storage.container import open_container, write_container
 from support.cases.strategies import collections
 from support.oracles import scan as oracle
 

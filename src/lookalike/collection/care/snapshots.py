@@ -23,7 +23,7 @@ from lookalike.collection.stores.base import (
 )
 from lookalike.collection.stores.schema import Numbered, State
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError, Said
-from lookalike.storage import is_there, whole_file
+from lookalike.storage.files import is_there, whole_file
 
 _SQLITE = b"SQLite format 3\0"
 _BATCH = 50_000

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from lookalike.checks import flag
 from lookalike.errors import ArgumentError
 from lookalike.registry import Registry
-from lookalike.storage import user_cache_folder
+from lookalike.storage.files import user_cache_folder
 
 if TYPE_CHECKING:
     from lookalike.collection.stores.base import Store

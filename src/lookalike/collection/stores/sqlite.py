@@ -52,7 +52,7 @@ from lookalike.errors import (
     NotFoundError,
     Said,
 )
-from lookalike.storage import is_there, remove_if_same
+from lookalike.storage.files import is_there, remove_if_same
 from lookalike.suggestions import did_you_mean_file
 
 SQLITE = Dialect(

@@ -17,7 +17,7 @@ from lookalike.errors import ArgumentError, CorruptIndexError, FileError, Format
 from lookalike.indexes.results import Matches, Neighbors
 from lookalike.shown import brief
 from lookalike.signatures.simhash import signature_bits
-from lookalike.storage import (
+from lookalike.storage.container import (
     Container,
     container_bytes,
     container_in,

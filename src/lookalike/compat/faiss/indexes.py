@@ -30,7 +30,7 @@ from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_match
 from lookalike.indexes.scan import ScanIndex
 from lookalike.shown import brief
 from lookalike.signatures.arrays import hamming
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 
 class Growing:

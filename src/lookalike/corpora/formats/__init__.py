@@ -17,7 +17,7 @@ from lookalike.corpora.base import BATCH_BYTES, Corpus, Rows, pa, reading
 from lookalike.corpora.encodings import UTF8, EncodedOutput, Encodings, TextStream
 from lookalike.errors import FileError
 from lookalike.registry import Registry
-from lookalike.storage import whole_file
+from lookalike.storage.files import whole_file
 
 Target: TypeAlias = Path | BinaryIO
 """A file, or a stream that is open, such as standard output."""

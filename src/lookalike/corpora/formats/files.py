@@ -32,7 +32,7 @@ from lookalike.corpora.encodings import (
 )
 from lookalike.corpora.formats import Format, Target, check_plain
 from lookalike.errors import DocumentError, FileError
-from lookalike.storage import whole_folder
+from lookalike.storage.files import whole_folder
 
 _COLUMNS = ("path", "text", "bytes")
 

@@ -37,7 +37,7 @@ from lookalike.indexes.tables.flip_sets import (
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.sorted_table import TableSteps, header_width
 from lookalike.signatures import as_signatures
-from lookalike.storage import is_there
+from lookalike.storage.files import is_there
 
 if TYPE_CHECKING:
     from lookalike.indexes.batch.signature_file import RunReader, SignatureFile

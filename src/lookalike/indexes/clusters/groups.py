@@ -25,7 +25,7 @@ from lookalike.indexes.segments import (
 from lookalike.signatures.random import random_words
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 _LEAST = 32  # least number of signatures of a group, on average, by default
 _PER_ROOT = 3  # groups for each unit of the root of the number of signatures

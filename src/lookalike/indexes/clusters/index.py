@@ -45,7 +45,7 @@ from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 _SAMPLE = 1000  # signatures of the index that are searched for to tune it, by default

@@ -43,7 +43,7 @@ from lookalike.indexes.slices.search import (
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 _BUILD_MEMORY = 1 << 30
@@ -73,7 +73,7 @@ def write_with_lists(
         for name, array in lists.items()
         if array is not None
     }
-    from lookalike.storage import new_container
+    from lookalike.storage.container import new_container
 
     posting_bytes = empty.postings.itemsize + (0 if empty.sketches is None else 2)
     described_rows = Segment(rows, 1, lists=empty).meta()
@@ -177,7 +177,7 @@ class SliceIndex(GrowingIndex, Index):
         takes 4 bytes (16 MB for a million signatures of 1024 bits), and 8 while it is made. The
         file is written whole or not at all.
         """
-        from lookalike.storage import open_container
+        from lookalike.storage.container import open_container
 
         target = file_path("path", path)
         rows = Rows.of(signatures, ids)

@@ -28,7 +28,7 @@ from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_wi
 from lookalike.indexes.tables.sorted_table import Part, part_arrays, restored_parts
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 _CHUNK = 1 << 22

@@ -47,7 +47,7 @@ from lookalike.indexes.tuning import Option, Tuning, with_tuning
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 _LEARNING = threading.Lock()  # held for moments only, so one is enough for all

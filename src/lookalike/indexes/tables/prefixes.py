@@ -36,7 +36,7 @@ from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 
 KEY_BITS = 64

@@ -19,7 +19,7 @@ from lookalike.indexes.rows import empty_in_large_pages
 from lookalike.signatures.arrays import MAX_BITS
 
 if TYPE_CHECKING:
-    from lookalike.storage import Container
+    from lookalike.storage.container import Container
 
 MOST_HEADER_BITS = 30
 MOST_ROWS = 2**32 - 1
