@@ -48,7 +48,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a test have workers of its own."""
     monkeypatch.setattr(processes, "_IDLE", [])
     yield
-    processes._end_all()
+    processes.end_idle_workers()
 
 
 def test_each_item_has_its_answer_or_its_failure() -> None:

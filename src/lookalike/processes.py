@@ -259,7 +259,7 @@ _IDLE: list[_Worker] = []
 
 
 @atexit.register
-def _end_all() -> None:
+def end_idle_workers() -> None:
     """End all idle workers now: each would end by itself when this process has ended."""
     with _LOCK:
         idle, _IDLE[:] = list(_IDLE), []

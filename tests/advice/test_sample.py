@@ -188,7 +188,7 @@ def test_few_signatures_and_copies_will_do(count: int) -> None:
 )
 def test_lists_are_judged_by_those_in_as_dense_a_place(counts: list[int], seed: int) -> None:
     by = np.random.default_rng(seed).integers(0, 6, len(counts))
-    mean, variance = sample_module._of_alike(np.array(counts), by)
+    mean, variance = sample_module.local_moments(np.array(counts), by)
     order = sorted(range(len(counts)), key=lambda at: by[at])
     for at in range(len(counts)):
         same = [place for place, one in enumerate(order) if by[one] == by[at]]

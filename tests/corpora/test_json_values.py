@@ -197,5 +197,5 @@ def test_what_is_cut_off_below_a_depth(value: dict[str, Any], ascii: bool, most:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_lines, "_MOST_LEVELS", most)
-        shallow = json_lines._cut(json.dumps(value, ensure_ascii=ascii))
+        shallow = json_lines.cut_nesting(json.dumps(value, ensure_ascii=ascii))
     assert json.loads(shallow) == cut(value, most)

@@ -364,7 +364,7 @@ def test_documents_of_many_pairs_are_read_once_a_run() -> None:
     cases = [(few, np.full(100, 200_000)), (many, rng.integers(0, 500_000, 2000))]
     counts = []
     for pairs, lengths in cases:
-        parts = list(verify._parts(lengths, pairs[0], pairs[1]))
+        parts = list(verify.bounded_parts(lengths, pairs[0], pairs[1]))
         assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
         assert parts[-1].stop == pairs.shape[1]
         for part in parts:

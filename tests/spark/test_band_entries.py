@@ -32,8 +32,8 @@ def test_entries_go_to_their_buckets(
         for band, row in enumerate(keys)
         for key, position in zip(row, positions, strict=True)
     )
-    marked = bands._marked_entries(positions, keys, [None] * band_count, buckets)
-    for way in (bands._entries([positions], [keys], buckets), marked):
+    marked = bands.marked_entries(positions, keys, [None] * band_count, buckets)
+    for way in (bands.band_entries([positions], [keys], buckets), marked):
         assert _entries(list(way)) == expected
 
 

@@ -36,4 +36,4 @@ def test_crowds_are_small_enough_to_be_held(
     )  # fmt: skip
     needed = PositionSet.of([packed_positions(np.arange(documents))], 2 * documents)
     decider = Decider(NOTHING, DedupSettings(), NOTHING, NOTHING, [], signed)
-    assert decider._is_crowd(Proposed(NOTHING, pairs, needed, [])) is crowd
+    assert decider.is_crowd(Proposed(NOTHING, pairs, needed, [])) is crowd

@@ -143,7 +143,7 @@ def proposed(
     buckets, sent = 3, []
     for begin in range(0, len(positions), at_a_time):
         part = slice(begin, begin + at_a_time)
-        sent += list(bands._entries([positions[part]], [keys[:, part]], buckets))
+        sent += list(bands.band_entries([positions[part]], [keys[:, part]], buckets))
     met = [
         batch for bucket in range(buckets)
         for batch in bands.meet_bands(buckets, old, iter(in_bucket(sent, bucket)))

@@ -56,8 +56,8 @@ def test_first_features_bring_every_pair_together(
     again, nobody = np.array([3, 17]), np.empty(0, np.int64)
     here = prefixes.Lookup(counts, set_of(nobody, count), old, set_of(again, count))
     documents, _ = documents_of(column)
-    entries = prefixes._entries(settings, documents, np.arange(count), here)
-    bucket = prefixes._bucket(entries, buckets)
+    entries = prefixes.prefix_entries(settings, documents, np.arange(count), here)
+    bucket = prefixes.bucket_of(entries, buckets)
     found: set[tuple[int, int]] = set()
     for one in range(buckets):
         batches = packed(entries[bucket == one], bucket[bucket == one], PAIRS)

@@ -200,14 +200,14 @@ class Sample:
         whole = counts.astype(np.float64)
         for level in range(counts.shape[2]):
             own, around = counts[..., level], counts[..., min(level + 1, counts.shape[2] - 1)]
-            mean, variance = _of_alike(own.ravel(), around.ravel())
+            mean, variance = local_moments(own.ravel(), around.ravel())
             shape = mean**2 / np.maximum(variance - mean, 1e-9)
             expected = (own.ravel() + shape) / (1 + shape / mean)
             whole[..., level] += (scale - 1) * expected.reshape(own.shape)
         return whole
 
 
-def _of_alike(
+def local_moments(
     counts: NDArray[np.int64], by: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return for each count the mean and variance of those that are next to it in order of `by`."""

@@ -230,7 +230,7 @@ def exact_similarities(
     order = _reading_order(lengths, left, right)
     left, right = left[order], right[order]
     found = np.empty(len(left))
-    for part in _parts(lengths, left, right):
+    for part in bounded_parts(lengths, left, right):
         both = np.concatenate([left[part], right[part]])
         positions, places = numbered(both, len(lengths))
         half = len(places) // 2
@@ -264,13 +264,13 @@ def _reading_order(lengths: Ints, left: Ints, right: Ints) -> Ints:
         one, two = left[order], right[order]
         return sum(
             int(lengths[distinct(np.concatenate([one[part], two[part]]))].sum())
-            for part in _parts(lengths, one, two)
+            for part in bounded_parts(lengths, one, two)
         )
 
     return min(as_they_come, by_block, key=bytes_read)
 
 
-def _parts(lengths: Ints, left: Ints, right: Ints) -> Iterator[slice]:
+def bounded_parts(lengths: Ints, left: Ints, right: Ints) -> Iterator[slice]:
     """Cut pairs into runs with a bounded number of pairs and bytes of text.
 
     A document is read once per run, and counts where it comes first.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
-from lookalike.dedup.pairs import differing
+from lookalike.dedup.pairs import Ints, differing
 from lookalike.dedup.propose import LARGEST_GROUP
 from lookalike.indexes.bands import LEADERS, BandLayout
 from lookalike.signatures.minhash import VALUE_BYTES
@@ -45,7 +45,7 @@ LARGE_KEY = np.dtype([("band", "<u8"), ("key", "<u8"), ("size", "<i8")])
 PAIRS, LARGE, NEEDED = 0, 1, 2
 
 _DOCUMENTS_AT_A_TIME = 1 << 17
-_LargeRows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
+_LargeRows = tuple[Ints, NDArray[np.uint32], Ints]
 _NO_KEYS = np.empty(0, np.uint32), np.zeros(1, np.int64)
 
 
@@ -59,25 +59,26 @@ def band_keys(signatures: NDArray[np.uint8], layout: BandLayout) -> NDArray[np.u
 
 def send_bands(layout: BandLayout, chunks: Chunks, buckets: int, batches: Batches) -> Iterator[Any]:
     """Send the keys of bands to where equal ones meet."""
-    positions: list[NDArray[np.int64]] = []
+    positions: list[Ints] = []
     keys: list[NDArray[np.uint32]] = []
     for chunk, compared in chunks.compared(batches):
         positions.append(chunk.positions[compared])
         keys.append(band_keys(chunk.array("signatures", np.uint8)[compared], layout))
         if sum(map(len, positions)) >= _DOCUMENTS_AT_A_TIME:
-            yield from _entries(positions, keys, buckets)
+            yield from band_entries(positions, keys, buckets)
             positions, keys = [], []
     if positions:
-        yield from _entries(positions, keys, buckets)
+        yield from band_entries(positions, keys, buckets)
 
 
-def _entries(
-    positions: list[NDArray[np.int64]], keys: list[NDArray[np.uint32]], buckets: int
+def band_entries(
+    positions: list[Ints], keys: list[NDArray[np.uint32]], buckets: int
 ) -> Iterator[Any]:
+    """Yield the keys of bands of documents as packed rows, each in its bucket."""
     rows, columns = np.concatenate(positions), np.concatenate(keys, axis=1)
     large = [_large_rows(column) for column in columns]
     if any(one is not None for one in large):
-        yield from _marked_entries(rows, columns, large, buckets)
+        yield from marked_entries(rows, columns, large, buckets)
         return
     entries, begins = np.empty(columns.size, BAND_ENTRY), np.empty(buckets + 1, np.int64)
     words = entries.view(np.uint64).reshape(-1, 2)
@@ -85,11 +86,8 @@ def _entries(
     yield from packed_by_bucket(entries, np.arange(buckets), begins, PAIRS)
 
 
-def _marked_entries(
-    rows: NDArray[np.int64],
-    columns: NDArray[np.uint32],
-    large: list[_LargeRows | None],
-    buckets: int,
+def marked_entries(
+    rows: Ints, columns: NDArray[np.uint32], large: list[_LargeRows | None], buckets: int
 ) -> Iterator[Any]:
     """Yield the entries of documents; those of a large key as one, which tells their number."""
     parts = []
@@ -165,13 +163,13 @@ def _meet_band(band: int, entries: NDArray[Any], buckets: int, old: int) -> Iter
     yield from send_pairs(one, two, buckets)
 
 
-def _tell(band: int, keys: NDArray[np.uint32], sizes: NDArray[np.int64]) -> Iterator[Any]:
+def _tell(band: int, keys: NDArray[np.uint32], sizes: Ints) -> Iterator[Any]:
     told = np.empty(len(keys), LARGE_KEY)
     told["band"], told["key"], told["size"] = band, keys, sizes
     yield from packed(told, np.zeros(len(told), np.int64), LARGE)
 
 
-def send_pairs(one: NDArray[np.int64], two: NDArray[np.int64], buckets: int) -> Iterator[Any]:
+def send_pairs(one: Ints, two: Ints, buckets: int) -> Iterator[Any]:
     """Yield pairs, each where those of its left document meet."""
     pairs = np.empty(len(one), PAIR)
     pairs["left"], pairs["right"] = np.minimum(one, two), np.maximum(one, two)
@@ -189,7 +187,7 @@ def distinct_pairs(buckets: int, batches: Batches) -> Iterator[Any]:
     yield from told_pairs(pairs[first_pairs(pairs["left"], pairs["right"])], buckets)
 
 
-def first_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+def first_pairs(left: Ints, right: Ints) -> Ints:
     """Return where each different pair is first, in the order of pairs."""
     order = np.lexsort((right, left))
     left, right = left[order], right[order]
@@ -233,7 +231,7 @@ class LargeGroups:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def members(self, keys: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def members(self, keys: NDArray[np.uint32]) -> tuple[Ints, Ints]:
         """Return which group which row belongs to, of rows with these keys."""
         groups, rows = [], []
         for band in np.unique(self.bands).tolist():

@@ -71,7 +71,7 @@ class Decider:
 
     def decide(self, proposed: Proposed, gathered: Any | None) -> Decided:
         """Decide; `gathered` has all that is needed of documents but the texts, if it is known."""
-        if self._is_crowd(proposed):
+        if self.is_crowd(proposed):
             return self._of_crowd(proposed)
         collapsed = self.signed.collapsed
         named = proposed.needed | collapsed.copies | collapsed.firsts
@@ -87,7 +87,7 @@ class Decider:
             return self._resolve(pairs, proposed.needed, None, 1)
         return self._by_components(proposed)
 
-    def _is_crowd(self, proposed: Proposed) -> bool:
+    def is_crowd(self, proposed: Proposed) -> bool:
         """Return whether each document is in so many pairs that all go to where the pairs are."""
         few = len(proposed.needed)
         dense = proposed.count > max(CROWD_PAIRS, CROWD_PARTNERS * few)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.dedup.decide import rank_by
+from lookalike.dedup.pairs import Flags, Ints
 from lookalike.dedup.propose import LARGEST_GROUP, of_crowds
 from lookalike.signatures.random import random_words
 from lookalike.spark.packed import Batches, fixed_binary, rows_of, signatures_of, table_of
@@ -52,7 +53,7 @@ def signature_rows(chunks: Chunks, batches: Batches) -> Iterator[Any]:
 class _Block:
     """Signatures by rank; their places are those among all of the task."""
 
-    def __init__(self, table: Any, places: NDArray[np.int64], which: NDArray[np.bool_]) -> None:
+    def __init__(self, table: Any, places: Ints, which: Flags) -> None:
         mine = np.flatnonzero(which)
         mine = mine[np.argsort(places[mine])]
         some = table.take(pa.array(mine))
@@ -109,7 +110,7 @@ def _sent(
     queries: _Block,
     begin: int,
     end: int,
-    matches: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]],
+    matches: tuple[Ints, Ints, NDArray[np.int32]],
     most: int | None,
 ) -> Any:
     """Return the matches of queries `begin` to `end`, by query and (distance, rank), as rows."""
@@ -133,7 +134,7 @@ def _sent(
     )
 
 
-def slice_bounds(bits: int, radius: int, count: int) -> NDArray[np.int64] | None:
+def slice_bounds(bits: int, radius: int, count: int) -> Ints | None:
     """Return where radius + 1 slices begin, and the end; None if comparing all is better."""
     slices = radius + 1
     if bits // slices < max(_LEAST_SLICE_BITS, count.bit_length() - _SHARED_BITS):
@@ -141,7 +142,7 @@ def slice_bounds(bits: int, radius: int, count: int) -> NDArray[np.int64] | None
     return np.arange(slices + 1) * bits // slices
 
 
-def deal_slices(bounds: NDArray[np.int64], buckets: int, batches: Batches) -> Iterator[Any]:
+def deal_slices(bounds: Ints, buckets: int, batches: Batches) -> Iterator[Any]:
     """Send each signature to where each of its slices meets."""
     words = random_words(0, int(bounds[-1]))
     for batch in batches:
@@ -155,7 +156,7 @@ def deal_slices(bounds: NDArray[np.int64], buckets: int, batches: Batches) -> It
 
 
 def compare_slices(
-    radius: int, bounds: NDArray[np.int64], buckets: int, most: int | None, batches: Batches
+    radius: int, bounds: Ints, buckets: int, most: int | None, batches: Batches
 ) -> Iterator[Any]:
     """Compare those that meet; see `MATCHES`. A negative `found`: there are too many for slices."""
     table = table_of(batches)
@@ -180,9 +181,7 @@ def compare_slices(
     yield _sent(block, block, 0, len(block.rows), matches, most)
 
 
-def _first_shared(
-    rows: NDArray[np.uint8], left: Any, right: Any, bounds: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _first_shared(rows: NDArray[np.uint8], left: Any, right: Any, bounds: Ints) -> Ints:
     """Return the first slice in which rows are equal; pairs within the radius have one."""
     first = np.empty(len(left), np.int64)
     for begin in range(0, len(left), _PAIRS_AT_A_TIME):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
+from lookalike.dedup.pairs import Ints
 from lookalike.lazy import LazyModule
 
 sql = LazyModule("pyspark.sql.functions", "lookalike.spark", extra="spark")
@@ -81,9 +82,9 @@ def runs(values: NDArray[np.integer[Any]]) -> Iterator[tuple[int, int]]:
     return pairwise(np.flatnonzero(np.diff(values, prepend=-1, append=-1)).tolist())
 
 
-def steps(counts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def steps(counts: NDArray[np.integer[Any]]) -> Ints:
     """Return 0, 1, ... for each count, up to it, one after the other."""
-    found: NDArray[np.int64] = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+    found: Ints = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
     return found
 
 
@@ -109,10 +110,7 @@ def packed(records: NDArray[Any], buckets: NDArray[np.integer[Any]], kind: int) 
 
 
 def packed_by_bucket(
-    records: NDArray[Any],
-    buckets: NDArray[np.integer[Any]],
-    begins: NDArray[np.int64],
-    kind: int,
+    records: NDArray[Any], buckets: NDArray[np.integer[Any]], begins: Ints, kind: int
 ) -> Batches:
     """Yield records as packed rows; those of bucket i are records[begins[i] : begins[i + 1]]."""
     if not len(records):
@@ -135,7 +133,7 @@ def packed_row(kind: int, data: bytes) -> Any:
     return rows_of(PACKED, bucket=0, kind=kind, data=[data])
 
 
-def _binary(records: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
+def _binary(records: NDArray[Any], offsets: Ints) -> Any:
     data = pa.py_buffer(np.ascontiguousarray(records).view(np.uint8))
     ends = pa.py_buffer(offsets.astype(np.int32))
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, data])

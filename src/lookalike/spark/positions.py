@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs import distinct
+from lookalike.dedup.pairs import Flags, Ints, distinct
 from lookalike.errors import DocumentError
 from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row, runs, sql
 
@@ -82,7 +82,7 @@ def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
             row += end - begin
 
 
-def piece_bounds(batch: Any, rows: NDArray[np.int64] | None = None) -> list[int]:
+def piece_bounds(batch: Any, rows: Ints | None = None) -> list[int]:
     """Return where rows of other pieces begin, or other rows than the next ones, and the end."""
     files, starts = batch.column(FILE), batch.column(START)
     last = len(batch) - 1
@@ -119,7 +119,7 @@ class Numbering:
         old = sum(count for piece, count in counts.items() if is_old(piece))
         return cls(firsts, counts, keys, old)
 
-    def keys_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    def keys_of(self, positions: Ints) -> Ints:
         """Return Spark's numbers of rows."""
         firsts = np.array(list(self.firsts.values()), np.int64)
         keys = np.array([self.keys[piece] for piece in self.firsts], np.int64)
@@ -189,13 +189,13 @@ class PositionSet:
         bits[:1] >>= np.uint8(position & 7)
         return int(np.bitwise_count(bits).sum())
 
-    def positions(self) -> NDArray[np.int64]:
+    def positions(self) -> Ints:
         """Return all of them, ascending."""
         return np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))
 
-    def has(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def has(self, positions: Ints) -> Flags:
         """Return which of the positions are there."""
-        found: NDArray[np.bool_] = (self.bits[positions >> 3] >> (positions & 7) & 1).astype(bool)
+        found: Flags = (self.bits[positions >> 3] >> (positions & 7) & 1).astype(bool)
         return found
 
 
@@ -226,7 +226,7 @@ def parts_of_batches(batches: Batches) -> Iterator[Any]:
         yield packed_row(0, packed_positions(np.concatenate(parts)))
 
 
-def packed_positions(positions: NDArray[np.int64]) -> bytes:
+def packed_positions(positions: Ints) -> bytes:
     """Return positions, each once, by block: its number, then -1 and bits or a count and places."""
     positions = distinct(positions)
     blocks = positions >> _BLOCK_BITS

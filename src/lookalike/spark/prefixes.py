@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
+from lookalike.dedup.pairs import Floats, Ints
 from lookalike.dedup.propose import LARGEST_SAMPLED_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features.base import refuse_below_zero
@@ -137,14 +138,14 @@ def common_slots(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     yield rows_of(COMMON, slot=np.append(common, LARGEST), count=np.append(counts[common], most))
 
 
-def _slots(features: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _slots(features: NDArray[np.uint64]) -> Ints:
     mixed = features * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - (SLOTS - 1).bit_length())
     return mixed.astype(np.int64)
 
 
 def _features(
     settings: DedupSettings, documents: _native.Documents
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]:
+) -> tuple[Ints, NDArray[np.uint64], Floats]:
     source = settings.feature_kind().source(documents)
     refuse_below_zero(source)
     counted = settings.measure == "cosine"
@@ -181,16 +182,14 @@ def send_prefixes(
             positions = np.arange(first + begin, first + begin + len(some))
             which = np.flatnonzero(~here.alone.has(positions))
             documents, _ = documents_of(some.take(pa.array(which)))
-            entries = _entries(settings, documents, positions[which], here)
-            yield from packed(entries, _bucket(entries, buckets), PAIRS)
+            entries = prefix_entries(settings, documents, positions[which], here)
+            yield from packed(entries, bucket_of(entries, buckets), PAIRS)
 
 
-def _entries(
-    settings: DedupSettings,
-    documents: _native.Documents,
-    positions: NDArray[np.int64],
-    here: Lookup,
+def prefix_entries(
+    settings: DedupSettings, documents: _native.Documents, positions: Ints, here: Lookup
 ) -> NDArray[Any]:
+    """Return the first features of documents as entries, those of common features split."""
     offsets, features, weights = _features(settings, documents)
     sizes = np.diff(offsets)
     document = np.repeat(np.arange(len(sizes)), sizes)
@@ -218,7 +217,7 @@ def _entries(
     return _dealt(entries, common.astype(np.int64))
 
 
-def _dealt(entries: NDArray[Any], common: NDArray[np.int64]) -> NDArray[Any]:
+def _dealt(entries: NDArray[Any], common: Ints) -> NDArray[Any]:
     """Return entries with those of common features in their places."""
     places = 1 + common // MOST_AT_A_PLACE
     split = np.flatnonzero(places > 1)
@@ -235,19 +234,16 @@ def _dealt(entries: NDArray[Any], common: NDArray[np.int64]) -> NDArray[Any]:
     return np.concatenate([entries, more])
 
 
-def _bucket(entries: NDArray[Any], buckets: int) -> NDArray[np.int64]:
+def bucket_of(entries: NDArray[Any], buckets: int) -> Ints:
+    """Return the bucket in which the entries of a feature meet."""
     place = (entries["role"] // _PLACE).astype(np.uint64)
     mixed = entries["feature"] * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(32)
     return ((mixed + place) % np.uint64(buckets)).astype(np.int64)
 
 
 def _weighty(
-    settings: DedupSettings,
-    weights: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    document: NDArray[np.int64],
-    place: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    settings: DedupSettings, weights: Floats, offsets: Ints, document: Ints, place: Ints
+) -> Ints:
     """Return after how many features what follows is too light to make a pair by itself."""
     count = len(offsets) - 1
     shares = weights**2 / np.bincount(document, weights**2, minlength=count)[document]
@@ -262,11 +258,11 @@ def _bound(settings: DedupSettings) -> float:
     return max(0.0, settings.threshold - _ROUNDING)
 
 
-def _at_least(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+def _at_least(numbers: Floats) -> Ints:
     return np.maximum(1, np.ceil(numbers * (1 - _SLACK) - _SLACK)).astype(np.int64)
 
 
-def _least_sizes(settings: DedupSettings, sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def _least_sizes(settings: DedupSettings, sizes: NDArray[np.integer[Any]]) -> Ints:
     """Return the least size of a set that makes a pair with one of each of these."""
     if settings.measure != "jaccard":  # of weighted sets, sizes are 0
         return np.full(len(sizes), 1 if settings.measure == "containment" else 0)
@@ -286,7 +282,7 @@ def meet_prefixes(settings: DedupSettings, buckets: int, batches: Batches) -> It
     keys = group << 32 | entries["size"]
     least = _least_sizes(settings, entries["size"])
     may_be_smaller = entries["role"] & _SMALLER > 0
-    before: NDArray[np.int64] = np.cumsum(may_be_smaller) - may_be_smaller
+    before: Ints = np.cumsum(may_be_smaller) - may_be_smaller
     smaller = np.flatnonzero(may_be_smaller)
     # Those of enough elements are in a row; the first may be the larger one itself, or later.
     begins = np.append(before, len(smaller))[np.searchsorted(keys, group << 32 | least)]
@@ -297,9 +293,7 @@ def meet_prefixes(settings: DedupSettings, buckets: int, batches: Batches) -> It
         yield from _pairs(entries, smaller[begins[larger] + steps(some)], larger, buckets)
 
 
-def _pairs(
-    entries: NDArray[Any], smaller: NDArray[np.int64], larger: NDArray[np.int64], buckets: int
-) -> Iterator[Any]:
+def _pairs(entries: NDArray[Any], smaller: Ints, larger: Ints, buckets: int) -> Iterator[Any]:
     role = entries["role"]
     fine = role[smaller] & role[larger] & _OLD == 0
     one, two = (entries["position"][side[fine]] for side in (smaller, larger))

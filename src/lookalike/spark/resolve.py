@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
 from lookalike.dedup.decide import Decision, GroupChoices, decide, rank_by
-from lookalike.dedup.pairs import VerifiedPairs, distinct
+from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs, distinct
 from lookalike.dedup.propose import promising
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import Comparer
@@ -91,20 +91,14 @@ class ResolvedFacts:
 class Arranged:
     """Documents by position: those that have pairs, and the second and best of equal texts."""
 
-    positions: NDArray[np.int64]
-    first: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    own: NDArray[np.int64]
+    positions: Ints
+    first: Ints
+    rank: Ints
+    own: Ints
     """Where the documents with pairs are."""
 
 
-def arrange(
-    position: NDArray[np.int64],
-    value: NDArray[np.int64],
-    second: NDArray[np.int64],
-    best: NDArray[np.int64],
-    best_value: NDArray[np.int64],
-) -> Arranged:
+def arrange(position: Ints, value: Ints, second: Ints, best: Ints, best_value: Ints) -> Arranged:
     """Return documents in order; a second of -1 says that there are no copies."""
     has_copies = second >= 0
     positions = distinct(np.concatenate([position, best, second[has_copies]]))
@@ -120,9 +114,7 @@ def arrange(
     return Arranged(positions, first, rank_by(values), own)
 
 
-def _with_copies(
-    position: NDArray[np.int64], firsts: NDArray[np.int64], copies: NDArray[np.int64]
-) -> Arranged:
+def _with_copies(position: Ints, firsts: Ints, copies: Ints) -> Arranged:
     """Return documents in order, with all copies of texts, in the order of their positions."""
     positions = distinct(np.concatenate([position, firsts, copies]))
     own, of_firsts, of_copies = (
@@ -173,14 +165,14 @@ class _Place:
         rows = signatures_of(signed["data"], settings.signer().bits // 8)
         self.compare = Comparer(settings, rows, arranged.own, documents, lengths)
         self.pairs = [pairs[side].to_numpy() for side in ("position", "value")]
-        self.similarity: NDArray[np.float64] = pairs["similarity"].fill_null(np.nan).to_numpy()
+        self.similarity: Floats = pairs["similarity"].fill_null(np.nan).to_numpy()
         self.choices: GroupChoices | None = None
         if callable(settings.keep):
             self.choices = GroupChoices(
                 settings.keep, settings, self.first, self.old, self._read_rows
             )
 
-    def _read_rows(self, documents: NDArray[np.int64]) -> list[dict[str, Any]]:
+    def _read_rows(self, documents: Ints) -> list[dict[str, Any]]:
         at = np.searchsorted(self.named["position"].to_numpy(), self.positions[documents])
         rows: list[dict[str, Any]] = self.named["row"].take(pa.array(at)).to_pylist()
         return rows
@@ -217,9 +209,9 @@ class _Place:
     def _pairs(
         self,
         kind: int,
-        left: NDArray[np.int64],
-        right: NDArray[np.int64],
-        similarity: NDArray[np.float64],
+        left: Ints,
+        right: Ints,
+        similarity: Floats,
         distance: NDArray[np.int32] | int,
     ) -> Any:
         return rows_of(
@@ -233,7 +225,7 @@ class _Place:
             right_name=self._names(right),
         )
 
-    def _names(self, positions: NDArray[np.int64]) -> Any:
+    def _names(self, positions: Ints) -> Any:
         """Return the names of documents; null where they are not wanted."""
         known = self.named["position"].to_numpy()
         at = np.searchsorted(known, positions)
@@ -253,11 +245,7 @@ class _Place:
         return found[similarity >= self.settings.threshold], len(compared)
 
     def _facts(
-        self,
-        decision: Decision,
-        members: NDArray[np.int64],
-        centre: NDArray[np.int64],
-        compared: int,
+        self, decision: Decision, members: Ints, centre: Ints, compared: int
     ) -> ResolvedFacts:
         sizes = self.sizes[members]
         in_clusters = np.bincount(decision.clusters[members], sizes).astype(np.int64)
@@ -279,11 +267,8 @@ class _Place:
 
 
 def group_rows(
-    decision: Decision,
-    members: NDArray[np.int64],
-    first: NDArray[np.int64],
-    positions: NDArray[np.int64],
-) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    decision: Decision, members: Ints, first: Ints, positions: Ints
+) -> tuple[dict[str, Any], Ints]:
     """Return the columns of `RESOLVED` for members of groups, and the centre of each."""
     named = decision.duplicate_of[members]
     survivor = np.where(named < 0, members, named)

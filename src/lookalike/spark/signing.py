@@ -15,6 +15,7 @@ from lookalike import _native
 from lookalike.checks import instance
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import text_strings
+from lookalike.dedup.pairs import Flags, Ints
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Vocabulary, Weights
@@ -47,13 +48,13 @@ _UNNAMED = StreamedRows([])
 """The corpus that an error names."""
 
 
-def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
+def documents_of(column: Any) -> tuple[_native.Documents, Ints]:
     """Return a column of text as the core reads it, and the bytes of each; a null has none."""
     texts, ends = _texts_of(column)
     return _documents(texts), np.diff(ends)
 
 
-def _texts_of(column: Any) -> tuple[Any, NDArray[np.int64]]:
+def _texts_of(column: Any) -> tuple[Any, Ints]:
     """Return a column as texts, of which none is null, and where their bytes begin and end."""
     texts = text_strings(column, "text", _UNNAMED)
     if texts.null_count:
@@ -95,7 +96,7 @@ def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
             )
 
 
-def _fingerprints(texts: Any, ends: NDArray[np.int64]) -> bytes:
+def _fingerprints(texts: Any, ends: Ints) -> bytes:
     data = texts.buffers()[2]
     view, hashed = memoryview(data if data is not None else b""), hashlib.blake2b
     return b"".join(
@@ -103,7 +104,7 @@ def _fingerprints(texts: Any, ends: NDArray[np.int64]) -> bytes:
     )
 
 
-def _values(settings: DedupSettings, batch: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _values(settings: DedupSettings, batch: Any, lengths: Ints) -> Ints:
     """Return what decides which document is kept, before the position does: the least is."""
     rule = settings.keep_rule.partition(":")[0]
     if rule in ("first", "last"):
@@ -129,7 +130,7 @@ def _values(settings: DedupSettings, batch: Any, lengths: NDArray[np.int64]) -> 
 class Chunk:
     """A row of the table: documents that follow each other."""
 
-    positions: NDArray[np.int64]
+    positions: Ints
     batch: Any
     row: int
     rule: str
@@ -141,7 +142,7 @@ class Chunk:
         return found.reshape(len(self.positions), -1) if name == "signatures" else found
 
     @property
-    def values(self) -> NDArray[np.int64]:
+    def values(self) -> Ints:
         """What decides which documents are kept."""
         if self.rule == "first":
             return np.zeros(len(self.positions), np.int64)
@@ -151,7 +152,7 @@ class Chunk:
         return values - BEFORE_NEW if self.old else values
 
     @property
-    def enough(self) -> NDArray[np.bool_]:
+    def enough(self) -> Flags:
         """Which documents have enough features to be compared."""
         return self.array("enough", np.uint8).astype(bool)
 
@@ -175,7 +176,7 @@ class Chunks:
                 positions = np.arange(first, first + row["count"])
                 yield Chunk(positions, batch, at, self.rule, is_old(piece))
 
-    def compared(self, batches: Batches) -> Iterator[tuple[Chunk, NDArray[np.int64]]]:
+    def compared(self, batches: Batches) -> Iterator[tuple[Chunk, Ints]]:
         """Yield the same, and which documents are compared: the first with their text."""
         for chunk in self.of(batches):
             compared = chunk.enough & ~self.copies.value.has(chunk.positions)
@@ -189,7 +190,7 @@ class SignedTable:
     table: Any
     """Has the columns of `SIGNED`."""
     numbering: Any
-    chunk_keys: NDArray[np.int64]
+    chunk_keys: Ints
     """Spark's numbers of the first documents of the table's rows, ascending."""
     rule: str
     documents: int

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.decide import rank_by
-from lookalike.dedup.pairs import distinct
+from lookalike.dedup.pairs import Ints, distinct
 from lookalike.dedup.propose import LARGEST_GROUP, band_warnings, promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import BandedPairs, choose_bands
@@ -96,12 +96,12 @@ def survey_table(settings: DedupSettings, chunks: Chunks, batches: Batches) -> I
 
 def _pairs(
     settings: DedupSettings,
-    position: NDArray[np.int64],
-    value: NDArray[np.int64],
+    position: Ints,
+    value: Ints,
     several: NDArray[Any],
     signatures: NDArray[np.uint8],
     old: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+) -> tuple[Ints, Ints, list[str]]:
     """Return distinct pairs of positions, except two of the first `old`, and warnings."""
     best, best_value = position.copy(), value.copy()
     at = np.searchsorted(position, several["first"])

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
+from lookalike.dedup.pairs import Floats, Ints
 from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import exact_similarities
@@ -177,7 +177,7 @@ def _selected(
             yield pa.record_batch([pa.array(positions[which]), *some.columns], names)
 
 
-Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
+Sides = tuple[Ints, Ints]
 Compare = Callable[[Any, Sides, Any], Any]
 
 
@@ -243,7 +243,7 @@ def estimated(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
         yield _with_similarity(batch, unrounded(found, settings.threshold))
 
 
-def _with_similarity(pairs: Any, similarity: NDArray[np.float64]) -> Any:
+def _with_similarity(pairs: Any, similarity: Floats) -> Any:
     return pairs.add_column(2, "similarity", pa.array(similarity))
 
 
@@ -298,9 +298,7 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     yield rows_of(_COMPARED, kind=_TOLD, left=[count], right=[alike])
 
 
-def _similarities(
-    settings: DedupSettings, texts: Any
-) -> Callable[[NDArray[np.int64], NDArray[np.int64], Any], NDArray[np.float64]]:
+def _similarities(settings: DedupSettings, texts: Any) -> Callable[[Ints, Ints, Any], Floats]:
     """Return what compares texts, by their places, or estimates their similarity by distances."""
     if not settings.verify:
         return lambda left, right, distances: unrounded(

@@ -61,7 +61,7 @@ def test_centres_are_shared_out_as_there_are_signatures(
     if not used:
         return
     k = data.draw(st.integers(used, sum(sizes)))
-    shares = majority._shares(np.array(sizes), k).tolist()
+    shares = majority.proportional_shares(np.array(sizes), k).tolist()
     assert sum(shares) == k
     assert all(0 < share <= size or share == size == 0
                for share, size in zip(shares, sizes, strict=True))  # fmt: skip

@@ -213,11 +213,11 @@ def _shallow(lines: Any) -> Any:
         return lines
     texts = lines.to_pylist()
     for place in np.flatnonzero(deep.to_numpy(zero_copy_only=False)).tolist():
-        texts[place] = _cut(texts[place])
+        texts[place] = cut_nesting(texts[place])
     return pa.array(texts, pa.large_string())
 
 
-def _cut(text: str) -> str:
+def cut_nesting(text: str) -> str:
     """Return JSON with an empty string in place of each list and object beyond a depth."""
     kept, begin, depth = [], 0, 0
     for token in _TOKEN.finditer(text):

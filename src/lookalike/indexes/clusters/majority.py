@@ -200,7 +200,7 @@ class CentreTree:
         order = np.argsort(own, kind="stable")
         ends = np.cumsum(np.bincount(own, minlength=len(branches)))
         parts = [sample[part] for part in np.split(order, ends[:-1])]
-        numbers = _shares(np.array([len(part) for part in parts]), k)
+        numbers = proportional_shares(np.array([len(part) for part in parts]), k)
         found = [
             trained_centres(part, number, seed, rounds, threads, each)
             for part, number in zip(parts, numbers.tolist(), strict=True)
@@ -244,7 +244,7 @@ def _nearest(
     return labels, distances
 
 
-def _shares(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+def proportional_shares(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     """Return k shared out in proportion to sizes: none larger than its size, none 0 unless that is.
 
     Sizes add up to at least k.
