@@ -41,7 +41,7 @@ def describe_machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": cores,
-        "kernel": next(kernel.name for kernel in la.kernels() if kernel.active),
+        "kernel": next(kernel.name for kernel in la.signatures.kernels() if kernel.active),
         "system": f"{platform.system()} {platform.release()}",
         "versions": {"python": platform.python_version()}
         | {package: version(package) for package in PACKAGES},

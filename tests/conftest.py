@@ -25,7 +25,7 @@ settings.register_profile(
 )
 settings.load_profile("lookalike")
 
-SUPPORTED = [kernel.name for kernel in la.kernels() if kernel.supported]
+SUPPORTED = [kernel.name for kernel in la.signatures.kernels() if kernel.supported]
 
 
 def set_signals() -> None:
@@ -66,7 +66,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(params=SUPPORTED)
 def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
     """Every kernel of this machine in turn."""
-    active = next(kernel.name for kernel in la.kernels() if kernel.active)
+    active = next(kernel.name for kernel in la.signatures.kernels() if kernel.active)
     select_kernel(request.param)
     yield request.param
     select_kernel(active)

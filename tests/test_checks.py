@@ -33,7 +33,7 @@ INDEXES: dict[str, Any] = {
 def test_a_k_that_would_fill_the_memory_is_refused_and_the_right_one_named(kind: str) -> None:
     expected = "there are 60 signatures: .* k=60 returns all"
     for k in (2**31, 2**40, sys.maxsize, 2**64, 10**5000):
-        with pytest.raises(la.ResultTooLargeError, match=expected):
+        with pytest.raises(la.errors.ResultTooLargeError, match=expected):
             INDEXES[kind].search(ROWS[:2], k)
 
 
@@ -52,7 +52,7 @@ def test_shards_smaller_than_k_do_not_count_as_few_signatures(
     for kind in ("sharded", "mixed"):
         found = INDEXES[kind].search(ROWS[:3], 50, exact=True)
         assert found.ids.tolist() == oracle.search(ROWS, ROWS[:3], 50)[0]
-    with pytest.raises(la.ResultTooLargeError):
+    with pytest.raises(la.errors.ResultTooLargeError):
         INDEXES["mixed"].search(ROWS[:3], 61)
 
 
@@ -69,7 +69,7 @@ def test_flags_are_true_or_false() -> None:
     assert checks.flag("x", False) is False
     others: list[Any] = [0, 1, "no", None, [], np.array(True)]
     for other in others:
-        with pytest.raises(la.ArgumentError, match="x is .*; expected True or False"):
+        with pytest.raises(la.errors.ArgumentError, match="x is .*; expected True or False"):
             checks.flag("x", other)
 
 
@@ -78,7 +78,9 @@ def test_shares_are_numbers() -> None:
         assert checks.share("x", good) == float(good)
     bad: list[Any] = [0, -1, 1.1, float("nan"), "0.5", b"1", True, np.array([0.5]), None, 10**400]
     for value in bad:
-        with pytest.raises(la.ArgumentError, match="expected a number above 0 and at most 1"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="expected a number above 0 and at most 1"
+        ):
             checks.share("x", value)
 
 
@@ -87,9 +89,9 @@ def test_paths_are_names_of_files(tmp_path: Path) -> None:
     assert checks.file_path("x", tmp_path) == tmp_path
     bad: list[Any] = [0, 1, True, None, "", "a\0b", b"a", "\ud800"]
     for value in bad:
-        with pytest.raises(la.ArgumentError, match="^x is "):
+        with pytest.raises(la.errors.ArgumentError, match="^x is "):
             checks.file_path("x", value)
-    with pytest.raises(la.FileError, match="File name too long"):
+    with pytest.raises(la.errors.FileError, match="File name too long"):
         checks.file_path("x", "x" * 100_000)
 
 

@@ -21,5 +21,7 @@ def test_a_module_is_imported_when_it_is_first_used() -> None:
 
 def test_one_that_is_not_there_says_what_needs_it() -> None:
     missing = LazyModule("no_such_package", "reading stones")
-    with pytest.raises(la.MissingDependencyError, match=r"reading stones needs.*'no_such_package'"):
+    with pytest.raises(
+        la.errors.MissingDependencyError, match=r"reading stones needs.*'no_such_package'"
+    ):
         _ = missing.array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
 import re
@@ -15,7 +16,6 @@ from types import ModuleType
 import pytest
 
 import lookalike as la
-from lookalike import errors
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -41,24 +41,58 @@ def names_used(text: str) -> Iterator[tuple[str, str]]:
             yield module, names[0]
 
 
-def test_all_lists_exactly_the_public_names() -> None:
-    public = {
-        name
-        for name in dir(la)
-        if not name.startswith("_") and not isinstance(getattr(la, name), ModuleType)
+LAZY = ["lookalike", "lookalike.results"]
+"""Modules whose names are all imported when they are first used."""
+
+
+def test_there_are_few_names_at_the_top() -> None:
+    names = importlib.import_module("lookalike").__all__
+    assert len(names) <= 70
+    assert names == sorted(names)
+
+
+@pytest.mark.parametrize("module", LAZY)
+def test_dir_has_the_public_names_and_modules(module: str) -> None:
+    package = importlib.import_module(module)
+    plain = {name for name in dir(package) if not isinstance(getattr(package, name), ModuleType)}
+    assert {name for name in plain if not name.startswith("_")} == set(package.__all__) - {
+        "__version__"
     }
-    assert public | {"__version__"} == set(la.__all__)
-    assert list(la.__all__) == sorted(la.__all__)
+
+
+@pytest.mark.parametrize("module", LAZY)
+def test_type_checkers_read_the_names_that_are_there(module: str) -> None:
+    """The imports for type checkers are those that happen, each as a name that is exported."""
+    package = importlib.import_module(module)
+    assert package.__file__ is not None
+    read = {
+        alias.asname: (node.module, alias.name)
+        for node in ast.walk(ast.parse(Path(package.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    modules = {name for name, (home, _) in read.items() if home == "lookalike"}
+    assert set(read) - modules == set(package.__all__)
+    for name, (home, _) in read.items():
+        assert getattr(importlib.import_module(str(home)), name) is getattr(package, name)
 
 
 def test_names_that_come_later_are_there() -> None:
-    code = "import lookalike as la; print(la.tune.__module__, la.Match.__module__)"
+    code = (
+        "import lookalike as la\n"
+        "print(la.tune.__module__, la.results.Match.__module__, la.errors.FileError.__module__)"
+    )
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["lookalike.advice.tuner", "lookalike.collection.answers"]
+    assert result.stdout.split() == [
+        "lookalike.advice.tuner",
+        "lookalike.collection.answers",
+        "lookalike.errors",
+    ]
     assert la.indexes.SliceIndex is la.SliceIndex
     with pytest.raises(AttributeError, match="module 'lookalike' has no attribute 'nothing'"):
-        la.nothing  # noqa: B018
+        la.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_importing_brings_only_numpy() -> None:
@@ -79,11 +113,10 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 def test_every_error_has_the_one_root_and_stands_in_the_tree() -> None:
-    assert errors.__doc__ is not None
-    for name in errors.__all__:
-        assert issubclass(getattr(errors, name), la.LookalikeError | la.LookalikeWarning)
-        assert getattr(la, name) is getattr(errors, name)
-        assert name in errors.__doc__
+    assert la.errors.__doc__ is not None
+    for name in la.errors.__all__:
+        assert issubclass(getattr(la.errors, name), la.LookalikeError | la.LookalikeWarning)
+        assert name in la.errors.__doc__
 
 
 @pytest.mark.parametrize("order", ["first the main one", "first the other one"])

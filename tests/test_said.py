@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 import lookalike as la
+from lookalike.dedup import DedupSettings
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
 
@@ -25,7 +26,11 @@ def test_parts_are_said_in_either_way() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_errors_can_be_copied(copied: object) -> None:
     items = [ItemError(0, "fox", "is there", Said("use upsert()", "add --replace"))] * 5
-    for error in (ArgumentError(Said("k"), " is 0"), BatchError(items, 7), la.FileError("gone")):
+    for error in (
+        ArgumentError(Said("k"), " is 0"),
+        BatchError(items, 7),
+        la.errors.FileError("gone"),
+    ):
         again = copied(error)  # type: ignore[operator]
         assert type(again) is type(error) and str(again) == str(error)
         assert again.as_typed({"k": "-k"}) == error.as_typed({"k": "-k"})
@@ -48,9 +53,9 @@ def test_settings_that_do_nothing_are_refused() -> None:
         ({"method": "simhash", "permutations": 64}, "permutations goes with method='minhash'"),
         ({"max_cluster": 5}, "max_cluster goes with cluster='components'"),
     ]:
-        with pytest.raises(la.ArgumentError, match=message):
+        with pytest.raises(la.errors.ArgumentError, match=message):
             la.dedup(["a text"], **idle)  # type: ignore[arg-type]
-    la.DedupSettings(method="topsig", bits=64, radius=3)
-    la.DedupSettings(cluster="components", max_cluster=5)
-    for settings in (la.DedupSettings(), la.DedupSettings(method="simhash", threshold=0.5)):
-        assert la.DedupSettings(**settings.to_dict()) == settings
+    DedupSettings(method="topsig", bits=64, radius=3)
+    DedupSettings(cluster="components", max_cluster=5)
+    for settings in (DedupSettings(), DedupSettings(method="simhash", threshold=0.5)):
+        assert DedupSettings(**settings.to_dict()) == settings

@@ -31,7 +31,7 @@ def test_minhash_one_step() -> None:
     columns = [[1, 1, 0, 1, 0, 0], [0, 0, 0, 0, 0, 1], [1, 0, 1, 0, 1, 1], [0, 0, 1, 1, 1, 0]]
     sets = [[row for row, one in zip(order, column, strict=True) if one] for column in columns]
     places = {row: place for place, row in enumerate(order)}
-    signer = la.MinHash(hashes=[places], features=la.Features())
+    signer = la.MinHash(hashes=[places], features=la.features.Features())
     values = signer.sign(sets)
     assert [order[value] for value in values[:, 0]] == [2, 3, 2, 6]
     assert (
@@ -48,7 +48,9 @@ def test_minhash_matrix(by: str) -> None:
     functions: list[Callable[[int], int]] = [lambda x: (x + 1) % 7, lambda x: (3 * x + 1) % 7]
     rows = [sorted(UNIVERSE.index(word) for word in words) for words in SETS]
     if by == "rows":
-        signer = la.MinHash(hashes=[(1, 1, 7), (3, 1, 7)], features=la.Features(hashed=True))
+        signer = la.MinHash(
+            hashes=[(1, 1, 7), (3, 1, 7)], features=la.features.Features(hashed=True)
+        )
         values = signer.sign(rows)
     else:
         tables = [{word: h(row) for row, word in enumerate(UNIVERSE)} for h in functions]
@@ -63,7 +65,7 @@ def test_minhash_matrix(by: str) -> None:
 
 def test_minhash_row_by_row() -> None:
     """The signature matrix after row 0, after row 5 and at the end."""
-    signer = la.MinHash(hashes=[(1, 1, 7), (3, 1, 7)], features=la.Features(hashed=True))
+    signer = la.MinHash(hashes=[(1, 1, 7), (3, 1, 7)], features=la.features.Features(hashed=True))
     rows = [[UNIVERSE.index(word) for word in words] for words in SETS]
     values = signer.sign([[] for _ in SETS])
     assert (values == 2**32 - 1).all()  # what stands for infinity
@@ -79,7 +81,7 @@ def test_minhash_row_by_row() -> None:
 def test_lowest_bits_of_minhash() -> None:
     """One bit of each value: of h1 to h8, (k·x + 1) modulo 7 with k from 1 on."""
     hashes = [(k, 1, 7) for k in range(1, 9)]
-    packed = la.BBitMinHash(hashes=hashes, b=1, features=la.Features(hashed=True))
+    packed = la.BBitMinHash(hashes=hashes, b=1, features=la.features.Features(hashed=True))
     rows = [[UNIVERSE.index(word) for word in words] for words in SETS]
     functions = [lambda x, k=k: (k * x + 1) % 7 for k in range(1, 9)]
     for signature, members in zip(packed.sign(rows).tolist(), rows, strict=True):
@@ -100,7 +102,7 @@ def as_number(bits: str) -> int:
 
 def test_simhash_fingerprint() -> None:
     features = [(as_number("0101010101010111"), 1.0), (as_number("0111011100100111"), 0.9)]
-    signer = la.SimHash(bits=16, features=la.Features(hashed=True))
+    signer = la.SimHash(bits=16, features=la.features.Features(hashed=True))
     signatures, weights = signer.sign_with_weights([features])
     vector = weights[0] * math.hypot(1.0, 0.9)
     assert vector.round(4).tolist() == pytest.approx(

@@ -39,14 +39,16 @@ def test_files_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert did_you_mean_file("a\0b") == ""
     monkeypatch.chdir(tmp_path)
     assert did_you_mean_file("corpsu.jsonl") == "; did you mean 'corpus.jsonl'?"
-    with pytest.raises(la.FileError, match=r"did you mean 'corpus\.jsonl'\?"):
+    with pytest.raises(la.errors.FileError, match=r"did you mean 'corpus\.jsonl'\?"):
         la.dedup(Path("corpus.jsnl"))
-    with pytest.raises(la.FileError, match=r"did you mean 'corpus\.jsonl'\?"):
+    with pytest.raises(la.errors.FileError, match=r"did you mean 'corpus\.jsonl'\?"):
         la.load_index("corpus.jsnl")
 
 
 def test_columns_and_settings_are_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(la.ArgumentError, match=r"there are: id, content; did you mean 'content'\?"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"there are: id, content; did you mean 'content'\?"
+    ):
         la.dedup([{"id": "1", "content": "a text"}], text="contents")
-    with pytest.raises(la.ArgumentError, match=r"did you mean 'images'\?"):
+    with pytest.raises(la.errors.ArgumentError, match=r"did you mean 'images'\?"):
         la.dedup(["a text"], kind="image")

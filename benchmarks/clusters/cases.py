@@ -177,7 +177,7 @@ def _near(collection: Collection, name: str) -> QualityResult:
     groups = build_clusters(collection.signatures, 2)
 
     def found(answer: Nearest) -> Quality:
-        part = la.Neighbors(answer.ids, answer.distances.astype(np.int32), False)
+        part = la.results.Neighbors(answer.ids, answer.distances.astype(np.int32), False)
         return {"near found": near_duplicate_recall(part, truth, NEAR) or 0.0}
 
     usual = _asked(groups, queries, None, found)

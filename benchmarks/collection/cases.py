@@ -200,7 +200,7 @@ def _signatures(count: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     return rows
 
 
-def _same(one: Sequence[la.Answer], two: Sequence[la.Answer]) -> None:
+def _same(one: Sequence[la.results.Answer], two: Sequence[la.results.Answer]) -> None:
     for left, right in zip(one, two, strict=True):
         if left.ids != right.ids or left.distances != right.distances or not left.complete:
             raise WrongAnswerError(f"{left} and {right} differ")

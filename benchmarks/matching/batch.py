@@ -48,7 +48,7 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
         entries = []
         for label, path in files.items():
             for only in (False, True):
-                ask: Callable[[], la.Matches] = partial(
+                ask: Callable[[], la.results.Matches] = partial(
                     la.match_batch,
                     path,
                     queries,
@@ -143,7 +143,7 @@ def _in_parts(
     weights: ArrayLike,
     flips: int,
     ready: Callable[[Path], None],
-) -> la.Matches:
+) -> la.results.Matches:
     """Match with a file in eight chunks, the next of which is read while one is matched."""
     ready(path)
     chunk = -(-len(SignatureFile(path)) // _PARTS)
@@ -166,7 +166,7 @@ def _drop(path: Path) -> None:
         os.close(descriptor)
 
 
-def _recall(truth: la.Matches, first: bool, answer: la.Matches) -> Quality:
+def _recall(truth: la.results.Matches, first: bool, answer: la.results.Matches) -> Quality:
     expected = truth.columns()["query"] << 32 | truth.ids
     found = answer.columns()["query"] << 32 | answer.ids
     if not np.isin(found, expected).all():

@@ -36,7 +36,7 @@ with a match tell, less than one in a hundred.
 CHECKED = 50
 EFFORT = Effort(rounds=3, seconds=6.0)
 
-Answer = list[la.Matches]
+Answer = list[la.results.Matches]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class _Timed:
     def of(cls, count: int, asked: int) -> _Timed:
         return cls(generate_fingerprints(count, asked + SAMPLE), asked)
 
-    def in_batches(self, ask: Callable[[slice], la.Matches]) -> Answer:
+    def in_batches(self, ask: Callable[[slice], la.results.Matches]) -> Answer:
         return [ask(slice(at, at + BATCH)) for at in range(0, self.asked, BATCH)]
 
     def tuned(self, index: la.FlipIndex, first: bool) -> int:
@@ -158,7 +158,7 @@ def growth(name: str, counts: list[int], asked: int) -> QualityResult:
 
 def _ask_flips(
     index: la.FlipIndex, made: GeneratedFingerprints, flips: int, first: bool, part: slice
-) -> la.Matches:
+) -> la.results.Matches:
     return index.within(
         made.queries[part], RADIUS, weights=made.weights[part], flips=flips, first=first, threads=1
     )
@@ -166,7 +166,7 @@ def _ask_flips(
 
 def _ask_blocks(
     index: la.BlockIndex, made: GeneratedFingerprints, first: bool, part: slice
-) -> la.Matches:
+) -> la.results.Matches:
     return index.within(made.queries[part], RADIUS, first=first, threads=1)
 
 

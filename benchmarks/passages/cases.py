@@ -145,7 +145,7 @@ def _edited(passage: list[str], random: np.random.Generator) -> tuple[list[str],
     return result, equal
 
 
-def _recall_of_copies(found: la.Overlaps, copies: Sequence[_Copy]) -> float:
+def _recall_of_copies(found: la.results.Overlaps, copies: Sequence[_Copy]) -> float:
     """Return how many edited copies with enough equal words are passages of these documents.
 
     Passages that came later may lie in an earlier copy, and have moved it; so it is the documents
@@ -163,9 +163,9 @@ def _recall_of_copies(found: la.Overlaps, copies: Sequence[_Copy]) -> float:
     return hits / max(1, len(wanted))
 
 
-def _recall_of_runs(found: la.Overlaps, truth: set[Run]) -> float:
+def _recall_of_runs(found: la.results.Overlaps, truth: set[Run]) -> float:
     """Return how many equal runs lie within a passage that was found."""
-    ranges: dict[tuple[int, int], list[la.Overlap]] = {}
+    ranges: dict[tuple[int, int], list[la.results.Overlap]] = {}
     for one in found:
         ranges.setdefault((one.left_row, one.right_row), []).append(one)
     hits = 0

@@ -146,12 +146,14 @@ def pairs_case(name: str, documents: Documents) -> ThroughputCase:
     peer = PythonSets()
     few = documents.sample(PAIRS)
     contenders = [
-        Contender(OURS, partial(la.jaccard_pairs, documents.column, left, right, threads=1)),
+        Contender(
+            OURS, partial(la.features.jaccard_pairs, documents.column, left, right, threads=1)
+        ),
         _reading(la.Words(), documents),
         _contender(peer, documents),
     ]
     similarities = {
-        OURS: lambda: float(la.jaccard_pairs(few, *_each_and_next(len(few))).mean()),
+        OURS: lambda: float(la.features.jaccard_pairs(few, *_each_and_next(len(few))).mean()),
         peer.name: lambda: float(peer.values(few).mean()),
     }
     title = "jaccard_pairs(), words, each document and the next"

@@ -90,7 +90,7 @@ def pairs(name: str, count: int, asked: int) -> QualityResult:
     found = slices.index.pairs(RADIUS, threads=1)
     of_first = _matches_of_first(found, asked)
 
-    def same_pairs(answer: la.Pairs) -> Quality:
+    def same_pairs(answer: la.results.Pairs) -> Quality:
         for expected, again in zip(
             found.columns().values(), answer.columns().values(), strict=True
         ):
@@ -173,7 +173,7 @@ def _scan_within(scan: la.ScanIndex, queries: Signatures) -> Matched:
     return Matched(found.offsets, found.ids, found.distances)
 
 
-def _matches_of_first(found: la.Pairs, asked: int) -> Matched:
+def _matches_of_first(found: la.results.Pairs, asked: int) -> Matched:
     """Return what searching with the first signatures has to find: each itself, and its pairs."""
     own = np.arange(asked)
     query = np.concatenate([found.left, found.right, own])

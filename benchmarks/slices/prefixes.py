@@ -33,8 +33,8 @@ def near_by_prefixes(name: str, cases: WideCases) -> QualityResult:
     truth = scan.search(queries, K)
 
     def found(answer: Nearest) -> Quality:
-        part = la.Neighbors(answer.ids, answer.distances.astype(np.int32), False)
-        first = la.Neighbors(truth.ids[: len(part)], truth.distances[: len(part)], True)
+        part = la.results.Neighbors(answer.ids, answer.distances.astype(np.int32), False)
+        first = la.results.Neighbors(truth.ids[: len(part)], truth.distances[: len(part)], True)
         recall = float(recall_at_k(part.ids, first.ids).mean())
         return {"near found": near_duplicate_recall(part, first, NEAR) or 0.0, "recall": recall}
 

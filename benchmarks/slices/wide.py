@@ -181,9 +181,9 @@ class WideCases:
         everything = Matched(matches.offsets, matches.ids, matches.distances)
 
         def found(answer: Nearest) -> Quality:
-            part = la.Neighbors(answer.ids, answer.distances.astype(np.int32), False)
+            part = la.results.Neighbors(answer.ids, answer.distances.astype(np.int32), False)
             asked = len(answer.ids)
-            first = la.Neighbors(truth.ids[:asked], truth.distances[:asked], True)
+            first = la.results.Neighbors(truth.ids[:asked], truth.distances[:asked], True)
             return {"near found": near_duplicate_recall(part, first, NEAR) or 0.0}
 
         def all_found(answer: Matched) -> Quality:

@@ -18,6 +18,7 @@ from benchmarks.spark.cluster_cost import Cost, cost_of
 from benchmarks.spark.corpora import write_corpus
 from benchmarks.spark.mllib import mllib_pairs
 from lookalike import spark as on_spark
+from lookalike.dedup import DedupSettings
 from lookalike.indexes.bands import choose_bands
 
 __all__ = ["NAME", "run_spark"]
@@ -47,7 +48,7 @@ class Run:
     @property
     def bytes_an_entry(self) -> float:
         """All that is shuffled, over the bands of all documents."""
-        bands = choose_bands(la.DedupSettings().permutations, THRESHOLD).bands
+        bands = choose_bands(DedupSettings().permutations, THRESHOLD).bands
         return self.shuffled / (self.documents * bands)
 
 

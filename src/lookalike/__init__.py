@@ -1,322 +1,132 @@
-"""Near-duplicates and nearest neighbors by binary signatures.
+"""Find near-duplicates and nearest neighbors by binary signatures.
 
 import lookalike as la
 
 signatures = la.SimHash(bits=64).sign(documents)    # uint8[n, bits // 8]
 index = la.ScanIndex(signatures)
 nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest first
+
+`la.results` has the types of all answers, `la.errors` everything that is raised. A name or module
+is imported when it is first used, so `import lookalike` is quick.
 """
 
 from typing import TYPE_CHECKING
 
-from lookalike._native import __version__
-from lookalike.dedup import dedup
-from lookalike.errors import (
-    ArgumentError,
-    BatchError,
-    CollectionBusyError,
-    CollectionError,
-    CorruptIndexError,
-    DocumentError,
-    FileError,
-    FormatError,
-    LookalikeError,
-    LookalikeWarning,
-    MissingDependencyError,
-    NotFittedError,
-    NotFoundError,
-    ResultTooLargeError,
-    SignatureError,
-)
-from lookalike.features import (
-    Chars,
-    Combined,
-    FeatureFunction,
-    Features,
-    Vocabulary,
-    Weights,
-    Words,
-    containment,
-    containment_pairs,
-    cosine,
-    cosine_pairs,
-    jaccard,
-    jaccard_pairs,
-    weighted_jaccard,
-    weighted_jaccard_pairs,
-)
-from lookalike.lazy import names_from
-from lookalike.signatures import (
-    BBitMinHash,
-    Kernel,
-    MinHash,
-    Projection,
-    SavedSignatures,
-    Signer,
-    SimHash,
-    TopSig,
-    WeightedMinHash,
-    estimated_radius,
-    estimated_similarity,
-    hamming,
-    kernels,
-    load_hex,
-    load_signatures,
-    load_signer,
-    quantize_weights,
-    restore_weights,
-    save_signatures,
-    signatures_from_hex,
-    signatures_to_hex,
-    signer_from_dict,
-)
+from lookalike._native import __version__ as __version__
+
+# The function has the name of its package, so it is imported first: later imports keep it.
+from lookalike.dedup import dedup as dedup
+from lookalike.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from lookalike.advice import evaluate, plan, tune
-    from lookalike.client import RemoteCollection, connect
-    from lookalike.collection import (
-        Answer,
-        Collection,
-        Document,
-        ItemError,
-        Match,
-        Pair,
-        Report,
-        Work,
-        Written,
-        drop_collection,
-        list_collections,
-        open_collection,
-        restore_collection,
+    # What type checkers read; the table below says the same.
+    from lookalike import advice as advice
+    from lookalike import errors as errors
+    from lookalike import features as features
+    from lookalike import images as images
+    from lookalike import indexes as indexes
+    from lookalike import pages as pages
+    from lookalike import results as results
+    from lookalike import signatures as signatures
+    from lookalike.advice import evaluate as evaluate
+    from lookalike.advice import plan as plan
+    from lookalike.advice import tune as tune
+    from lookalike.client import connect as connect
+    from lookalike.collection import Collection as Collection
+    from lookalike.collection import drop_collection as drop_collection
+    from lookalike.collection import list_collections as list_collections
+    from lookalike.collection import open_collection as open_collection
+    from lookalike.collection import restore_collection as restore_collection
+    from lookalike.common_passages import PassageHash as PassageHash
+    from lookalike.common_passages import overlaps as overlaps
+    from lookalike.common_passages import passages as passages
+    from lookalike.common_passages import sign_passages as sign_passages
+    from lookalike.compare.texts import compare_texts as compare_texts
+    from lookalike.dedup import cluster_pairs as cluster_pairs
+    from lookalike.errors import LookalikeError as LookalikeError
+    from lookalike.errors import LookalikeWarning as LookalikeWarning
+    from lookalike.features import Chars as Chars
+    from lookalike.features import Combined as Combined
+    from lookalike.features import FeatureFunction as FeatureFunction
+    from lookalike.features import Vocabulary as Vocabulary
+    from lookalike.features import Weights as Weights
+    from lookalike.features import Words as Words
+    from lookalike.features import containment as containment
+    from lookalike.features import cosine as cosine
+    from lookalike.features import jaccard as jaccard
+    from lookalike.features import weighted_jaccard as weighted_jaccard
+    from lookalike.features.links import Links as Links
+    from lookalike.gpu import GpuIndex as GpuIndex
+    from lookalike.images import ImageHash as ImageHash
+    from lookalike.indexes import BandIndex as BandIndex
+    from lookalike.indexes import BlockIndex as BlockIndex
+    from lookalike.indexes import ClusterIndex as ClusterIndex
+    from lookalike.indexes import FlipIndex as FlipIndex
+    from lookalike.indexes import Index as Index
+    from lookalike.indexes import PrefixIndex as PrefixIndex
+    from lookalike.indexes import ScanIndex as ScanIndex
+    from lookalike.indexes import ShardedIndex as ShardedIndex
+    from lookalike.indexes import SignatureFile as SignatureFile
+    from lookalike.indexes import SliceIndex as SliceIndex
+    from lookalike.indexes import cluster as cluster
+    from lookalike.indexes import load_index as load_index
+    from lookalike.indexes import match_batch as match_batch
+    from lookalike.indexes import open_index as open_index
+    from lookalike.parts import PartIndex as PartIndex
+    from lookalike.recordings import AudioHash as AudioHash
+    from lookalike.recordings import RecordingIndex as RecordingIndex
+    from lookalike.signatures import BBitMinHash as BBitMinHash
+    from lookalike.signatures import MinHash as MinHash
+    from lookalike.signatures import Projection as Projection
+    from lookalike.signatures import Signer as Signer
+    from lookalike.signatures import SimHash as SimHash
+    from lookalike.signatures import TopSig as TopSig
+    from lookalike.signatures import WeightedMinHash as WeightedMinHash
+    from lookalike.signatures import estimated_radius as estimated_radius
+    from lookalike.signatures import estimated_similarity as estimated_similarity
+    from lookalike.signatures import hamming as hamming
+    from lookalike.signatures import load_hex as load_hex
+    from lookalike.signatures import load_signatures as load_signatures
+    from lookalike.signatures import load_signer as load_signer
+    from lookalike.signatures import save_signatures as save_signatures
+    from lookalike.topics import cluster_documents as cluster_documents
+    from lookalike.vectors import VectorIndex as VectorIndex
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "lookalike._native": "__version__",
+            "lookalike.advice": "evaluate plan tune",
+            "lookalike.client": "connect",
+            "lookalike.collection": (
+                "Collection drop_collection list_collections open_collection restore_collection"
+            ),
+            "lookalike.common_passages": "PassageHash overlaps passages sign_passages",
+            "lookalike.compare.texts": "compare_texts",
+            "lookalike.dedup": "cluster_pairs dedup",
+            "lookalike.errors": "LookalikeError LookalikeWarning",
+            "lookalike.features": (
+                "Chars Combined FeatureFunction Vocabulary Weights Words containment cosine "
+                "jaccard weighted_jaccard"
+            ),
+            "lookalike.features.links": "Links",
+            "lookalike.gpu": "GpuIndex",
+            "lookalike.images": "ImageHash",
+            "lookalike.indexes": (
+                "BandIndex BlockIndex ClusterIndex FlipIndex Index PrefixIndex ScanIndex "
+                "ShardedIndex SignatureFile SliceIndex cluster load_index match_batch "
+                "open_index"
+            ),
+            "lookalike.pages": "",
+            "lookalike.parts": "PartIndex",
+            "lookalike.recordings": "AudioHash RecordingIndex",
+            "lookalike.results": "",
+            "lookalike.signatures": (
+                "BBitMinHash MinHash Projection Signer SimHash TopSig WeightedMinHash "
+                "estimated_radius estimated_similarity hamming load_hex load_signatures "
+                "load_signer save_signatures"
+            ),
+            "lookalike.topics": "cluster_documents",
+            "lookalike.vectors": "VectorIndex",
+        },
     )
-    from lookalike.common_passages import (
-        Overlap,
-        Overlaps,
-        Passage,
-        PassageHash,
-        Passages,
-        overlaps,
-        passages,
-        sign_passages,
-    )
-    from lookalike.compare.texts import Comparison, compare_texts
-    from lookalike.dedup import (
-        DedupResult,
-        DedupSettings,
-        MediaResult,
-        PairClusters,
-        TextResult,
-        VectorResult,
-        cluster_pairs,
-    )
-    from lookalike.features.links import Links
-    from lookalike.gpu import GpuIndex
-    from lookalike.images.image_hash import ImageHash
-    from lookalike.images.thumbnails import thumbnail
-    from lookalike.indexes import (
-        BandIndex,
-        BlockIndex,
-        ClusterIndex,
-        Clusters,
-        Explanation,
-        FlipIndex,
-        Index,
-        KeyMatch,
-        KeyMatches,
-        Matches,
-        Neighbors,
-        Pairs,
-        PrefixIndex,
-        ScanIndex,
-        ShardedIndex,
-        SignatureFile,
-        SliceIndex,
-        Tuning,
-        cluster,
-        load_index,
-        match_batch,
-        merge_neighbors,
-        open_index,
-    )
-    from lookalike.pages import PageLimits
-    from lookalike.parts import PartAnswer, PartIndex, PartMatch
-    from lookalike.recordings.audio_hash import AudioHash, Fingerprint
-    from lookalike.recordings.index import RecordingIndex, RecordingMatch
-    from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
-    from lookalike.vectors import (
-        VectorIndex,
-        VectorMatches,
-        VectorNeighbors,
-        VectorPairs,
-    )
-
-__all__ = [
-    "Answer",
-    "ArgumentError",
-    "AudioHash",
-    "BBitMinHash",
-    "BandIndex",
-    "BatchError",
-    "BlockIndex",
-    "Chars",
-    "ClusterIndex",
-    "Clusters",
-    "Collection",
-    "CollectionBusyError",
-    "CollectionError",
-    "Combined",
-    "Comparison",
-    "CorruptIndexError",
-    "DedupResult",
-    "DedupSettings",
-    "Document",
-    "DocumentCluster",
-    "DocumentClusters",
-    "DocumentError",
-    "Explanation",
-    "FeatureFunction",
-    "Features",
-    "FileError",
-    "Fingerprint",
-    "FlipIndex",
-    "FormatError",
-    "GpuIndex",
-    "ImageHash",
-    "Index",
-    "ItemError",
-    "Kernel",
-    "KeyMatch",
-    "KeyMatches",
-    "Links",
-    "LookalikeError",
-    "LookalikeWarning",
-    "Match",
-    "Matches",
-    "MediaResult",
-    "MinHash",
-    "MissingDependencyError",
-    "Neighbors",
-    "NotFittedError",
-    "NotFoundError",
-    "Overlap",
-    "Overlaps",
-    "PageLimits",
-    "Pair",
-    "PairClusters",
-    "Pairs",
-    "PartAnswer",
-    "PartIndex",
-    "PartMatch",
-    "Passage",
-    "PassageHash",
-    "Passages",
-    "PrefixIndex",
-    "Projection",
-    "RecordingIndex",
-    "RecordingMatch",
-    "RemoteCollection",
-    "Report",
-    "ResultTooLargeError",
-    "SavedSignatures",
-    "ScanIndex",
-    "ShardedIndex",
-    "SignatureError",
-    "SignatureFile",
-    "Signer",
-    "SimHash",
-    "SliceIndex",
-    "TextResult",
-    "TopSig",
-    "Tuning",
-    "VectorIndex",
-    "VectorMatches",
-    "VectorNeighbors",
-    "VectorPairs",
-    "VectorResult",
-    "Vocabulary",
-    "WeightedMinHash",
-    "Weights",
-    "Words",
-    "Work",
-    "Written",
-    "__version__",
-    "cluster",
-    "cluster_documents",
-    "cluster_pairs",
-    "compare_texts",
-    "connect",
-    "containment",
-    "containment_pairs",
-    "cosine",
-    "cosine_pairs",
-    "dedup",
-    "drop_collection",
-    "estimated_radius",
-    "estimated_similarity",
-    "evaluate",
-    "hamming",
-    "jaccard",
-    "jaccard_pairs",
-    "kernels",
-    "list_collections",
-    "load_hex",
-    "load_index",
-    "load_signatures",
-    "load_signer",
-    "match_batch",
-    "merge_neighbors",
-    "open_collection",
-    "open_index",
-    "overlaps",
-    "passages",
-    "plan",
-    "quantize_weights",
-    "restore_collection",
-    "restore_weights",
-    "save_signatures",
-    "sign_passages",
-    "signatures_from_hex",
-    "signatures_to_hex",
-    "signer_from_dict",
-    "thumbnail",
-    "tune",
-    "weighted_jaccard",
-    "weighted_jaccard_pairs",
-]
-
-# What not everybody needs is imported when it is first asked for: `import lookalike` stays quick.
-__getattr__ = names_from(
-    globals(),
-    {
-        "lookalike.advice": "evaluate plan tune",
-        "lookalike.client": "RemoteCollection connect",
-        "lookalike.collection": "Answer Collection Document ItemError Match Pair Report Work "
-        "Written drop_collection list_collections open_collection restore_collection",
-        "lookalike.compare.texts": "Comparison compare_texts",
-        "lookalike.dedup": "DedupResult DedupSettings MediaResult PairClusters TextResult "
-        "VectorResult cluster_pairs",
-        "lookalike.features.links": "Links",
-        "lookalike.gpu": "GpuIndex",
-        "lookalike.images.image_hash": "ImageHash",
-        "lookalike.images.thumbnails": "thumbnail",
-        "lookalike.indexes": "BandIndex BlockIndex ClusterIndex Clusters Explanation FlipIndex "
-        "Index KeyMatch KeyMatches Matches Neighbors Pairs PrefixIndex ScanIndex ShardedIndex "
-        "SignatureFile SliceIndex Tuning cluster load_index match_batch merge_neighbors "
-        "open_index",
-        "lookalike.pages": "PageLimits",
-        "lookalike.parts": "PartAnswer PartIndex PartMatch",
-        "lookalike.common_passages": "Overlap Overlaps Passage PassageHash Passages overlaps "
-        "passages sign_passages",
-        "lookalike.topics": "DocumentCluster DocumentClusters cluster_documents",
-        "lookalike.recordings.audio_hash": "AudioHash Fingerprint",
-        "lookalike.recordings.index": "RecordingIndex RecordingMatch",
-        "lookalike.vectors": "VectorIndex VectorMatches VectorNeighbors VectorPairs",
-    },
-)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
-del TYPE_CHECKING, names_from

@@ -1,4 +1,4 @@
-"""What is imported when it is first asked for: importing a package stays quick."""
+"""Import names and modules when they are first used, so that importing a package is quick."""
 
 from __future__ import annotations
 
@@ -10,25 +10,45 @@ from typing import Any
 from lookalike.checks import optional_module
 
 
+def lazy_names(
+    package: dict[str, Any], table: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` of a package that imports names when used.
+
+    Args:
+        package: The `globals()` of the package, where a name is kept once it was used.
+        table: The names of each module, with spaces between them. Modules in the package are
+            attributes of it, too.
+    """
+    home = package["__name__"]
+    module_of = {name: module for module, names in table.items() for name in names.split()}
+    public = sorted(module_of)
+    modules = [module.removeprefix(f"{home}.") for module in table]
+    modules = [name for name in modules if name.isidentifier() and name[0] != "_"]
+
+    def attribute(name: str) -> Any:
+        if name in module_of:
+            value = package[name] = getattr(import_module(module_of[name]), name)
+            return value
+        if name in modules:
+            return import_module(f"{home}.{name}")
+        raise AttributeError(f"module {home!r} has no attribute {name!r}")
+
+    def names() -> list[str]:
+        return sorted({*public, *modules, *(name for name in package if name.startswith("__"))})
+
+    return public, attribute, names
+
+
 def names_from(
     package: dict[str, Any], later: Mapping[str, str | Sequence[str]]
 ) -> Callable[[str], Any]:
-    """Return a package's `__getattr__` (PEP 562): names that come from modules, and those modules.
-
-    `package` is its `globals()`, where a name is kept once it was asked for. Names may be one text,
-    with spaces between them.
-    """
-
-    def attribute(name: str) -> Any:
-        for module, names in later.items():
-            if name in (names.split() if isinstance(names, str) else names):
-                value = package[name] = getattr(import_module(module), name)
-                return value
-            if module == f"{package['__name__']}.{name}":
-                return import_module(module)
-        raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
-
-    return attribute
+    """Return the `__getattr__` of a package that imports names when they are first used."""
+    table = {
+        module: names if isinstance(names, str) else " ".join(names)
+        for module, names in later.items()
+    }
+    return lazy_names(package, table)[1]
 
 
 class LazyModule:

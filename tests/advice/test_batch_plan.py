@@ -62,14 +62,16 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         built(self, rows, *given, **named)
         counts["sorted"] += len(rows) * len(self._parts[0].tables)
 
-    def counted_blocks(self: la.BlockIndex, rows: Rows, **given: Any) -> la.Matches:
+    def counted_blocks(self: la.BlockIndex, rows: Rows, **given: Any) -> la.results.Matches:
         tables = [table.native() for table in self._parts[0].tables]
         counts["looked up"] += len(rows)
         counts["buckets"] += len(rows) * len(tables)
         counts["rows"] += int(_native.bucket_rows(tables, rows).sum())
         return blocks(self, rows, **given)
 
-    def counted_flips(self: la.FlipIndex, rows: Rows, weights: Any, *given: Any) -> la.Matches:
+    def counted_flips(
+        self: la.FlipIndex, rows: Rows, weights: Any, *given: Any
+    ) -> la.results.Matches:
         """Every header within the radius of the query's own is looked up: count what is there."""
         radius, flips_allowed = given[0], given[1]
         shift = np.uint64(64 - self.header_bits)
@@ -126,11 +128,11 @@ def test_a_sample_tells_how_full_buckets_are(file: Path) -> None:
         assert seen.microseconds > 3 * fair.microseconds
 
 
-def of(made: la.Tuning[Prediction], method: str) -> Prediction:
+def of(made: la.results.Tuning[Prediction], method: str) -> Prediction:
     return next(each for each in made.options if each.settings["method"] == method)
 
 
-def planned(batch: int, count: int = 10**9, **more: Any) -> la.Tuning[Prediction]:
+def planned(batch: int, count: int = 10**9, **more: Any) -> la.results.Tuning[Prediction]:
     return la.plan(count=count, bits=64, radius=3, batch=batch, costs=COSTS, **more)
 
 
@@ -165,11 +167,11 @@ def test_memory_and_what_cannot_be_planned() -> None:
     made = planned(10**6)
     least = min(each.memory_bytes for each in made.options)
     assert planned(10**6, memory=least).chosen.memory_bytes == least
-    with pytest.raises(la.ArgumentError, match=f"takes at least {least}: allow that"):
+    with pytest.raises(la.errors.ArgumentError, match=f"takes at least {least}: allow that"):
         planned(10**6, memory=least - 1)
-    with pytest.raises(la.ArgumentError, match="batch goes with radius"):
+    with pytest.raises(la.errors.ArgumentError, match="batch goes with radius"):
         la.plan(count=10, bits=64, k=3, batch=5, costs=COSTS)
-    with pytest.raises(la.ArgumentError, match="batch is 0"):
+    with pytest.raises(la.errors.ArgumentError, match="batch is 0"):
         planned(0)
-    with pytest.raises(la.ArgumentError, match="there is no index to build"):
+    with pytest.raises(la.errors.ArgumentError, match="there is no index to build"):
         made.build(np.zeros((3, 8), np.uint8))

@@ -165,7 +165,7 @@ def test_results_are_plain_values() -> None:
 )
 def test_wrong_input_is_refused(options: dict[str, object], message: str) -> None:
     arguments = {"signatures": clustered(20, 8), **options}
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         evaluate(**arguments)  # type: ignore[arg-type]
 
 
@@ -184,9 +184,9 @@ def test_growth_keeps_the_width_in_step() -> None:
 
 def test_growth_of_a_small_collection() -> None:
     assert [row.count for row in growth(clustered(30, 8))] == [27, 27]
-    with pytest.raises(la.ArgumentError, match="expected at least 2"):
+    with pytest.raises(la.errors.ArgumentError, match="expected at least 2"):
         growth(clustered(1, 8))
-    with pytest.raises(la.ArgumentError, match="whole numbers up to 27"):
+    with pytest.raises(la.errors.ArgumentError, match="whole numbers up to 27"):
         growth(clustered(30, 8), sizes=[28])
 
 
@@ -199,7 +199,7 @@ def test_plots_are_pictures(tmp_path: Path) -> None:
     plot_growth({"in step": growth(rows, sizes=[100, 200], sample=10)}, tmp_path / "d.png")
     for path in sorted(tmp_path.iterdir()):
         assert path.read_bytes().startswith(b"\x89PNG\r\n")
-    with pytest.raises(la.FileError, match="cannot be written"):
+    with pytest.raises(la.errors.FileError, match="cannot be written"):
         plot_touched(evaluation, tmp_path / "nowhere" / "a.png")
-    with pytest.raises(la.ArgumentError, match="series is empty"):
+    with pytest.raises(la.errors.ArgumentError, match="series is empty"):
         plot_growth({}, tmp_path / "e.png")

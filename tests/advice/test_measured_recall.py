@@ -29,7 +29,7 @@ def found(index: la.Index, rows: Rows, queries: Rows, k: int, **settings: Any) -
     return float(recall_at_k(index.search(queries, k, **settings).ids, truth.ids).mean())
 
 
-def option(made: la.Tuning[Prediction], index: str) -> Prediction:
+def option(made: la.results.Tuning[Prediction], index: str) -> Prediction:
     return next(each for each in made.options if each.index == index)
 
 

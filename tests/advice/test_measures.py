@@ -139,22 +139,24 @@ def test_more_near_duplicates_than_columns() -> None:
     index = la.ScanIndex(rows)
     truth = index.within(rows[:1], 0)
     assert near_duplicate_recall(index.search(rows[:1], 5), truth, 0) == 1.0
-    short = la.Neighbors(np.array([[3, 3, -1]]), np.array([[0, 0, -1]], np.int32), exact=False)
+    short = la.results.Neighbors(
+        np.array([[3, 3, -1]]), np.array([[0, 0, -1]], np.int32), exact=False
+    )
     assert near_duplicate_recall(short, truth, 0) == pytest.approx(1 / 3)  # an id counts once
 
 
 def test_wrong_input_is_refused() -> None:
-    with pytest.raises(la.ArgumentError, match="swapped"):
+    with pytest.raises(la.errors.ArgumentError, match="swapped"):
         cumulative_distance_ratio([[1, 2]], [[1, 3]])
-    with pytest.raises(la.ArgumentError, match="results of 2 queries and the truth of 1"):
+    with pytest.raises(la.errors.ArgumentError, match="results of 2 queries and the truth of 1"):
         recall_at_k([[1], [2]], [[1]])
-    with pytest.raises(la.ArgumentError, match="float64 of shape"):
+    with pytest.raises(la.errors.ArgumentError, match="float64 of shape"):
         recall_by_distance([[0.5]], [[1]])
-    with pytest.raises(la.ArgumentError, match="among is 5"):
+    with pytest.raises(la.errors.ArgumentError, match="among is 5"):
         top_in_top([[1]], [[1]], 10, 5)
     one, two = (
         la.ScanIndex(np.zeros((3, 8), np.uint8)).within(np.zeros((n, 8), np.uint8), 1)
         for n in (1, 2)
     )
-    with pytest.raises(la.ArgumentError, match="found has 1 queries, truth has 2"):
+    with pytest.raises(la.errors.ArgumentError, match="found has 1 queries, truth has 2"):
         near_duplicate_recall(one, two, 1)

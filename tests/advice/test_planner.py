@@ -23,11 +23,11 @@ from support.oracles import scan as oracle
 from support.running.planned import COSTS
 
 
-def plan(**question: Any) -> la.Tuning[Prediction]:
+def plan(**question: Any) -> la.results.Tuning[Prediction]:
     return la.plan(costs=COSTS, **question)
 
 
-def option(made: la.Tuning[Prediction], index: str) -> Prediction:
+def option(made: la.results.Tuning[Prediction], index: str) -> Prediction:
     return next(each for each in made.options if each.index == index)
 
 
@@ -363,13 +363,15 @@ def test_slices_are_built_as_planned() -> None:
     ],
 )
 def test_questions_that_make_no_sense(question: dict[str, Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         plan(**{"count": 1000, "bits": 64, **question})
 
 
 def test_other_signatures_than_planned_for_are_refused() -> None:
     made = plan(count=1000, bits=64, radius=3)
-    with pytest.raises(la.ArgumentError, match="signatures have 128 bits; the tuning is for 64"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="signatures have 128 bits; the tuning is for 64"
+    ):
         made.build(np.zeros((5, 16), np.uint8))
-    with pytest.raises(la.SignatureError):
+    with pytest.raises(la.errors.SignatureError):
         made.build(np.zeros((5, 16)))

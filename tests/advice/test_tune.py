@@ -160,7 +160,7 @@ def test_a_target_out_of_reach_is_left_to_the_scan(monkeypatch: pytest.MonkeyPat
 
 
 def test_one_target_is_enough() -> None:
-    with pytest.raises(la.ArgumentError, match="both given"):
+    with pytest.raises(la.errors.ArgumentError, match="both given"):
         tune(clustered(10, 8), target_cdr=0.9, target_recall=0.9)
 
 
@@ -186,7 +186,7 @@ def test_lists_stay_within_memory() -> None:
     assert {row.get("clusters") for row in fits} == {46, 93}
     slices = [row for row in tuning.options[1:] if row.get("slice_bits")]
     assert all(3000 * (row.bytes_per_signature - 32) <= limit for row in slices)
-    with pytest.raises(la.ArgumentError, match="memory is 1000 bytes; the lists of 3000"):
+    with pytest.raises(la.errors.ArgumentError, match="memory is 1000 bytes; the lists of 3000"):
         tune(rows, memory=1000)
 
 
@@ -210,11 +210,11 @@ def test_plain_values() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_nothing_to_tune_on(count: int) -> None:
-    with pytest.raises(la.ArgumentError, match=f"the collection has {count} signatures"):
+    with pytest.raises(la.errors.ArgumentError, match=f"the collection has {count} signatures"):
         tune(clustered(4, 8)[:count])
 
 
 @pytest.mark.parametrize("target", [0, -1, 1.5, float("nan"), "high"])
 def test_targets_that_make_no_sense(target: float) -> None:
-    with pytest.raises(la.ArgumentError, match="target_cdr is"):
+    with pytest.raises(la.errors.ArgumentError, match="target_cdr is"):
         tune(clustered(10, 8), target_cdr=target)

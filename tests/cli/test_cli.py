@@ -48,9 +48,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_kernels_marks_the_one_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernels"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    active = [kernel.name for kernel in la.kernels() if kernel.active]
+    active = [kernel.name for kernel in la.signatures.kernels() if kernel.active]
     assert [line.split()[0] for line in lines if line.endswith("in use")] == active
-    assert len(lines) == len(la.kernels())
+    assert len(lines) == len(la.signatures.kernels())
 
 
 def test_demo_shows_the_copies_in_a_folder(

@@ -114,7 +114,9 @@ def test_parquet_on_standard_input(corpora: Path) -> None:
     ],
 )
 def test_text_that_may_be_anything_is_asked_about(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(la.ArgumentError, match="tells no format; say which it is with format"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="tells no format; say which it is with format"
+    ):
         texts_of(data, tmp_path)
 
 
@@ -150,7 +152,7 @@ def test_the_index_of_pandas(corpora: Path, tmp_path: Path) -> None:
     (tmp_path / "twice.csv").write_text("text,Unnamed: 1,\na,b,c\n")
     la.dedup(tmp_path / "twice.csv")
     (tmp_path / "same.csv").write_text("text,text\na,b\n")
-    with pytest.raises(la.FormatError, match="a different name"):
+    with pytest.raises(la.errors.FormatError, match="a different name"):
         la.dedup(tmp_path / "same.csv")
 
 
@@ -249,7 +251,7 @@ def test_one_vector() -> None:
         assert found.ids.tolist() == index.search(vectors[7:8], 3).ids.tolist()
         near = index.within(one, 0.999)
         assert len(near) == 1 and near.ids.tolist() == [7]
-    with pytest.raises(la.DocumentError, match="5 dimensions; expected 16"):
+    with pytest.raises(la.errors.DocumentError, match="5 dimensions; expected 16"):
         index.search(vectors[7][:5], 3)
-    with pytest.raises(la.DocumentError, match=r"pass vector\[None\]"):
+    with pytest.raises(la.errors.DocumentError, match=r"pass vector\[None\]"):
         index.add(vectors[7])

@@ -123,7 +123,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     },
     **{
         (command, "--page-limits"): lambda: ",".join(
-            f"{name}={value}" for name, value in vars(la.PageLimits()).items()
+            f"{name}={value}" for name, value in vars(la.pages.PageLimits()).items()
         )
         for command in (
             *("dedup", "cluster", "compare", "sign", "search", "collection import", "passages"),
@@ -138,7 +138,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("bench", "--count"): lambda: f"{bench.COUNT}; with --gpu {bench.GPU_COUNT}",
     ("bench", "--bits"): lambda: str(bench.BITS),
     ("bench", "--device"): lambda: default_of(la.GpuIndex, "device"),
-    ("dedup", "--max-pairs"): lambda: default_of(la.TextResult.write_pairs, "limit"),
+    ("dedup", "--max-pairs"): lambda: default_of(la.results.TextResult.write_pairs, "limit"),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
     **{
         ("serve", f"--{one.name.replace('_', '-')}"): partial(serve_default, one.name)

@@ -84,7 +84,7 @@ def test_damage_to_what_was_learnt_is_noticed(tmp_path: Path) -> None:
     assert la.load_index(tmp_path / "i.lookalike").signer == signer
     data[-1] ^= 1  # in the last section, which is one of the vocabulary
     (tmp_path / "i.lookalike").write_bytes(data)
-    with pytest.raises(la.CorruptIndexError, match="'signer"):
+    with pytest.raises(la.errors.CorruptIndexError, match="'signer"):
         la.load_index(tmp_path / "i.lookalike")
 
 

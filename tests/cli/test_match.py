@@ -110,21 +110,21 @@ def test_weights_of_documents_that_are_left_out_are_left_out(
 def test_weights_that_are_not_those_of_the_signatures_are_refused(tmp_path: Path) -> None:
     signatures, weights = SIGNER.sign_with_weights(["one two three", "four five six"])
     path = tmp_path / "file"
-    with pytest.raises(la.ArgumentError, match="weights of signature 0 have other signs"):
+    with pytest.raises(la.errors.ArgumentError, match="weights of signature 0 have other signs"):
         la.save_signatures(path, signatures, SIGNER, weights=weights[::-1])
-    with pytest.raises(la.ArgumentError, match=r"weights have shape \(1, 64\)"):
+    with pytest.raises(la.errors.ArgumentError, match=r"weights have shape \(1, 64\)"):
         la.save_signatures(path, signatures, SIGNER, weights=weights[:1])
-    with pytest.raises(la.ArgumentError, match="weights are .*expected numbers"):
+    with pytest.raises(la.errors.ArgumentError, match="weights are .*expected numbers"):
         la.save_signatures(path, signatures, SIGNER, weights=weights.astype(str))
     assert not path.exists()
     la.save_signatures(path, signatures, SIGNER, ["a", "b"], weights=weights)
     saved = la.load_signatures(path)
     assert saved.weights is not None
-    assert np.array_equal(saved.weights, la.quantize_weights(weights))
+    assert np.array_equal(saved.weights, la.signatures.quantize_weights(weights))
     good = path.read_bytes()
     at = good.index(saved.weights.tobytes()) + 9
     path.write_bytes(good[:at] + bytes([good[at] ^ 4]) + good[at + 1 :])
-    with pytest.raises(la.CorruptIndexError, match="'weights' has the checksum"):
+    with pytest.raises(la.errors.CorruptIndexError, match="'weights' has the checksum"):
         la.load_signatures(path)
 
 
@@ -320,7 +320,7 @@ def test_ids_of_the_queries_are_kept_and_runs_are_merged(
     assert SignatureFile("typed.runs").runs == [110]
     assert main(["match", "typed.runs", "--compact"]) == 0
     assert capsys.readouterr().err == "110 signatures in one run: typed.runs\n"
-    arrays["weights"] = -la.restore_weights(arrays["weights"])
+    arrays["weights"] = -la.signatures.restore_weights(arrays["weights"])
     np.savez("wrong.npz", **arrays)
     message = refused(["match", "typed.runs", "wrong.npz"], capsys)
     assert message.startswith("wrong.npz cannot be used: weights of signature 0 have other signs")

@@ -107,7 +107,7 @@ def test_limits_hold_for_old_pages_too(
                 new,
                 against=old,
                 html="html" if column else None,
-                page_limits=la.PageLimits(depth=depth),
+                page_limits=la.pages.PageLimits(depth=depth),
                 max_document=longest,
             ).counts.left_out
         assert counted == left_out

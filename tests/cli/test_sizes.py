@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike import ArgumentError
 from lookalike.checks import byte_count, item_count
 from lookalike.cli import full_parser, main
+from lookalike.errors import ArgumentError
 from lookalike.service.settings import ServeSettings
 
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}

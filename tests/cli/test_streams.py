@@ -267,9 +267,9 @@ def test_results_go_to_any_stream(tmp_path: Path) -> None:
     result = la.dedup(tmp_path / "c.jsonl")
     sink = io.BytesIO()
     assert result.write(sink) == len(sink.getvalue().splitlines()) == len(kept_rows())
-    with pytest.raises(la.ArgumentError, match="a stream of text"):
+    with pytest.raises(la.errors.ArgumentError, match="a stream of text"):
         result.write(io.StringIO())
-    with pytest.raises(la.ArgumentError, match="'table' cannot be written to a stream"):
+    with pytest.raises(la.errors.ArgumentError, match="'table' cannot be written to a stream"):
         la.dedup(TEXTS).write(io.BytesIO())
 
 

@@ -222,7 +222,7 @@ def test_names_of_vectors_last(tmp_path: Path) -> None:
         pickle.loads(pickle.dumps(index)),
     ):
         assert [same.name(id) for id in range(5)] == ["a", "b", "ü\n", "", 4]
-    with pytest.raises(la.ArgumentError, match="id is 'a'; expected a whole number"):
+    with pytest.raises(la.errors.ArgumentError, match="id is 'a'; expected a whole number"):
         index.name("a")  # type: ignore[arg-type]
 
 

@@ -166,7 +166,7 @@ def test_a_restore_that_was_removed_under_way_does_not_write_to_others(
             other = la.open_collection(url, "other", bits=BITS)
             assert other._opened.number == hidden.number
         assert "is gone from the database" in str(errors[0])
-        assert isinstance(errors[0], la.CollectionError)
+        assert isinstance(errors[0], la.errors.CollectionError)
         assert other.count() == 0
         assert other.verify().ok
         other.close()
@@ -221,7 +221,7 @@ def test_a_lock_in_a_file_that_goes_with_its_last_holder(tmp_path: Path) -> None
         with exclusive_file(path) as also:
             assert not also
         with (
-            pytest.raises(la.CollectionBusyError, match="locked by another"),
+            pytest.raises(la.errors.CollectionBusyError, match="locked by another"),
             shared_file(path, 0.1),
         ):
             pass
@@ -234,7 +234,10 @@ def test_a_lock_in_a_file_that_goes_with_its_last_holder(tmp_path: Path) -> None
     with exclusive_file(path) as alone:
         assert alone
     assert path.exists()
-    with pytest.raises(la.CollectionError, match="cannot be locked"), shared_file(tmp_path, 0):
+    with (
+        pytest.raises(la.errors.CollectionError, match="cannot be locked"),
+        shared_file(tmp_path, 0),
+    ):
         pass
     with exclusive_file(tmp_path / "no" / "lock") as alone:
         assert not alone

@@ -48,8 +48,8 @@ def test_a_match_is_the_dataclass_that_it_says_it_is(
     for match, metadata, text in zip(answer, METADATA, ["one", "two", "three"], strict=True):
         assert (match.metadata, match.text) == (metadata, text if "text" in options else None)
         assert (match.differing_bits is None) is ("explain" not in options)
-        whole = la.Match(**dataclasses.asdict(match))
-        fields = [field.name for field in dataclasses.fields(la.Match)]
+        whole = la.results.Match(**dataclasses.asdict(match))
+        fields = [field.name for field in dataclasses.fields(la.results.Match)]
         assert match == whole == copy.deepcopy(match)
         assert repr(match) == repr(whole)
         assert all(getattr(match, name) == getattr(whole, name) for name in fields)
@@ -75,5 +75,5 @@ def test_within_is_cut_at_the_limit_and_says_so_where_an_index_raises(
         assert repr(answer).endswith(f"exact={answer.exact})")
         assert docs.search(query, limit, way=way).exact, "the k nearest are what was asked for"
     index = la.ScanIndex(np.array([document.signature for document in docs]))
-    with pytest.raises(la.ResultTooLargeError, match="limit=2"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="limit=2"):
         index.within(query, 9, limit=2)

@@ -128,7 +128,9 @@ def test_opening_and_restoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             ours(la.restore_collection, **{**usual, name: value})
     for flag in ("keep_text", "create", "durable"):
         for value in (0, 1, "no", None, 1.0):
-            with pytest.raises(la.ArgumentError, match=f"{flag} is {value!r}; expected True or"):
+            with pytest.raises(
+                la.errors.ArgumentError, match=f"{flag} is {value!r}; expected True or"
+            ):
                 la.open_collection(**{**new, "name": "other", flag: value})  # type: ignore[arg-type]
 
 

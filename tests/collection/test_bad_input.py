@@ -42,7 +42,7 @@ def nested(depth: int) -> dict[str, Any]:
     ],
 )
 def test_ids(docs: la.Collection, id: Any, message: str) -> None:
-    with pytest.raises(la.BatchError, match=message) as caught:
+    with pytest.raises(la.errors.BatchError, match=message) as caught:
         docs.add(["fine", id], signatures=np.repeat(ROW, 2, axis=0))
     assert [error.position for error in caught.value.errors] == [1]
     assert docs.count() == 0, "all or nothing"
@@ -76,7 +76,7 @@ def test_the_longest_id_and_every_character(docs: la.Collection) -> None:
     ids=["deep", "deeper", "nan", "set", "surrogate", "list", "text", "huge"],
 )
 def test_metadata(docs: la.Collection, metadata: Any, message: str) -> None:
-    with pytest.raises(la.BatchError, match=message):
+    with pytest.raises(la.errors.BatchError, match=message):
         docs.add(["a"], signatures=ROW, metadata=[metadata])
     assert docs.count() == 0
 
@@ -134,7 +134,7 @@ def test_names_of_collections(url: str) -> None:
     la.drop_collection(url, SQL)
     assert SQL not in la.list_collections(url)
     for bad in ("", "\0", "a\nb", "x" * 201, 7):
-        with pytest.raises(la.ArgumentError, match="name of the collection"):
+        with pytest.raises(la.errors.ArgumentError, match="name of the collection"):
             la.open_collection(url, bad, bits=64)  # type: ignore[arg-type]
 
 
@@ -180,10 +180,10 @@ def test_arguments(docs: la.Collection) -> None:
 
 def test_opening(tmp_path: Path) -> None:
     path = tmp_path / "docs.db"
-    with pytest.raises(la.NotFoundError, match="give a signer"):
+    with pytest.raises(la.errors.NotFoundError, match="give a signer"):
         la.open_collection(path)
     assert not path.exists(), "looking does not make files"
-    with pytest.raises(la.NotFoundError, match="no file"):
+    with pytest.raises(la.errors.NotFoundError, match="no file"):
         la.open_collection(tmp_path / "other.db", bits=64, create=False)
     la.open_collection(path, signer=la.SimHash(bits=64)).close()
     la.open_collection(path, signer=la.SimHash(bits=64)).close()
@@ -196,7 +196,7 @@ def test_opening(tmp_path: Path) -> None:
         ({"timeout": -1}, "timeout is -1"),
         ({"timeout": "x"}, "timeout is 'x'"),
     ]:
-        with pytest.raises(la.ArgumentError, match=message):
+        with pytest.raises(la.errors.ArgumentError, match=message):
             la.open_collection(path, **options)  # type: ignore[arg-type]
     for options, message in [
         ({"bits": 7}, "bits is 7"),
@@ -206,10 +206,10 @@ def test_opening(tmp_path: Path) -> None:
         ({"signer": "simhash"}, "expected one such as"),
         ({"bits": 64, "slice_bits": 33}, "slice_bits is 33"),
     ]:
-        with pytest.raises(la.ArgumentError, match=message):
+        with pytest.raises(la.errors.ArgumentError, match=message):
             la.open_collection(path, "new", **options)  # type: ignore[arg-type]
     assert la.list_collections(path) == ["documents"]
-    with pytest.raises(la.CollectionError, match="cannot be opened"):
+    with pytest.raises(la.errors.CollectionError, match="cannot be opened"):
         la.open_collection(tmp_path / "no" / "such" / "folder.db", bits=64)
 
 
@@ -229,7 +229,7 @@ def test_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "sqlite://host/x",
         "mysql://x/y",
     ):
-        with pytest.raises(la.ArgumentError):
+        with pytest.raises(la.errors.ArgumentError):
             parse_address(bad)
     # Characters that mean something in a URI are only characters in the name of a file.
     for name in ("a?b.db", "a#b.db", "a%20b.db", "ä b.db"):

@@ -229,6 +229,6 @@ def test_matches_are_counted_while_they_are_found(
         assert sum(search(budget)) == most
     with (
         Budget(1 << 30, matches=most - 1) as budget,
-        pytest.raises(la.ResultTooLargeError, match=f"more than {most - 1} matches"),
+        pytest.raises(la.errors.ResultTooLargeError, match=f"more than {most - 1} matches"),
     ):
         search(budget)

@@ -68,11 +68,11 @@ def questions(text: bool = False) -> dict[str, Callable[[la.Collection], Any]]:
     return asked
 
 
-def _search(options: dict[str, Any], docs: la.Collection) -> la.Answer:
+def _search(options: dict[str, Any], docs: la.Collection) -> la.results.Answer:
     return docs.search(ROWS[0], 4, **options)
 
 
-def _within(options: dict[str, Any], docs: la.Collection) -> la.Answer:
+def _within(options: dict[str, Any], docs: la.Collection) -> la.results.Answer:
     return docs.within(ROWS[0], 3, **options)
 
 
@@ -99,11 +99,14 @@ def test_searches_check_what_they_return(path: Path, damage: str) -> None:
     execute(path, damage)
     with la.open_collection(path, cache=False) as docs:
         for name, ask in questions().items():
-            with pytest.raises(la.CollectionError, match="damaged"):
+            with pytest.raises(la.errors.CollectionError, match="damaged"):
                 print(name, ask(docs))
         report = docs.verify()
         assert not report.ok
-    with la.open_collection(path) as docs, pytest.raises(la.CollectionError, match="damaged"):
+    with (
+        la.open_collection(path) as docs,
+        pytest.raises(la.errors.CollectionError, match="damaged"),
+    ):
         docs.search(ROWS[0], 4)  # the saved index is whole, the documents are not
 
 
@@ -118,7 +121,9 @@ def test_a_text_is_checked_when_it_is_returned(path: Path) -> None:
             if name.endswith("{'n': 2}"):  # which d01 does not meet, whatever its text is
                 assert "d01" not in ask(docs).ids
                 continue
-            with pytest.raises(la.CollectionError, match="'d01' does not match its checksum"):
+            with pytest.raises(
+                la.errors.CollectionError, match="'d01' does not match its checksum"
+            ):
                 ask(docs)
 
 
@@ -133,7 +138,9 @@ def test_documents_from_before_are_checked_with_their_texts(path: Path) -> None:
     execute(path, "UPDATE lookalike_documents_1 SET text = x'00' WHERE id = 'd01'")
     with la.open_collection(path, cache=False) as docs:
         for ask in questions().values():
-            with pytest.raises(la.CollectionError, match="'d01' does not match its checksum"):
+            with pytest.raises(
+                la.errors.CollectionError, match="'d01' does not match its checksum"
+            ):
                 ask(docs)
 
 
@@ -146,7 +153,7 @@ def test_a_slice_that_is_missing_is_noticed_by_the_others(path: Path) -> None:
     ):
         execute(path, damage)
         with la.open_collection(path, way="sql") as docs:
-            with pytest.raises(la.CollectionError, match="damaged"):
+            with pytest.raises(la.errors.CollectionError, match="damaged"):
                 docs.within(ROWS[0], 2)
             assert docs.repair().ok
             assert docs.within(ROWS[0], 2).ids == ["d00", "d02", "d01"]
@@ -174,7 +181,7 @@ def test_rows_that_cannot_be_are_refused(path: Path, damage: str) -> None:
             "UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')",
         )  # fmt: skip
         execute(path, damage)
-    with pytest.raises(la.CollectionError, match="damaged"):
+    with pytest.raises(la.errors.CollectionError, match="damaged"):
         la.open_collection(path)
 
 
@@ -187,7 +194,7 @@ def test_a_signer_that_has_changed_is_refused(tmp_path: Path) -> None:
         '"seed": 1', '"seed": 2')""",
     )
     with la.open_collection(path) as docs:
-        with pytest.raises(la.CollectionError, match="not described as it was"):
+        with pytest.raises(la.errors.CollectionError, match="not described as it was"):
             docs.search("any text")
         assert not docs.verify().ok
 
@@ -200,9 +207,9 @@ def test_ids_out_of_order_come_to_an_end(path: Path, monkeypatch: pytest.MonkeyP
         report = docs.verify()
         assert any("'d04' comes 'a05'" in problem for problem in report.problems)
         assert report.keys == 3 * 39, "what comes behind is looked at all the same"
-        with pytest.raises(la.CollectionError, match="damaged"):
+        with pytest.raises(la.errors.CollectionError, match="damaged"):
             list(docs)
-        with pytest.raises(la.CollectionError, match="damaged"):
+        with pytest.raises(la.errors.CollectionError, match="damaged"):
             docs.count({"n": 2})
         assert docs.repair().ok, "the index can be made again from the table"
         assert [document.id for document in docs] == IDS
@@ -210,7 +217,9 @@ def test_ids_out_of_order_come_to_an_end(path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_copy_does_not_lack_documents(path: Path, tmp_path: Path) -> None:
     execute(path, "DELETE FROM lookalike_documents_1 WHERE id = 'd02'")
-    with pytest.raises(la.CollectionError, match="39 documents are there to be copied, not 40"):
+    with pytest.raises(
+        la.errors.CollectionError, match="39 documents are there to be copied, not 40"
+    ):
         la.restore_collection(path, tmp_path / "other.db")
     assert la.list_collections(tmp_path / "other.db") == []
 
@@ -230,7 +239,7 @@ def test_a_copy_does_not_hand_damage_on(tmp_path: Path, damage: str, message: st
     execute(path, damage)
     with la.open_collection(path, cache=False) as docs:
         assert not docs.verify().ok
-    with pytest.raises(la.CollectionError, match=message):
+    with pytest.raises(la.errors.CollectionError, match=message):
         la.restore_collection(path, tmp_path / "other.db")
     assert la.list_collections(tmp_path / "other.db") == []
 
@@ -238,7 +247,7 @@ def test_a_copy_does_not_hand_damage_on(tmp_path: Path, damage: str, message: st
 def test_numbers_that_are_used_are_not_given_out_again(path: Path) -> None:
     execute(path, "UPDATE lookalike_collections SET next_signature = 3")
     with la.open_collection(path, cache=False) as docs:
-        with pytest.raises(la.CollectionError, match="not given out yet"):
+        with pytest.raises(la.errors.CollectionError, match="not given out yet"):
             docs.search(ROWS[0], 4, way="native")
         assert docs.repair().ok
         docs.add(["new"], signatures=255 - ROWS[:1])
@@ -253,11 +262,11 @@ def test_numbers_that_the_schema_makes_something_else_are_refused(path: Path, wo
         f"UPDATE sqlite_master SET sql = replace(sql, 'number INTEGER', 'number {word}') "
         "WHERE name = 'lookalike_signatures_1'",
     )  # fmt: skip
-    with pytest.raises(la.CollectionError, match="damaged"):
+    with pytest.raises(la.errors.CollectionError, match="damaged"):
         la.restore_collection(path, path.with_name("other.db"))
     for way in ("native", "sql"):
         with (
-            pytest.raises(la.CollectionError, match="damaged"),
+            pytest.raises(la.errors.CollectionError, match="damaged"),
             la.open_collection(path, cache=False) as docs,
         ):
             docs.search(ROWS[0], 4, way=way)
@@ -265,7 +274,7 @@ def test_numbers_that_the_schema_makes_something_else_are_refused(path: Path, wo
 
 @pytest.mark.parametrize("rows", [[(1.5, b"12")], [("1", b"12")], [(1, "12")], [(1, b"1")]])
 def test_a_table_of_signatures_holds_numbers_and_bytes(rows: list[Any]) -> None:
-    with pytest.raises(la.CollectionError, match="holds something else"):
+    with pytest.raises(la.errors.CollectionError, match="holds something else"):
         numbered(rows, 2)
 
 
@@ -282,7 +291,7 @@ def test_a_schema_that_cannot_be_decoded_is_named(path: Path, tmp_path: Path) ->
         lambda path: la.restore_collection(tmp_path / "other.db", path),
     ):
         la.open_collection(tmp_path / "other.db", bits=64).close()
-        with pytest.raises(la.CollectionError, match="not UTF-8.*damaged"):
+        with pytest.raises(la.errors.CollectionError, match="not UTF-8.*damaged"):
             use(path)
 
 
@@ -301,9 +310,9 @@ def test_what_reads_all_documents_has_them_all(path: Path, tmp_path: Path) -> No
     harm_ids(path, lambda page: b"\x0a\0\0\0\0\0\0\0" + page[8:])
     with la.open_collection(path, cache=False) as docs:
         for ask in (list, lambda docs: docs.count({"n": 1}), lambda docs: list(docs.pages(7))):
-            with pytest.raises(la.CollectionError, match="0 documents are there to be read"):
+            with pytest.raises(la.errors.CollectionError, match="0 documents are there to be read"):
                 ask(docs)
-        with pytest.raises(la.CollectionError, match="0 documents are there to be read"):
+        with pytest.raises(la.errors.CollectionError, match="0 documents are there to be read"):
             export_documents(docs, tmp_path / "all.jsonl")
         assert not (tmp_path / "all.jsonl").exists()
         assert not docs.verify().ok

@@ -49,7 +49,7 @@ def test_a_sync_that_fails_leaves_open_what_was_written(
         lambda docs: docs.repair(),
     ]
     for write in writes:
-        with la.open_collection(path) as docs, pytest.raises(la.CollectionError) as caught:
+        with la.open_collection(path) as docs, pytest.raises(la.errors.CollectionError) as caught:
             write(docs)
         assert "may have been written, all of it or nothing" in str(caught.value)
         assert "nothing was written" not in str(caught.value)
@@ -72,7 +72,7 @@ def test_what_fails_before_the_journal_is_emptied_was_not_written(
     connect = partial(sqlite3.connect, factory=failing(code, written=False))
     monkeypatch.setattr(sqlite3, "connect", connect)
     with la.open_collection(path) as docs:
-        with pytest.raises(la.CollectionError, match=said):
+        with pytest.raises(la.errors.CollectionError, match=said):
             docs.add(["a"], signatures=ROWS[:1])
         assert docs.count() == 0
 
@@ -99,7 +99,7 @@ def test_what_fails_before_the_commit_was_not_written(
     la.open_collection(path, bits=64).close()
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Failing))
     with la.open_collection(path, cache=False) as docs:
-        with pytest.raises(la.CollectionError, match=r"nothing .*was written"):
+        with pytest.raises(la.errors.CollectionError, match=r"nothing .*was written"):
             docs.add(["a"], signatures=ROWS[:1])
         assert docs.count() == 0
 
@@ -118,6 +118,6 @@ def test_any_failed_commit_on_postgresql_leaves_it_open(
 
         with monkeypatch.context() as patched:
             patched.setattr(psycopg.Connection, "execute", fail)
-            with pytest.raises(la.CollectionError, match="it may have been written"):
+            with pytest.raises(la.errors.CollectionError, match="it may have been written"):
                 docs.add(["a"], signatures=ROWS[:1])
         assert docs.count() == 1

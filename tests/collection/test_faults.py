@@ -62,7 +62,7 @@ def test_writes_that_fail_leave_everything_as_it_was(tmp_path: Path, room: int) 
     with la.open_collection(path, bits=BITS) as docs:
         docs.add(names(500), signatures=signatures[:500])
         with file_size_limit(path.stat().st_size + room):
-            with pytest.raises(la.CollectionError, match="nothing"):
+            with pytest.raises(la.errors.CollectionError, match="nothing"):
                 docs.add(
                     names(3000)[500:],
                     signatures=signatures[500:],
@@ -87,7 +87,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         docs.add(names(300), signatures=signatures[:300])
     monkeypatch.setattr(SqliteStore, "_connect", small)
     with la.open_collection(tmp_path / "docs.db") as docs:
-        with pytest.raises(la.CollectionError, match="disk is full"):
+        with pytest.raises(la.errors.CollectionError, match="disk is full"):
             docs.add(names(5000)[300:], signatures=signatures[300:])
         holds(docs, 300, signatures)
 
@@ -212,7 +212,7 @@ def test_damage_in_the_tables_is_found_and_what_is_derived_repaired(tmp_path: Pa
         report = docs.verify()
         assert report.damaged == ("d5",)
         assert docs.repair().damaged == ("d5",), "what a document was cannot be made up"
-        with pytest.raises(la.CollectionError, match="'d5' does not match its checksum"):
+        with pytest.raises(la.errors.CollectionError, match="'d5' does not match its checksum"):
             docs.get("d5")
         assert docs.get("d6") is not None
 
@@ -227,7 +227,7 @@ def execute(path: Path, statement: str) -> None:
 def test_a_file_that_is_damaged_or_foreign(tmp_path: Path) -> None:
     foreign = tmp_path / "notes.txt"
     foreign.write_text("these are notes and no database, and long enough to have a header\n" * 30)
-    with pytest.raises(la.FormatError, match="is not an SQLite database"):
+    with pytest.raises(la.errors.FormatError, match="is not an SQLite database"):
         la.open_collection(foreign, bits=BITS)
     assert foreign.read_text().startswith("these are notes")
 
@@ -236,7 +236,7 @@ def test_a_file_that_is_damaged_or_foreign(tmp_path: Path) -> None:
         docs.add(names(2000), signatures=rows(2000))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(la.CollectionError), la.open_collection(path, cache=False) as docs:
+    with pytest.raises(la.errors.CollectionError), la.open_collection(path, cache=False) as docs:
         list(docs)
         docs.verify()
 
@@ -248,13 +248,16 @@ def test_a_lock_of_another_process_is_waited_for_and_then_named(tmp_path: Path) 
         docs.add(names(49), signatures=signatures[:49])
         with locked_elsewhere(path, "BEGIN IMMEDIATE"):
             begin = time.monotonic()
-            with pytest.raises(la.CollectionBusyError, match="locked by another process"):
+            with pytest.raises(la.errors.CollectionBusyError, match="locked by another process"):
                 docs.add(["d49"], signatures=signatures[49:])
             assert 0.2 < time.monotonic() - begin < 20
             holds(docs, 49, signatures)  # reads go on
         docs.add(["d49"], signatures=signatures[49:])
         holds(docs, 50, signatures)
-        with locked_elsewhere(path, "BEGIN EXCLUSIVE"), pytest.raises(la.CollectionBusyError):
+        with (
+            locked_elsewhere(path, "BEGIN EXCLUSIVE"),
+            pytest.raises(la.errors.CollectionBusyError),
+        ):
             docs.count()
         holds(docs, 50, signatures)
 
@@ -288,7 +291,9 @@ def test_a_write_ahead_log_of_another_process_is_refused(tmp_path: Path) -> None
     other = sqlite3.connect(path)
     assert other.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",)
     other.execute("SELECT count(*) FROM lookalike_documents_1").fetchone()
-    with pytest.raises((la.CollectionError, la.CollectionBusyError), match="journal mode|locked"):
+    with pytest.raises(
+        (la.errors.CollectionError, la.errors.CollectionBusyError), match="journal mode|locked"
+    ):
         la.open_collection(path, timeout=0.2)
     other.close()
     with la.open_collection(path) as docs:
@@ -312,7 +317,7 @@ def test_the_settings_are_the_safe_ones(tmp_path: Path) -> None:
 def test_a_fork_is_told_to_open_again(tmp_path: Path) -> None:
     with la.open_collection(tmp_path / "docs.db", bits=BITS) as docs:
         docs._store._pool._process = -1  # as after a fork
-        with pytest.raises(la.CollectionError, match="open it again after the fork"):
+        with pytest.raises(la.errors.CollectionError, match="open it again after the fork"):
             docs.count()
         docs._store._pool._process = os.getpid()
 
@@ -320,7 +325,7 @@ def test_a_fork_is_told_to_open_again(tmp_path: Path) -> None:
 def test_a_closed_collection_says_so(url: str) -> None:
     docs = la.open_collection(url, bits=BITS)
     docs.close()
-    with pytest.raises(la.CollectionError, match="is closed"):
+    with pytest.raises(la.errors.CollectionError, match="is closed"):
         docs.count()
 
 
@@ -333,7 +338,7 @@ def test_a_writer_that_waits_too_long_on_postgresql(postgres: PostgresServer) ->
         docs.add(["d0"], signatures=rows(2)[:1])
         with other._store.writing() as writer:
             writer.lock("documents")
-            with pytest.raises(la.CollectionBusyError, match="another writer"):
+            with pytest.raises(la.errors.CollectionBusyError, match="another writer"):
                 docs.add(["d1"], signatures=rows(2)[1:])
             holds(docs, 1, rows(2))
         docs.add(["d1"], signatures=rows(2)[1:])
@@ -358,7 +363,7 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
             }
             try:
                 docs.add(ids, signatures=batch)
-            except la.CollectionError as error:
+            except la.errors.CollectionError as error:
                 errors.append(str(error))
                 unsure = entries
                 break
@@ -368,7 +373,7 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
         stop.join()
         assert errors
         assert known, "some batches come through before the server stops"
-        with pytest.raises(la.CollectionError):
+        with pytest.raises(la.errors.CollectionError):
             docs.count()
         server.start()
         present = docs.count()  # the same object goes on
@@ -387,11 +392,11 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
 
 
 def test_no_server_at_all(tmp_path: Path) -> None:
-    with pytest.raises(la.CollectionError, match="PostgreSQL reports"):
+    with pytest.raises(la.errors.CollectionError, match="PostgreSQL reports"):
         la.open_collection(f"postgresql:///nothing?host={tmp_path}", bits=BITS, timeout=1)
 
 
 def test_a_password_does_not_get_into_messages() -> None:
-    with pytest.raises(la.CollectionError) as caught:
+    with pytest.raises(la.errors.CollectionError) as caught:
         la.open_collection("postgresql://me:sesame@127.0.0.1:1/nothing", bits=64, timeout=1)
     assert "sesame" not in str(caught.value)

@@ -78,7 +78,7 @@ def test_conditions(where: dict[str, Any], expected: bool) -> None:
     ids=str,
 )  # fmt: skip
 def test_what_is_no_condition_is_refused(where: Any) -> None:
-    with pytest.raises(la.ArgumentError):
+    with pytest.raises(la.errors.ArgumentError):
         compile_where(where)
 
 
@@ -101,5 +101,5 @@ def test_conditions_are_nested_up_to_a_depth(join: str) -> None:
     assert predicate is not None
     assert predicate({"lang": "en"}) is (join != "not")
     for levels in (51, 400, 5_000):
-        with pytest.raises(la.ArgumentError, match="more than 50 levels"):
+        with pytest.raises(la.errors.ArgumentError, match="more than 50 levels"):
             compile_where(condition(levels))

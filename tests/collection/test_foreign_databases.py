@@ -58,7 +58,9 @@ def test_a_uid_does_not_become_a_path(filled: str, tmp_path: Path, uid: str) -> 
         lambda: la.list_collections(filled),
         lambda: la.restore_collection(filled, tmp_path / "copy.db"),
     ):
-        with pytest.raises(la.CollectionError, match="as uid, which lookalike did not write"):
+        with pytest.raises(
+            la.errors.CollectionError, match="as uid, which lookalike did not write"
+        ):
             use()
     assert victim.read_text() == "precious"
     assert sorted(tmp_path.rglob("*")) == before
@@ -70,7 +72,7 @@ def test_a_cache_is_neither_written_nor_removed_elsewhere(tmp_path: Path) -> Non
     with la.open_collection(path, bits=BITS, cache=False) as docs:
         docs.add(IDS, signatures=ROWS)  # as many as are worth a cache
     change(path, "uid", "../important")
-    with pytest.raises(la.CollectionError), la.open_collection(path) as docs:
+    with pytest.raises(la.errors.CollectionError), la.open_collection(path) as docs:
         docs.search(ROWS[0])
         docs.close()
         docs.repair()
@@ -87,7 +89,7 @@ def test_a_cache_is_neither_written_nor_removed_elsewhere(tmp_path: Path) -> Non
 )  # fmt: skip
 def test_other_values_that_cannot_be(filled: str, column: str, value: Any) -> None:
     change(filled, column, value)
-    with pytest.raises(la.CollectionError, match="which lookalike did not write"):
+    with pytest.raises(la.errors.CollectionError, match="which lookalike did not write"):
         la.open_collection(filled, "documents")
 
 
@@ -110,7 +112,7 @@ def test_values_of_other_types(tmp_path: Path, column: str, value: Any) -> None:
     other.close()
     la.open_collection(path).close()
     change(path, column, value)
-    with pytest.raises(la.CollectionError, match=f"as {column}, which|as slice_bits, which"):
+    with pytest.raises(la.errors.CollectionError, match=f"as {column}, which|as slice_bits, which"):
         la.open_collection(path)
 
 
@@ -150,7 +152,7 @@ def test_another_signer_than_the_row_says_is_refused(tmp_path: Path) -> None:
         other.close()
         with la.open_collection(path) as docs:
             for use in (lambda: docs.search("text"), docs.stats, lambda: docs.add(["b"], ["t"])):
-                with pytest.raises(la.CollectionError, match="is not described as it was"):
+                with pytest.raises(la.errors.CollectionError, match="is not described as it was"):
                     use()
             assert docs.get("a") is not None
 
@@ -235,7 +237,9 @@ def test_looking_into_a_database_of_others_changes_nothing(shop: str, tmp_path: 
         lambda: la.drop_collection(shop, "documents"),
         lambda: la.restore_collection(shop, tmp_path / "copy.db"),
     ):
-        with pytest.raises(la.NotFoundError, match="there (is no collection|are no collections)"):
+        with pytest.raises(
+            la.errors.NotFoundError, match="there (is no collection|are no collections)"
+        ):
             use()
     assert tables(shop) == before
     assert not sqlite or Path(shop).read_bytes() == data
@@ -264,7 +268,7 @@ def test_a_view_of_others_on_our_tables_is_not_dropped_with_them(new_postgresql:
         docs.add(IDS[:5], signatures=ROWS[:5])
     run(url, "CREATE VIEW report AS SELECT count(*) FROM lookalike.documents_1")
     before = tables(url)
-    with pytest.raises(la.CollectionError, match="other objects depend on it"):
+    with pytest.raises(la.errors.CollectionError, match="other objects depend on it"):
         la.drop_collection(url, "documents")
     assert tables(url) == before
     with la.open_collection(url) as docs:

@@ -119,7 +119,7 @@ def test_a_child_that_returns_from_its_parents_transaction_leaves_it_alone(url: 
         docs.add(["a", "b"], signatures=np.repeat(ROW, 2, axis=0), metadata=[{}, {}])
         try:
             found = docs.search(ROW[0], 2, where=fork_once).ids
-        except la.CollectionError as error:
+        except la.errors.CollectionError as error:
             if os.getpid() != parent:
                 os._exit(0 if "open it again after the fork" in str(error) else 1)
             raise

@@ -40,9 +40,9 @@ def test_images_are_added_and_found(photos: list[str], tmp_path: Path) -> None:
         assert [[match.id for match in answer] for answer in many] == [["b"]]
         photo.add(["e"], signatures=signer.sign(copy))
         assert [(pair.left, pair.right) for pair in photo.pairs(signer.radius)] == [("c", "e")]
-        with pytest.raises(la.ArgumentError, match="mask"):
+        with pytest.raises(la.errors.ArgumentError, match="mask"):
             photo.search(photos[0], mask=True)
-        with pytest.raises(la.DocumentError, match="No such file"):
+        with pytest.raises(la.errors.DocumentError, match="No such file"):
             photo.search("words that are no path")
     with la.open_collection(tmp_path / "photos.db", "photos") as photo:
         assert photo.signer == signer
@@ -54,7 +54,9 @@ def test_images_are_added_and_found(photos: list[str], tmp_path: Path) -> None:
 def test_broken_images_are_named(photos: list[str], tmp_path: Path) -> None:
     Path(photos[1]).write_bytes(Path(photos[1]).read_bytes()[:200])
     with la.open_collection(tmp_path / "photos.db", "photos", signer=la.ImageHash()) as photo:
-        with pytest.raises(la.BatchError, match=r"1 of 4 items.*item 1 \('b'\): the image cannot"):
+        with pytest.raises(
+            la.errors.BatchError, match=r"1 of 4 items.*item 1 \('b'\): the image cannot"
+        ):
             photo.add(["a", "b", "c", "d"], photos)
         assert photo.count() == 0
         written = photo.add(["a", "b", "c", "d"], photos, on_error="skip")

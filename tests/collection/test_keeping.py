@@ -70,14 +70,14 @@ def test_restoring(url: str, new_url: Callable[[], str], tmp_path: Path) -> None
     with la.open_collection(url, signer=SIGNER) as docs, la.open_collection(url, "other", bits=8):
         fill(docs)
         docs.snapshot(path)
-        with pytest.raises(la.FileError, match="is there already"):
+        with pytest.raises(la.errors.FileError, match="is there already"):
             docs.snapshot(path)
         before = list(docs)
         docs.search("quick fox", 1)  # its native index is there, and then belongs to the past
         docs.delete("fox")
         docs.upsert(["new"], ["something new"])
         assert la.list_collections(path) == ["documents"], "others are none of its business"
-        with pytest.raises(la.ArgumentError, match="pass replace=True"):
+        with pytest.raises(la.errors.ArgumentError, match="pass replace=True"):
             la.restore_collection(path, url)
         assert la.restore_collection(path, url, replace=True) == "documents"
         assert list(docs) == before, "the open one sees what was restored"
@@ -94,9 +94,9 @@ def test_restoring(url: str, new_url: Callable[[], str], tmp_path: Path) -> None
         assert there.verify().ok
         there.upsert(["fox"], ["changed"])
         assert there.verify().ok
-    with pytest.raises(la.NotFoundError, match="no collection 'nothing'"):
+    with pytest.raises(la.errors.NotFoundError, match="no collection 'nothing'"):
         la.restore_collection(path, url, source="nothing")
-    with pytest.raises(la.ArgumentError, match="both the snapshot and the database"):
+    with pytest.raises(la.errors.ArgumentError, match="both the snapshot and the database"):
         la.restore_collection(path, path)
 
 
@@ -109,7 +109,7 @@ def test_a_restore_that_fails_leaves_nothing(url: str, tmp_path: Path) -> None:
         with connection:
             connection.execute("UPDATE lookalike_collections SET digest = 1")
         connection.close()
-        with pytest.raises(la.CollectionError, match="the database is damaged"):
+        with pytest.raises(la.errors.CollectionError, match="the database is damaged"):
             la.restore_collection(path, url, replace=True)
         assert la.list_collections(url) == ["documents"]
         assert docs.count() == 3
@@ -130,9 +130,9 @@ def test_several_collections_in_one_database(url: str) -> None:
         assert b.search(TEXTS["fox"], 1).ids == ["fox"]
         assert la.list_collections(url) == ["a", "b"]
         la.drop_collection(url, "a")
-        with pytest.raises(la.NotFoundError, match="'a' at .* is gone"):
+        with pytest.raises(la.errors.NotFoundError, match="'a' at .* is gone"):
             a.count()
-        with pytest.raises(la.NotFoundError, match="no collection 'a'"):
+        with pytest.raises(la.errors.NotFoundError, match="no collection 'a'"):
             la.drop_collection(url, "a")
         assert b.verify().ok
     with la.open_collection(url, "a", bits=128, cache=False) as again:
@@ -147,7 +147,7 @@ def test_the_signer_is_stored_with_the_collection(url: str, tmp_path: Path) -> N
         assert docs.signer == fitted
         assert docs.search(TEXTS["law"], 1).distances == [0]
     other = la.SimHash(bits=64, weights="tfidf").fit(["something else"])
-    with pytest.raises(la.ArgumentError, match="another signer"):
+    with pytest.raises(la.errors.ArgumentError, match="another signer"):
         la.open_collection(url, signer=other)
 
 
@@ -203,7 +203,9 @@ def test_migrations_run_once_and_whole_or_not_at_all(
             assert docs.get("a") is not None
     finally:
         del schema.MIGRATIONS[known:]
-    with pytest.raises(la.FormatError, match=rf"schema version {known + 1}; .* up to {known}"):
+    with pytest.raises(
+        la.errors.FormatError, match=rf"schema version {known + 1}; .* up to {known}"
+    ):
         la.open_collection(url)
 
 
@@ -223,7 +225,7 @@ def test_export_and_import_round_trip(
         done = import_documents(copy, path)
         assert (done.added, done.updated, done.bad) == (5, 0, 0)
         assert {d.id: (d.text, d.metadata, d.signature.tobytes()) for d in copy} == expected
-        with pytest.raises(la.BatchError, match="use upsert"):
+        with pytest.raises(la.errors.BatchError, match="use upsert"):
             import_documents(copy, path)
         assert import_documents(copy, path, replace=True).updated == 5
         assert import_documents(copy, path, skip_bad=True).bad == 5
@@ -239,7 +241,7 @@ def test_importing_what_people_have(tmp_path: Path) -> None:
         '{"id": "fox", "text": "again"}\n'
     )
     with la.open_collection(tmp_path / "docs.db", signer=SIGNER, cache=False) as docs:
-        with pytest.raises(la.BatchError):
+        with pytest.raises(la.errors.BatchError):
             import_documents(docs, path)
         assert docs.count() == 0
         done = import_documents(docs, path, skip_bad=True, batch=2)
@@ -261,7 +263,7 @@ def test_importing_signatures(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("id,signature\na,00ff00ff00ff00ff\nb,00ff\nc,zz\n")
     with la.open_collection(tmp_path / "docs.db", bits=64, cache=False) as docs:
-        with pytest.raises(la.BatchError, match="expected 16 hexadecimal digits"):
+        with pytest.raises(la.errors.BatchError, match="expected 16 hexadecimal digits"):
             import_documents(docs, path)
         done = import_documents(docs, path, skip_bad=True)
         assert (done.added, done.bad) == (1, 2)
@@ -270,5 +272,5 @@ def test_importing_signatures(tmp_path: Path) -> None:
         assert document.signature.tobytes() == bytes.fromhex("00ff" * 4)
         nothing = tmp_path / "n.csv"
         nothing.write_text("x,y\n1,2\n")
-        with pytest.raises(la.ArgumentError, match="neither texts nor signatures"):
+        with pytest.raises(la.errors.ArgumentError, match="neither texts nor signatures"):
             import_documents(docs, nothing)

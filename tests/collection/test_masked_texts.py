@@ -31,7 +31,7 @@ def expected(text: str) -> list[tuple[int, int, str]]:
     return [(near, far, IDS[at]) for near, far, at in mask_oracle.ordered(rows, query, mask)]
 
 
-def found(answer: la.Answer) -> list[tuple[int, int | None, str]]:
+def found(answer: la.results.Answer) -> list[tuple[int, int | None, str]]:
     return [(match.distance, match.unmasked, match.id) for match in answer]
 
 
@@ -94,14 +94,18 @@ def test_other_signers_mask_when_told_or_refuse(url: str) -> None:
     with opened(url, la.SimHash(64)) as docs:
         assert not docs.search(SHORT, 3).masked
         assert docs.search(SHORT, 3, mask=True).masked
-        with pytest.raises(la.ArgumentError, match="mask is 'short'; expected True, False or"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="mask is 'short'; expected True, False or"
+        ):
             docs.search(SHORT, 3, mask="short")  # type: ignore[arg-type]
-        with pytest.raises(la.ArgumentError, match="mask=True is for texts, whose words"):
+        with pytest.raises(la.errors.ArgumentError, match="mask=True is for texts, whose words"):
             docs.search(np.zeros(8, np.uint8), 3, mask=True)
 
 
 def test_a_signer_without_masks_says_so(url: str) -> None:
     with opened(url, la.BBitMinHash(64, 1)) as docs:
         assert not docs.search(SHORT, 3).masked
-        with pytest.raises(la.ArgumentError, match="mask=True is for texts signed by TopSig"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="mask=True is for texts signed by TopSig"
+        ):
             docs.search(SHORT, 3, mask=True)

@@ -54,7 +54,7 @@ def test_passages_are_found_where_they_are(url: str) -> None:
         many = docs.search_many([query, some_text(3)], 1)
         assert [answer.ids for answer in many] == [["t7"], ["t3"]]
         assert docs.search("").ids == docs.search("", radius=64).ids == []
-        with pytest.raises(la.ArgumentError, match="are one str"):
+        with pytest.raises(la.errors.ArgumentError, match="are one str"):
             docs.search_many(query)
     with la.open_collection(url) as docs:
         assert docs.signer == signer and docs.parts
@@ -62,7 +62,7 @@ def test_passages_are_found_where_they_are(url: str) -> None:
         parts = signer.sign_parts(texts["t7"])
         assert np.array_equal(docs.parts_of("t7").signatures, parts.signatures)
         assert np.array_equal(docs.parts_of("t7").offsets, parts.offsets)
-        with pytest.raises(la.NotFoundError, match="no document 'x'"):
+        with pytest.raises(la.errors.NotFoundError, match="no document 'x'"):
             docs.parts_of("x")
 
 
@@ -85,7 +85,7 @@ def test_recordings_are_found_by_a_snippet(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "snippet.wav", snippet, RATE)
     files = [str(tmp_path / f"{name}.flac") for name in songs]
     with la.open_collection(tmp_path / "songs.db", signer=la.AudioHash()) as docs:
-        with pytest.raises(la.BatchError, match=r"item 1 \('b'\): the recording cannot"):
+        with pytest.raises(la.errors.BatchError, match=r"item 1 \('b'\): the recording cannot"):
             docs.add(["a", "b"], [files[0], str(tmp_path / "broken.flac")])
         assert docs.count() == 0
         given = [*files, str(tmp_path / "nowhere.wav")]
@@ -106,11 +106,13 @@ def test_recordings_are_found_by_a_snippet(tmp_path: Path) -> None:
             assert (found.offset, found.votes) == (round(1000 * truth.offset), truth.votes)
             assert found.score == truth.score
         assert docs.search((np.zeros(RATE * 2, np.float32), RATE)).ids == []
-        with pytest.raises(la.FileError, match="No such file"):
+        with pytest.raises(la.errors.FileError, match="No such file"):
             docs.search("nowhere.wav")
         docs.reads_files = False
         for call in (lambda: docs.search(files[0]), lambda: docs.upsert(["x"], [files[0]])):
-            with pytest.raises(la.ArgumentError, match="one of recordings, which are not opened"):
+            with pytest.raises(
+                la.errors.ArgumentError, match="one of recordings, which are not opened"
+            ):
                 call()
         assert docs.search(words, 1).ids == ["s1"]
 
@@ -175,9 +177,13 @@ def test_signatures_that_are_given(url: str) -> None:
         for signatures, message in wrong:
             with pytest.raises(la.LookalikeError, match=message):
                 docs.upsert(["x"], signatures=signatures)
-        with pytest.raises(la.ArgumentError, match="has no signer: give .signatures, offsets"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="has no signer: give .signatures, offsets"
+        ):
             docs.add(["x"], ["some text"])
-        with pytest.raises(la.ArgumentError, match="has no signer: give .signatures, offsets"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="has no signer: give .signatures, offsets"
+        ):
             docs.search("some text")
         assert docs.count() == 4
 
@@ -192,11 +198,11 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
             lambda: docs.pairs(3),
         ]
         for call in calls:
-            with pytest.raises(la.ArgumentError, match="many signatures each.*use search"):
+            with pytest.raises(la.errors.ArgumentError, match="many signatures each.*use search"):
                 call()
-        with pytest.raises(la.ArgumentError, match="way is 'sql'.*in memory alone"):
+        with pytest.raises(la.errors.ArgumentError, match="way is 'sql'.*in memory alone"):
             docs.search(rows_of(1), way="sql")
-        with pytest.raises(la.ArgumentError, match="mask=True is for documents of one"):
+        with pytest.raises(la.errors.ArgumentError, match="mask=True is for documents of one"):
             docs.search(rows_of(1), mask=True)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"way": "sql"}, "way is 'sql'"),
@@ -206,16 +212,16 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
         ({"name": "x", "bits": 32, "parts": True, "slice_bits": 9}, "slice_bits is for"),
     ]
     for given, message in wrong:
-        with pytest.raises(la.ArgumentError, match=message):
+        with pytest.raises(la.errors.ArgumentError, match=message):
             la.open_collection(url, **given)
     with la.open_collection(url, "plain", bits=32) as docs:
         for name in ("tolerance", "min_votes", "min_score"):
             settings: dict[str, Any] = {name: 1}
-            with pytest.raises(la.ArgumentError, match=f"{name} is for votes of many parts"):
+            with pytest.raises(la.errors.ArgumentError, match=f"{name} is for votes of many parts"):
                 docs.search(rows_of(1), **settings)
-        with pytest.raises(la.ArgumentError, match="have one signature each: get has it"):
+        with pytest.raises(la.errors.ArgumentError, match="have one signature each: get has it"):
             docs.parts_of("a")
-    with pytest.raises(la.ArgumentError, match="have one signature each; leave parts out"):
+    with pytest.raises(la.errors.ArgumentError, match="have one signature each; leave parts out"):
         la.open_collection(url, "plain", parts=True)
     la.drop_collection(url, "documents")
     assert la.list_collections(url) == ["plain"]
@@ -225,11 +231,15 @@ def test_too_many_parts_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(signing, "MOST_PARTS_BYTES", 100)
     with la.open_collection(url, signer=la.PassageHash(la.SimHash(64), words=3, step=1)) as docs:
         texts = ["one two three four", some_text(1)]
-        with pytest.raises(la.BatchError, match=r"item 1 \('b'\): the text has 198 parts, which"):
+        with pytest.raises(
+            la.errors.BatchError, match=r"item 1 \('b'\): the text has 198 parts, which"
+        ):
             docs.add(["a", "b"], texts)
         assert docs.add(["a", "b"], texts, on_error="skip").added == 1
         many = np.zeros((7, 8), np.uint8)
-        with pytest.raises(la.ArgumentError, match="item 1: has 7 parts.*cut it into pieces"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="item 1: has 7 parts.*cut it into pieces"
+        ):
             docs.add(["c", "d"], signatures=[many[:6], many])
 
 
@@ -239,7 +249,9 @@ def test_another_sort_of_collection_in_its_place_is_noticed(url: str) -> None:
         la.drop_collection(url, "documents")
         with la.open_collection(url, bits=32) as other:
             other.add(["a"], signatures=rows_of(1))
-            with pytest.raises(la.CollectionError, match="replaced by one with another signer"):
+            with pytest.raises(
+                la.errors.CollectionError, match="replaced by one with another signer"
+            ):
                 docs.search(rows_of(1, 2))
 
 
@@ -289,7 +301,10 @@ def test_parts_that_have_changed_by_themselves_are_refused(tmp_path: Path, damag
     with sqlite3.connect(path) as connection:
         connection.execute(damage)
     connection.close()
-    with pytest.raises(la.CollectionError, match="damaged"), opened(path, cache=False) as docs:
+    with (
+        pytest.raises(la.errors.CollectionError, match="damaged"),
+        opened(path, cache=False) as docs,
+    ):
         docs.search(rows_of(10, 11))
     if "collections" not in damage:
         with opened(path, cache=False) as docs:

@@ -93,7 +93,7 @@ class PartsBesideAnIndex(RuleBasedStateMachine):
             written = docs.upsert(names, signatures=given, metadata=described)
             assert (written.added, written.updated) == (len(set(names) - old), len(old))
         elif len(set(names)) < len(names) or old:
-            with pytest.raises(la.BatchError):
+            with pytest.raises(la.errors.BatchError):
                 docs.add(names, signatures=given, metadata=described)
             return
         else:

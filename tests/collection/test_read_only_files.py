@@ -65,9 +65,9 @@ def test_files_that_may_not_be_written_to_are_read(
             with ThreadPoolExecutor(4) as pool:  # each on a connection of its own
                 found = pool.map(lambda _: docs.search(text, 1).ids, range(20))
                 assert all(ids == ["fox"] for ids in found)
-            with pytest.raises(la.CollectionError, match="readonly database"):
+            with pytest.raises(la.errors.CollectionError, match="readonly database"):
                 docs.add(["new"], ["some text"])
-        with pytest.raises(la.CollectionError, match="readonly database"):
+        with pytest.raises(la.errors.CollectionError, match="readonly database"):
             la.open_collection(path, "parts", bits=32, parts=True)
     assert path.read_bytes() == before
 

@@ -219,7 +219,7 @@ def test_one_signature_of_many_documents_is_stored_once(url: str) -> None:
             part = docs.within(row, 8, limit=100, **search)
             assert part.ids == ids[:100]
             assert not part.complete, "a part never passes for the whole"
-        with pytest.raises(la.ResultTooLargeError, match="more than limit=1000000"):
+        with pytest.raises(la.errors.ResultTooLargeError, match="more than limit=1000000"):
             docs.pairs(0)
         docs.delete(ids[1:])
         assert docs.stats()["signatures"] == 2

@@ -132,7 +132,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             self._take(names, rows, described)
             assert (written.added, written.updated) == (len(names), 0)
             return
-        with pytest.raises(la.BatchError):
+        with pytest.raises(la.errors.BatchError):
             self.handles[who].add(names, signatures=rows, metadata=described)
 
     @rule(data=st.data(), who=st.integers(0, 1))
@@ -313,7 +313,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             where=lambda metadata: most is None or metadata["n"] <= most, **options,
         )  # fmt: skip
 
-    def _explained(self, answer: la.Answer) -> None:
+    def _explained(self, answer: la.results.Answer) -> None:
         for match in answer:
             assert match.differing_bits is not None
             assert match.slice_distances is not None
@@ -321,7 +321,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             if answer.work is not None and answer.work.way == "sql":
                 assert match.slices, "it was found, so a slice must have hit"
 
-    def _same(self, answer: la.Answer, expected: list[tuple[int, str]], text: bool) -> None:
+    def _same(self, answer: la.results.Answer, expected: list[tuple[int, str]], text: bool) -> None:
         assert list(zip(answer.distances, answer.ids, strict=True)) == expected
         assert [m.metadata for m in answer] == [self.known[id][1] for _, id in expected]
         texts = [text_of(id, self.known[id][1]) if text else None for _, id in expected]

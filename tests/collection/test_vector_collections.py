@@ -43,12 +43,12 @@ def test_what_is_no_vector_of_these(tmp_path: Path) -> None:
             (np.ones(11), r"shape \(1, 11\); expected \(count, 12\)"),
             (np.full(12, np.nan), "infinite or not a number"),
         ):
-            with pytest.raises(la.DocumentError, match=message):
+            with pytest.raises(la.errors.DocumentError, match=message):
                 docs.search(query)
-        with pytest.raises(la.ArgumentError, match="2 signatures; expected one"):
+        with pytest.raises(la.errors.ArgumentError, match="2 signatures; expected one"):
             docs.search(VECTORS[:2])
     with (
         la.open_collection(tmp_path / "w.db", "w", signer=la.SimHash(128)) as docs,
-        pytest.raises(la.SignatureError, match="queries are float32"),
+        pytest.raises(la.errors.SignatureError, match="queries are float32"),
     ):
         docs.search(VECTORS[0])

@@ -22,7 +22,7 @@ few_words = st.sampled_from(["a", "b", "c", "d"])
 some_texts = st.lists(st.lists(few_words, max_size=25).map(" ".join), max_size=4)
 
 
-def told(found: la.Overlaps) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
+def told(found: la.results.Overlaps) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
     return [(one.left_row, one.right_row, one.runs) for one in found]
 
 

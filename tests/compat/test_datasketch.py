@@ -251,7 +251,7 @@ def test_mistakes_are_the_errors_of_datasketch_and_say_what_to_do() -> None:
     for storage in ("redis", "cassandra"):
         with pytest.raises(ValueError, match="leave it out.*la.open_collection"):
             ds.MinHashLSH(storage_config={"type": storage})
-        with pytest.raises(la.ArgumentError, match="in memory"):
+        with pytest.raises(la.errors.ArgumentError, match="in memory"):
             ds.MinHashLSHEnsemble(storage_config={"type": storage})
     with pytest.raises(ValueError, match="3 bands of 8 values, 24 in all; expected no more"):
         ds.MinHashLSH(num_perm=16, params=(3, 8))
@@ -271,9 +271,11 @@ def test_mistakes_are_the_errors_of_datasketch_and_say_what_to_do() -> None:
         lsh.query(affine)
     with pytest.raises(TypeError, match="takes no more values"):
         ds.LeanMinHash(one).update(b"x")
-    with pytest.raises(la.MissingDependencyError, match="no HyperLogLog: .* pip install"):
+    with pytest.raises(la.errors.MissingDependencyError, match="no HyperLogLog: .* pip install"):
         ds.HyperLogLog  # noqa: B018
     with pytest.raises(AttributeError):
         ds.nothing  # noqa: B018
-    with pytest.raises(la.ArgumentError, match="name is 'numpy'; expected one of: datasketch"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="name is 'numpy'; expected one of: datasketch"
+    ):
         compat.stand_in("numpy")

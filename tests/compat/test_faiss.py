@@ -227,17 +227,17 @@ def test_threads_are_counted() -> None:
 
 def test_files_of_faiss_are_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_bytes(b"IBxF" + bytes(60))
-    with pytest.raises(la.FormatError, match=r"written by faiss.*vector_to_array"):
+    with pytest.raises(la.errors.FormatError, match=r"written by faiss.*vector_to_array"):
         faiss.read_index_binary(tmp_path / "theirs")
-    with pytest.raises(la.FormatError, match=r"written by faiss.*vector_to_array"):
+    with pytest.raises(la.errors.FormatError, match=r"written by faiss.*vector_to_array"):
         faiss.deserialize_index_binary(np.frombuffer(b"IBHm" + bytes(60), np.uint8))
     (tmp_path / "other").write_bytes(b"something else")
-    with pytest.raises(la.FormatError, match="not a lookalike file"):
+    with pytest.raises(la.errors.FormatError, match="not a lookalike file"):
         faiss.read_index_binary(tmp_path / "other")
-    with pytest.raises(la.FileError):
+    with pytest.raises(la.errors.FileError):
         faiss.read_index_binary(tmp_path / "missing")
     la.ScanIndex(ROWS).save(tmp_path / "index")
-    with pytest.raises(la.FormatError, match=r"no index that lookalike.compat.faiss wrote"):
+    with pytest.raises(la.errors.FormatError, match=r"no index that lookalike.compat.faiss wrote"):
         faiss.read_index_binary(tmp_path / "index")
 
 
@@ -253,7 +253,7 @@ def test_damaged_bytes_are_refused(words: str) -> None:
     for place in rng.choice(np.flatnonzero(whole), 60):
         damaged = whole.copy()
         damaged[place] ^= 1 << int(rng.integers(8))
-        with pytest.raises(la.FileError):
+        with pytest.raises(la.errors.FileError):
             faiss.deserialize_index_binary(damaged)
 
 
@@ -277,7 +277,7 @@ NINE = {"signatures": np.zeros((2, 9), np.uint8)}
 def test_descriptions_that_do_not_fit_are_refused(
     meta: dict[str, Any], arrays: dict[str, Any]
 ) -> None:
-    with pytest.raises(la.FileError):
+    with pytest.raises(la.errors.FileError):
         faiss.deserialize_index_binary(container_bytes({"kind": "compat.faiss", **meta}, arrays))
 
 
@@ -317,4 +317,4 @@ def test_what_faiss_refuses_is_refused(call: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=message) as raised:
         call()
     assert isinstance(raised.value, faiss.FaissError)
-    assert isinstance(raised.value, la.ArgumentError)
+    assert isinstance(raised.value, la.errors.ArgumentError)

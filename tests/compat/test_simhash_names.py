@@ -51,7 +51,7 @@ hashes = st.lists(st.integers(0, 2**64 - 1), max_size=9)
 @given(hashes)
 def test_ours_of_the_complements_are_the_complement_of_theirs(given: list[int]) -> None:
     turned = [[each ^ 2**64 - 1 for each in given]]
-    ours = la.SimHash(64, la.Features(hashed=True)).sign(turned)
+    ours = la.SimHash(64, la.features.Features(hashed=True)).sign(turned)
     more = [2 * sum(each >> bit & 1 for each in given) > len(given) for bit in range(64)]
     expected = sum(1 << bit for bit in range(64) if more[bit])
     assert simhash.to_values(~ours) == [simhash.compute(given)] == [expected]
@@ -156,5 +156,5 @@ def test_numbers_and_signatures_are_the_same_bits() -> None:
     ],
 )
 def test_bad_input_is_refused(call: Any, message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         call()

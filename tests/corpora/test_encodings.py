@@ -284,7 +284,7 @@ def test_signs_that_stand_alone(tmp_path: Path, sign: str) -> None:
     assert texts_of(path, format="files") == [text]
     for stray in (b"\xff", b"\x81", sign.encode("cp1252") + b" \xff"):
         path.write_bytes(b"Copyright " + stray + b" 2003\n")
-        with pytest.raises(la.DocumentError, match="encoding"):
+        with pytest.raises(la.errors.DocumentError, match="encoding"):
             texts_of(path)
 
 
@@ -372,7 +372,7 @@ def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_bytes(content.encode().replace(b"?", b"caf\xe9"))  # not all, but most is UTF-8
         line = 5 if name == "a.csv" else 4
-        with pytest.raises(la.DocumentError, match=rf"line {line}: .*encoding"):
+        with pytest.raises(la.errors.DocumentError, match=rf"line {line}: .*encoding"):
             texts_of(path)
         problems = Problems(skip_bad=True)
         assert texts_of(path, problems) == [*good, "zwölf"]
@@ -380,11 +380,11 @@ def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
     path = tmp_path / "j.txt"
     lines_of = "\n".join(SENTENCES["japanese"]).encode("shift_jis")
     path.write_bytes(lines_of + b"\nab\xff\xffcd\nmore\n")
-    with pytest.raises(la.DocumentError, match="line 4: is not shift_jis"):
+    with pytest.raises(la.errors.DocumentError, match="line 4: is not shift_jis"):
         texts_of(path, encoding="shift_jis")
     problems = Problems(skip_bad=True)
     assert texts_of(path, problems, encoding="shift_jis") == [*SENTENCES["japanese"], "more"]
-    with pytest.raises(la.FileError, match="encoding"):
+    with pytest.raises(la.errors.FileError, match="encoding"):
         bad = tmp_path / "b.json"
         bad.write_bytes('[{"text": "ü ö ä"}, {"text": "'.encode() + b'\xff"}]')
         texts_of(bad)
@@ -434,7 +434,7 @@ def test_compressed_documents_are_named_as_such(tmp_path: Path) -> None:
     for name in packed:
         expected = f"{folder / name}.1: is compressed by {name}, and only files of rows are"
         assert any(line.startswith(expected) for line in left_out)
-    with pytest.raises(la.DocumentError, match=r"is compressed by gzip.*unpack it"):
+    with pytest.raises(la.errors.DocumentError, match=r"is compressed by gzip.*unpack it"):
         la.dedup(folder / "gzip.1")
 
 
@@ -506,16 +506,16 @@ def test_names_that_are_not_encodings(name: Any) -> None:
     if name == "l9":
         assert check_encoding(name) == "iso8859-15"
         return
-    with pytest.raises(la.ArgumentError, match="not an encoding of text"):
+    with pytest.raises(la.errors.ArgumentError, match="not an encoding of text"):
         check_encoding(name)
 
 
 def test_encodings_where_there_is_nothing_to_decode(tmp_path: Path) -> None:
-    with pytest.raises(la.ArgumentError, match="in memory"):
+    with pytest.raises(la.errors.ArgumentError, match="in memory"):
         la.dedup(["one text", "another"], encoding="latin-1")
     path = tmp_path / "c.parquet"
     la.dedup([{"text": "one"}]).write(path)
-    with pytest.raises(la.ArgumentError, match="tells its own"):
+    with pytest.raises(la.errors.ArgumentError, match="tells its own"):
         la.dedup(path, encoding="latin-1")
     assert Encodings("UTF8").given == "utf-8"
 

@@ -122,7 +122,7 @@ def test_no_job_takes_more_memory_than_its_limit(name: str, tmp_path: Path) -> N
 def test_the_memory_that_an_error_asks_for_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_bytes(b'{"text":"one text like all"}\n' * 400_000)
-    with pytest.raises(la.ArgumentError, match="need about ") as refused:
+    with pytest.raises(la.errors.ArgumentError, match="need about ") as refused:
         la.dedup(path, memory_limit=LIMIT)
     asked = str(refused.value).partition("need about ")[2].partition(":")[0]
     needed = int(asked.replace(",", ""))

@@ -126,7 +126,7 @@ def test_what_stays_is_rows_or_the_files(tmp_path: Path) -> None:
     result.report(report)
     assert "unreadable pages" in report.read_text()
     assert "deep.html: has more than 1,000 elements in each other" in report.read_text()
-    with pytest.raises(la.ArgumentError, match="no format that can be written"):
+    with pytest.raises(la.errors.ArgumentError, match="no format that can be written"):
         result.write(tmp_path / "kept.html")
 
 
@@ -218,7 +218,7 @@ def test_filtered_lines_stay_as_they_are(tmp_path: Path) -> None:
     assert chosen.keep.tolist() == [False, True, True]
     assert la.dedup(texts, min_words=5).survivors() == [texts[0], texts[2], texts[4]]
     assert la.dedup(path, threshold=0.9).keep.all()
-    with pytest.raises(la.ArgumentError, match="language is 'english'"):
+    with pytest.raises(la.errors.ArgumentError, match="language is 'english'"):
         la.dedup(texts, language="english")
 
 
@@ -289,12 +289,14 @@ def test_every_command_reads_pages(
 
 def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = table(tmp_path / "pages.jsonl")
-    with pytest.raises(la.ArgumentError, match="no column 'htm' for the HTML.*did you mean 'html'"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="no column 'htm' for the HTML.*did you mean 'html'"
+    ):
         la.dedup(path, html="htm")
-    with pytest.raises(la.DocumentError, match="is of type int64; expected HTML"):
+    with pytest.raises(la.errors.DocumentError, match="is of type int64; expected HTML"):
         la.dedup([{"html": 3}], html="html")
-    with pytest.raises(la.ArgumentError, match="has no web pages; leave page_limits out"):
-        la.dedup(["a"], page_limits=la.PageLimits())
+    with pytest.raises(la.errors.ArgumentError, match="has no web pages; leave page_limits out"):
+        la.dedup(["a"], page_limits=la.pages.PageLimits())
     limited = ["dedup", str(path), "--html", "html", "--page-limits"]
     assert "'depth=many' is no limit of pages" in refused([*limited, "depth=many"], capsys)
     assert "depth is 2; expected" in refused([*limited, "depth=2"], capsys)
@@ -304,10 +306,10 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = table(tmp_path / "pages.jsonl")
     monkeypatch.setitem(sys.modules, "resiliparse.parse.html", None)
     monkeypatch.setitem(sys.modules, "fastwarc.warc", None)
-    with pytest.raises(la.MissingDependencyError, match=r"pip install 'lookalike\[html\]'"):
+    with pytest.raises(la.errors.MissingDependencyError, match=r"pip install 'lookalike\[html\]'"):
         la.dedup(path, html="html")
     crawl(tmp_path / "c.warc", [])
-    with pytest.raises(la.MissingDependencyError, match=r"pip install 'lookalike\[html\]'"):
+    with pytest.raises(la.errors.MissingDependencyError, match=r"pip install 'lookalike\[html\]'"):
         la.dedup(tmp_path / "c.warc")
 
 

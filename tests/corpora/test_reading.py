@@ -218,7 +218,7 @@ BROKEN = '{"text": "one"}\n\n{"text": "tw\n[1, 2]\n"word"\n{"text": "five"}\n\xf
 def test_broken_json_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_bytes(BROKEN.encode("latin-1"))
-    with pytest.raises(la.DocumentError, match=r"c\.jsonl, line 7: is not UTF-8") as caught:
+    with pytest.raises(la.errors.DocumentError, match=r"c\.jsonl, line 7: is not UTF-8") as caught:
         read(path, ["text"])
     assert "skip_bad" in str(caught.value)
     problems = Problems(skip_bad=True)
@@ -229,7 +229,7 @@ def test_broken_json_lines_are_named(tmp_path: Path) -> None:
         "line 7", "line 3", "line 4", "line 5",
     ]  # fmt: skip
     path.write_bytes(b'{"text": "one"}\n{"text": ')
-    with pytest.raises(la.DocumentError, match=r"line 2: is not JSON \(Expecting value"):
+    with pytest.raises(la.errors.DocumentError, match=r"line 2: is not JSON \(Expecting value"):
         read(path, ["text"])
 
 
@@ -256,7 +256,7 @@ def test_a_hundred_megabytes_on_one_line(tmp_path: Path) -> None:
 def test_broken_csv_rows_are_named(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     path.write_text("id,text\n1,one\n2,too,many\n3,three\n4\n5,five\n")
-    with pytest.raises(la.DocumentError, match=r"c\.csv, line 3: "):
+    with pytest.raises(la.errors.DocumentError, match=r"c\.csv, line 3: "):
         read(path)
     problems = Problems(skip_bad=True)
     rows = [batch.to_pylist() for batch in open_corpus(path).read(["text"], problems)]
@@ -285,7 +285,7 @@ def test_semicolons(tmp_path: Path) -> None:
 )
 def test_what_is_not_what_it_says(name: str, data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(la.FileError, match=message):
+    with pytest.raises(la.errors.FileError, match=message):
         read(tmp_path / name)
 
 
@@ -298,20 +298,20 @@ def test_a_gzip_file_cut_short_is_an_error(cut: int, tmp_path: Path) -> None:
 
 
 def test_sources_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(la.FileError, match="no such file or folder"):
+    with pytest.raises(la.errors.FileError, match="no such file or folder"):
         open_corpus(tmp_path / "nothing.jsonl")
-    with pytest.raises(la.FileError, match="no file of that pattern"):
+    with pytest.raises(la.errors.FileError, match="no file of that pattern"):
         open_corpus(str(tmp_path / "*.jsonl"))
     for source in (5, {"a": 1}, b"bytes"):
-        with pytest.raises(la.ArgumentError, match="the source is of type"):
+        with pytest.raises(la.errors.ArgumentError, match="the source is of type"):
             open_corpus(source)
-    with pytest.raises(la.DocumentError, match="document 1 is of type int"):
+    with pytest.raises(la.errors.DocumentError, match="document 1 is of type int"):
         open_corpus(["a", 1])
-    with pytest.raises(la.DocumentError, match="lone surrogates"):
+    with pytest.raises(la.errors.DocumentError, match="lone surrogates"):
         open_corpus(["\ud800"])
     (tmp_path / "a.csv").write_text("text\n")
     (tmp_path / "a.jsonl").write_text("")
-    with pytest.raises(la.FormatError, match="several formats"):
+    with pytest.raises(la.errors.FormatError, match="several formats"):
         open_corpus(str(tmp_path / "a.*"))
 
 
@@ -360,7 +360,7 @@ def test_no_other_file_is_taken_for_one_whose_name_is_a_pattern(name: str, tmp_p
 def test_csv_files_with_other_columns_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,one\n")
     (tmp_path / "b.csv").write_text("text,id\ntwo,2\n")
-    with pytest.raises(la.FormatError, match="b.csv: its columns are text, id, those of"):
+    with pytest.raises(la.errors.FormatError, match="b.csv: its columns are text, id, those of"):
         open_corpus(str(tmp_path / "*.csv"))
 
 
@@ -394,14 +394,14 @@ def test_names_that_are_not_unicode(tmp_path: Path) -> None:
 def test_pipes_are_refused(tmp_path: Path) -> None:
     for name in ("pipe.jsonl", "pipe"):
         os.mkfifo(tmp_path / name)
-        with pytest.raises(la.FileError, match="is no plain file"):
+        with pytest.raises(la.errors.FileError, match="is no plain file"):
             open_corpus(tmp_path / name)
 
 
 def test_half_a_character_in_json(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text('[{"text": "\\ud83e\\udd8a"}, {"text": "\\ud83e"}]')
-    with pytest.raises(la.DocumentError, match="element 1: has half of a character"):
+    with pytest.raises(la.errors.DocumentError, match="element 1: has half of a character"):
         read(path, ["text"])
     problems = Problems(skip_bad=True)
     batches = open_corpus(path).read(["text"], problems)
@@ -411,9 +411,9 @@ def test_half_a_character_in_json(tmp_path: Path) -> None:
 def test_mappings_may_have_different_keys() -> None:
     rows = [{"id": "a"}, {"text": "one"}]
     assert read(rows) == [("a", None), (None, "one")]
-    with pytest.raises(la.DocumentError, match="is no table"):
+    with pytest.raises(la.errors.DocumentError, match="is no table"):
         open_corpus([{"n": 1 << 80}])
-    with pytest.raises(la.DocumentError, match="is no table"):
+    with pytest.raises(la.errors.DocumentError, match="is no table"):
         open_corpus(pandas.DataFrame({"text": ["one", 2]}))
 
 
@@ -465,7 +465,7 @@ def not_unicode() -> pa.Array:
 def test_parquet_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.parquet"
     pyarrow.parquet.write_table(pa.table({"text": not_unicode()}), path)
-    with pytest.raises(la.FileError, match="cannot be read after row 0: .*UTF8"):
+    with pytest.raises(la.errors.FileError, match="cannot be read after row 0: .*UTF8"):
         read(path, ["text"])
 
 
@@ -502,7 +502,7 @@ def test_json_in_parquet_is_text(tmp_path: Path) -> None:
 def test_keys_that_cannot_be_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text('{"\\ud800": "hello"}\n')
-    with pytest.raises(la.DocumentError, match="line 1: is not JSON"):
+    with pytest.raises(la.errors.DocumentError, match="line 1: is not JSON"):
         la.dedup(path)
 
 
@@ -510,7 +510,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     path = write(tmp_path / "c.jsonl", ROWS)
     corpus = open_corpus(path)
     path.unlink()
-    with pytest.raises(la.FileError, match="cannot be read"):
+    with pytest.raises(la.errors.FileError, match="cannot be read"):
         la.dedup(corpus)
 
 
@@ -545,7 +545,9 @@ def test_what_is_nested_deep_in_an_array_is_named(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text(f'[{{"id": "a", "m": {nested(299)}}}, {{"id": "b", "m": {nested(300)}}}]')
     corpus = open_corpus(path)
-    with pytest.raises(la.DocumentError, match="element 1: is nested more than 300 levels deep"):
+    with pytest.raises(
+        la.errors.DocumentError, match="element 1: is nested more than 300 levels deep"
+    ):
         list(corpus.rows(Problems()))
     problems = Problems(skip_bad=True)
     (batch,) = corpus.rows(problems)

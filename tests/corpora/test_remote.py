@@ -110,7 +110,7 @@ def test_what_cannot_be_read_is_told(bucket: Path, address: str, message: str) -
 
 
 def test_unknown_schemes_and_secrets() -> None:
-    with pytest.raises(la.FileError, match=r"pyarrow reads s3://, gs://") as caught:
+    with pytest.raises(la.errors.FileError, match=r"pyarrow reads s3://, gs://") as caught:
         la.dedup("nowhere://me:secret@host/c.jsonl")
     assert "secret" not in str(caught.value) and "nowhere://***@host" in str(caught.value)
 

@@ -180,7 +180,7 @@ def test_a_file_and_a_folder(address: tuple[str, type[Proxy]], tmp_path: Path) -
     assert (tmp_path / "kept.jsonl").read_text() == "".join(LINES.splitlines(True)[:7])
     result = la.dedup(f"s3://corpus/crawl{query}")
     assert (result.counts.documents, result.counts.kept) == (9000, 7)
-    with pytest.raises(la.FileError, match="no such file or folder"):
+    with pytest.raises(la.errors.FileError, match="no such file or folder"):
         la.dedup(f"s3://corpus/nowhere.jsonl{query}")
 
 
@@ -307,9 +307,9 @@ def test_from_python(address: tuple[str, type[Proxy]], tmp_path: Path) -> None:
     )
     assert result.write_annotated(f"s3://corpus/python.csv{query}") == 3000
     assert result.write_pairs(f"s3://corpus/pairs.csv{query}") == len(result.pairs)
-    with pytest.raises(la.ArgumentError, match="which is read or written, too"):
+    with pytest.raises(la.errors.ArgumentError, match="which is read or written, too"):
         result.write(f"s3://testing:secret@corpus//a.jsonl{query}")
-    with pytest.raises(la.ArgumentError, match="no format that can be written"):
+    with pytest.raises(la.errors.ArgumentError, match="no format that can be written"):
         result.write(f"s3://corpus/page.html{query}")
     assert fetched(proxy.port, "corpus/a.jsonl") == LINES.encode()
     vectors = la.dedup(
@@ -400,7 +400,7 @@ def test_an_object_of_another_size_is_an_error(
     query, _ = address
     send = remote._send
     monkeypatch.setattr(remote, "_send", lambda *places: send(*places) + 1)
-    with pytest.raises(la.FileError, match="bytes, and now .* bytes can be found there"):
+    with pytest.raises(la.errors.FileError, match="bytes, and now .* bytes can be found there"):
         la.dedup(["a", "b"]).write(f"s3://corpus/disturbed.jsonl{query}")
 
 
@@ -512,7 +512,7 @@ def test_a_failed_upload_is_not_completed_later(
     proxy.methods, proxy.fails, proxy.most = ("PUT", "POST"), "error", remote.ATTEMPTS
     with remote.Upload(f"s3://corpus/later.jsonl{query}") as upload:
         upload.path.write_bytes(b"x" * LARGE)
-        with pytest.raises(la.FileError, match="No partial file is there"):
+        with pytest.raises(la.errors.FileError, match="No partial file is there"):
             upload.publish()
     gc.collect()
     assert proxy.seen == remote.ATTEMPTS

@@ -182,7 +182,7 @@ def test_shards_that_change_meanwhile_leave_no_folder(tmp_path: Path) -> None:
     result = la.dedup(tmp_path / "in")
     corpus = result.source
     source.write_text(source.read_text() + '{"id": "c", "text": "c"}\n')
-    with pytest.raises(la.DocumentError, match="more rows"):
+    with pytest.raises(la.errors.DocumentError, match="more rows"):
         write_corpus(corpus, tmp_path / "out", keep=result.keep, identity=result.source_identity)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
 
@@ -222,7 +222,7 @@ def test_nothing_is_written_into_a_folder_that_is_read(
         assert main(["dedup", str(shards), option, str(tmp_path / name)]) != 0
         assert "all of which is read" in capsys.readouterr().err
     assert not (tmp_path / name).exists()
-    with pytest.raises(la.ArgumentError, match="all of which is read"):
+    with pytest.raises(la.errors.ArgumentError, match="all of which is read"):
         la.dedup(shards).write(tmp_path / name)
     assert main(["dedup", str(shards), "--in-place"]) == 0  # its only file
     assert main(["dedup", str(shards), "-o", str(tmp_path / "shards.jsonl")]) == 0

@@ -151,7 +151,7 @@ def test_files_of_a_folder_are_copied(tmp_path: Path) -> None:
     assert write_corpus(open_corpus(source), tmp_path / "out", keep=keep) == 2
     names = [str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")]
     assert sorted(names) == ["a/one.txt", "three.md"]
-    with pytest.raises(la.FileError, match="is there already"):
+    with pytest.raises(la.errors.FileError, match="is there already"):
         write_corpus(open_corpus(source), tmp_path / "out", keep=keep)
     assert write_corpus(open_corpus(source), tmp_path / "o.jsonl", keep=keep) == 2
     assert rows_of(tmp_path / "o.jsonl")[0]["path"] == "a/one.txt"
@@ -160,7 +160,7 @@ def test_files_of_a_folder_are_copied(tmp_path: Path) -> None:
 def test_a_corpus_that_changes_meanwhile_is_noticed(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "o.jsonl"
     for keep in (KEEP[:3], np.append(KEEP, True)):
-        with pytest.raises(la.DocumentError, match="must not change meanwhile"):
+        with pytest.raises(la.errors.DocumentError, match="must not change meanwhile"):
             write_corpus(open_corpus(source), target, keep=keep)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source.jsonl"]
 
@@ -171,7 +171,7 @@ def test_bad_rows_are_left_out_alike(tmp_path: Path) -> None:
     keep = np.array([False, True])
     assert write_corpus(open_corpus(path), tmp_path / "o.jsonl", keep=keep, skip_bad=True) == 1
     assert (tmp_path / "o.jsonl").read_text() == '{"text": "b"}\n'
-    with pytest.raises(la.DocumentError, match="line 2"):
+    with pytest.raises(la.errors.DocumentError, match="line 2"):
         write_corpus(open_corpus(path), tmp_path / "o2.parquet", keep=keep)
     assert not (tmp_path / "o2.parquet").exists()
 
@@ -188,19 +188,19 @@ def test_nothing_is_half_written(
             raise OSError(28, "No space left on device")
         return added(begin, end)
 
-    with pytest.raises(la.FileError, match=f"{name} cannot be written: .*No space left"):
+    with pytest.raises(la.errors.FileError, match=f"{name} cannot be written: .*No space left"):
         write_corpus(open_corpus(source), target, added=full)
     assert target.read_text() == "what was there before"
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_what_cannot_be_written(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(la.ArgumentError, match="'text'"):
+    with pytest.raises(la.errors.ArgumentError, match="'text'"):
         write_corpus(open_corpus(source), tmp_path / "o.txt", keep=KEEP)
-    with pytest.raises(la.FileError, match="cannot be written"):
+    with pytest.raises(la.errors.FileError, match="cannot be written"):
         write_corpus(open_corpus(source), tmp_path / "no" / "o.jsonl", keep=KEEP)
     (tmp_path / "c.jsonl").write_text('{"cluster": 1}\n')
-    with pytest.raises(la.ArgumentError, match="has a column 'cluster' already"):
+    with pytest.raises(la.errors.ArgumentError, match="has a column 'cluster' already"):
         write_corpus(open_corpus(tmp_path / "c.jsonl"), tmp_path / "o.jsonl", added=added)
 
 
@@ -227,7 +227,7 @@ def test_bad_csv_rows_are_left_out_alike(tmp_path: Path) -> None:
 def test_keys_that_a_table_cannot_tell_apart(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text('{"text": "one", "Text": "two"}\n')
-    with pytest.raises(la.FormatError, match=r"write \.jsonl instead"):
+    with pytest.raises(la.errors.FormatError, match=r"write \.jsonl instead"):
         write_corpus(open_corpus(path), tmp_path / "out.parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
 
@@ -240,7 +240,7 @@ def test_links_stay_and_what_is_no_plain_file_is_refused(source: Path, tmp_path:
     assert len(rows_of(tmp_path / "real" / "target.jsonl")) == len(LINES)
     os.mkfifo(tmp_path / "pipe.jsonl")
     for name in ("pipe.jsonl", "real"):
-        with pytest.raises(la.FileError, match="is no plain file"):
+        with pytest.raises(la.errors.FileError, match="is no plain file"):
             write_corpus(open_corpus(source), tmp_path / name)
     assert (tmp_path / "pipe.jsonl").is_fifo() and (tmp_path / "real").is_dir()
 

@@ -178,7 +178,7 @@ def _met(metadata: dict[str, Any]) -> bool:
     return bool(metadata["lang"] == "en" and metadata["year"] >= 2010)
 
 
-def _flat(search: Callable[..., la.Answer], *arguments: Any, **options: Any) -> list[Any]:
+def _flat(search: Callable[..., la.results.Answer], *arguments: Any, **options: Any) -> list[Any]:
     answer = search(*arguments, **options)
     assert answer.complete
     found = [(match.id, match.distance, match.metadata, match.text) for match in answer]
@@ -195,7 +195,7 @@ def _got(docs: la.Collection, ids: list[str]) -> list[Any]:
     return [document and _whole(document) for document in docs.get_many(ids)]
 
 
-def _whole(document: la.Document) -> tuple[Any, ...]:
+def _whole(document: la.results.Document) -> tuple[Any, ...]:
     return document.id, document.text, document.metadata, document.signature.tobytes()
 
 

@@ -235,7 +235,7 @@ class SaveSignatures(SaveIndex):
         la.save_signatures(folder / self.target, _ROWS, la.SimHash(bits=64), names)
 
     def read(self, path: Path) -> object:
-        with contextlib.suppress(la.FormatError):
+        with contextlib.suppress(la.errors.FormatError):
             return la.load_signatures(path).signatures.tobytes()
         return super().read(path)
 

@@ -84,10 +84,10 @@ def test_day_by_day_with_signatures(tmp_path: Path) -> None:
 def test_signatures_of_another_kind_are_refused(tmp_path: Path) -> None:
     seen = tmp_path / "seen.lookalike"
     la.dedup(["a b c d e f"], save_signatures=seen)
-    with pytest.raises(la.FormatError, match="sign both in the same way"):
+    with pytest.raises(la.errors.FormatError, match="sign both in the same way"):
         la.dedup(["a"], against=seen, ngram=3)
     la.ScanIndex(np.zeros((1, 8), np.uint8)).save(tmp_path / "index.lookalike")
-    with pytest.raises(la.FormatError, match="expected signatures"):
+    with pytest.raises(la.errors.FormatError, match="expected signatures"):
         la.dedup(["a"], against=tmp_path / "index.lookalike")
 
 

@@ -159,7 +159,7 @@ def test_ids_may_be_anything_that_can_be_looked_up() -> None:
     ],
 )
 def test_what_cannot_be_understood_is_refused(pairs: Any, options: Any, message: str) -> None:
-    with pytest.raises((la.ArgumentError, la.DocumentError), match=message):
+    with pytest.raises((la.errors.ArgumentError, la.errors.DocumentError), match=message):
         la.cluster_pairs(pairs, **options)
 
 

@@ -228,7 +228,7 @@ def test_names_that_other_tools_use(given_name: str, own: str) -> None:
     if own == "radius":
         options["method"] = "simhash"
     assert getattr(la.dedup(["a"], **options).settings, own) == 16
-    with pytest.raises(la.ArgumentError, match="the same setting"):
+    with pytest.raises(la.errors.ArgumentError, match="the same setting"):
         la.dedup(["a"], **(options | {own: 16}))
 
 
@@ -325,7 +325,7 @@ def test_too_few_permutations_are_warned_of() -> None:
 
 def test_more_pairs_than_memory_is_allowed_for() -> None:
     texts = [f"these words are the same every time{'!' * number}" for number in range(400)]
-    with pytest.raises(la.ResultTooLargeError, match="memory_limit"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="memory_limit"):
         la.dedup(texts, memory_limit=(600 << 20) + 60_000 + 100)
 
 

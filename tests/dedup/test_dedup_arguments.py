@@ -59,10 +59,12 @@ def test_flags_are_true_or_false() -> None:
     for name in ("verify", "skip_bad"):
         odd: list[object] = ["no", 1, 0, None, []]
         for value in odd:
-            with pytest.raises(la.ArgumentError, match=f"{name} is .*; expected True or False"):
+            with pytest.raises(
+                la.errors.ArgumentError, match=f"{name} is .*; expected True or False"
+            ):
                 la.dedup(DOCUMENTS, **{name: value})  # type: ignore[arg-type]
         la.dedup(DOCUMENTS, **{name: np.bool_(True)})  # type: ignore[arg-type]
-    with pytest.raises(la.ArgumentError, match="in_place is 'no'"):
+    with pytest.raises(la.errors.ArgumentError, match="in_place is 'no'"):
         la.dedup(DOCUMENTS).write("a.jsonl", in_place="no")
 
 
@@ -79,7 +81,7 @@ def test_a_result_takes_a_value_or_refuses_it() -> None:
         for row in [*ODD, 3]:
             if isinstance(row, int | np.int64) and not isinstance(row, bool) and row == 0:
                 continue
-            with pytest.raises(la.ArgumentError, match="row is "):
+            with pytest.raises(la.errors.ArgumentError, match="row is "):
                 getattr(result, method)(row)
     assert result.text(2) == DOCUMENTS[2]
 
@@ -137,17 +139,17 @@ def test_what_is_nested_deep(kind: str, depth: int) -> None:
     for name in ("c.jsonl", "c.json"):
         try:
             result = la.dedup(name)
-        except la.FileError as error:  # Python's own reader of JSON has its limits
+        except la.errors.FileError as error:  # Python's own reader of JSON has its limits
             assert name == "c.json" and "recursion" in str(error)
             continue
         for target in ("d.parquet", "d.csv", "d.json", "d.jsonl"):
             try:
                 assert result.write(target) == 1
-            except la.FileError as error:
+            except la.errors.FileError as error:
                 assert depth > 60 and "nested" in str(error) and target[1:] != name[1:]
         try:
             assert len(result.survivors()) == 1
-        except la.FileError as error:
+        except la.errors.FileError as error:
             assert depth > 60 and "nested" in str(error)
         if name == "c.jsonl":
             assert Path("d.jsonl").read_text() == line

@@ -138,26 +138,38 @@ def test_rows_without_a_vector_stay_and_bad_ones_are_named() -> None:
     assert result.keep.tolist() == [True, True, False, True, True, True]
     assert result.counts.without_features == 2
     assert result.column == "embedding"
-    with pytest.raises(la.DocumentError, match="vector 3 has a value that is infinite or not"):
+    with pytest.raises(
+        la.errors.DocumentError, match="vector 3 has a value that is infinite or not"
+    ):
         la.dedup(pa.table({"v": [[1.0], None, [2.0], [float("nan")]]}), kind="vectors", vectors="v")
-    with pytest.raises(la.DocumentError, match="vector 2 has 2 dimensions, and vector 1 has 1"):
+    with pytest.raises(
+        la.errors.DocumentError, match="vector 2 has 2 dimensions, and vector 1 has 1"
+    ):
         la.dedup(pa.table({"v": [None, [2.0], [1.0, 2.0]]}), kind="vectors", vectors="v")
-    with pytest.raises(la.DocumentError, match="the column 'v' is of type bool; expected lists"):
+    with pytest.raises(
+        la.errors.DocumentError, match="the column 'v' is of type bool; expected lists"
+    ):
         la.dedup(pa.table({"v": [True]}), kind="vectors", vectors="v")
-    with pytest.raises(la.DocumentError, match="row 1: the vector is 'a'; expected a list of numb"):
+    with pytest.raises(
+        la.errors.DocumentError, match="row 1: the vector is 'a'; expected a list of numb"
+    ):
         la.dedup(pa.table({"v": [None, "a"]}), kind="vectors", vectors="v")
-    with pytest.raises(la.ArgumentError, match=r"say which one has the vectors with vectors="):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"say which one has the vectors with vectors="
+    ):
         la.dedup(pa.table({"v": [[1.0]]}), kind="vectors")
-    with pytest.raises(la.ArgumentError, match="has no column 'w' for the vectors"):
+    with pytest.raises(la.errors.ArgumentError, match="has no column 'w' for the vectors"):
         la.dedup(pa.table({"v": [[1.0]]}), kind="vectors", vectors="w")
-    with pytest.raises(la.ArgumentError, match="keep is 'longest', which needs texts"):
+    with pytest.raises(la.errors.ArgumentError, match="keep is 'longest', which needs texts"):
         la.dedup(pa.table({"v": [[1.0]]}), kind="vectors", vectors="v", keep="longest")
 
 
 def test_widths_that_differ_between_batches(tmp_path: Path) -> None:
     for name, row in (("a", [1.0, 2.0]), ("b", [1.0])):
         pq.write_table(pa.table({"v": [row]}), tmp_path / f"{name}.parquet")
-    with pytest.raises(la.DocumentError, match="vector 1 has 1 dimensions, and the first has 2"):
+    with pytest.raises(
+        la.errors.DocumentError, match="vector 1 has 1 dimensions, and the first has 2"
+    ):
         la.dedup(tmp_path / "*.parquet", kind="vectors", vectors="v")
 
 

@@ -88,14 +88,14 @@ def test_a_threshold_of_nearly_nothing() -> None:
     ],
 )
 def test_what_means_nothing_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.dedup(["a"], **{"exact": True, **options})
 
 
 def test_old_signatures_cannot_be_compared(tmp_path: Path) -> None:
     old = tmp_path / "old.lookalike"
     la.dedup(variants(3), save_signatures=old)
-    with pytest.raises(la.ArgumentError, match="old.lookalike has signatures alone"):
+    with pytest.raises(la.errors.ArgumentError, match="old.lookalike has signatures alone"):
         la.dedup(variants(3), exact=True, against=old)
 
 
@@ -129,11 +129,11 @@ def test_an_interrupted_join_is_made_again(tmp_path: Path) -> None:
 
 def test_memory_is_kept_to() -> None:
     texts = variants(400)
-    with pytest.raises(la.ResultTooLargeError, match="memory_limit"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="memory_limit"):
         la.dedup(texts, exact=True, memory_limit=(600 << 20) + 60_000 + 100)
     with (
         patch.object(join, "_BYTES_A_SHARED_FEATURE", 1 << 40),
-        pytest.raises(la.ResultTooLargeError, match="share more features") as raised,
+        pytest.raises(la.errors.ResultTooLargeError, match="share more features") as raised,
     ):
         la.dedup(texts, exact=True, memory_limit=700 << 20)
     typed = raised.value.as_typed({"memory_limit": "--memory-limit", "exact": "--exact"})
@@ -164,14 +164,16 @@ def test_more_pairs_than_the_limit_are_counted_and_not_written(tmp_path: Path) -
     equal = ["some text that comes again and again"] * 1000
     found = la.dedup([*equal, "another text"], exact=True)
     path = tmp_path / "pairs.csv"
-    with pytest.raises(la.ResultTooLargeError) as raised:
+    with pytest.raises(la.errors.ResultTooLargeError) as raised:
         found.write_pairs(path, limit=499_499)
     assert str(raised.value) == (
         "there are 499,500 pairs, more than limit=499,499; pair equal texts with their first only "
         "by collapse=True (999 pairs), write the group of each document by write_annotated, or "
         "raise limit"
     )
-    with pytest.raises(la.ResultTooLargeError, match="there are 999 pairs, more than limit=998; "):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match="there are 999 pairs, more than limit=998; "
+    ):
         found.write_pairs(path, limit=998, collapse=True)
     assert not list(tmp_path.iterdir())
     assert found.write_pairs(path, limit=999, collapse=True) == 999
@@ -187,7 +189,7 @@ def test_more_pairs_than_the_limit_are_counted_and_not_written(tmp_path: Path) -
 def test_a_million_equal_documents_have_no_pairs_that_can_be_held() -> None:
     found = la.dedup(["some text that comes again and again"] * 1_000_000, exact=True)
     for pairs in ("pairs", "old_pairs"):
-        with pytest.raises(la.ResultTooLargeError, match="there are 499,999,500,000 pairs"):
+        with pytest.raises(la.errors.ResultTooLargeError, match="there are 499,999,500,000 pairs"):
             getattr(found, pairs)
     assert sum(len(new) for new, _ in found.pair_batches(collapse=True)) == 999_999
 

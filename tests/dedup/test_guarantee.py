@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupResult, decide, propose
+from lookalike.dedup import DedupResult, DedupSettings, decide, propose
 from support.oracles import dedup as dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))
@@ -166,7 +166,7 @@ class Truth:
 
     def __init__(self, case: Case, result: DedupResult) -> None:
         self.case = case
-        self.settings: la.DedupSettings = result.settings
+        self.settings: DedupSettings = result.settings
         how = dedup_oracle.MEASURES[self.settings.measure]
         self.measure = partial(how, ngram=self.settings.ngram or 0)
         self.texts = [*case.old, *case.texts]

@@ -199,7 +199,7 @@ def test_functions_see_whole_rows_of_every_kind_of_corpus(suffix: str, tmp_path:
 
 @pytest.mark.parametrize("answer", [None, 2, -1, "a", {"n": 0}, True, 0.0, [0]])
 def test_other_answers_are_refused(answer: Any) -> None:
-    with pytest.raises(la.ArgumentError, match="expected one of the rows that it was given"):
+    with pytest.raises(la.errors.ArgumentError, match="expected one of the rows that it was given"):
         la.dedup([{"text": "one two three four five six"}] * 2, keep=lambda rows: answer)
 
 

@@ -20,7 +20,7 @@ from lookalike.corpora.columns import Filters
 from lookalike.dedup.job import run_job
 from lookalike.dedup.kinds import KINDS, OPTIONS, SPARK, support_lines, support_table, supports
 from lookalike.dedup.media import run_media_job
-from lookalike.dedup.settings import ALIASES
+from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.vectors import run_vector_job
 from lookalike.media import MEDIA
 from support.running.refusals import refused
@@ -52,7 +52,7 @@ def test_parameters_are_typed_and_have_the_defaults_of_the_settings() -> None:
     kinds = {one.kind for one in PARAMETERS.values()}
     assert kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
     assert all(one.annotation is not inspect.Parameter.empty for one in PARAMETERS.values())
-    for one in fields(la.DedupSettings):
+    for one in fields(DedupSettings):
         expected = None if one.name == "threshold" else one.default  # it depends on the kind
         assert PARAMETERS[one.name].default == expected
 
@@ -63,7 +63,7 @@ def parameters_of(*functions: Any) -> set[str]:
 
 def test_a_supported_option_is_used() -> None:
     """Each kind's job takes exactly the parameters that the table says it supports."""
-    settings = {one.name for one in fields(la.DedupSettings)}
+    settings = {one.name for one in fields(DedupSettings)}
     used = {
         "text": parameters_of(run_job, Filters) - {"filters", "settings", "source"} | settings,
         "vectors": parameters_of(run_vector_job) - {"source"},
@@ -94,7 +94,7 @@ VALUES: dict[str, Any] = {
     "verify": False,
     "hash": "gradient",
     "device": "gpu",
-    "page_limits": la.PageLimits(),
+    "page_limits": la.pages.PageLimits(),
     "signer": la.AudioHash(),
 }
 
@@ -104,7 +104,9 @@ def test_what_a_kind_does_not_support_is_refused(kind: str, tmp_path: Path) -> N
     Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "a.png")
     for name in PARAMETERS:
         if not supports(kind, ALIASES.get(name, name)):
-            with pytest.raises(la.ArgumentError, match=rf"^\w+ does nothing for {kind}[:;] "):
+            with pytest.raises(
+                la.errors.ArgumentError, match=rf"^\w+ does nothing for {kind}[:;] "
+            ):
                 la.dedup(tmp_path, kind=kind, **{name: VALUES.get(name, "x")})
 
 
@@ -141,9 +143,13 @@ def test_all_kinds_have_one_result(tmp_path: Path) -> None:
         la.dedup([{"v": [1.0, 2.0]}] * 2, vectors="v"),
         la.dedup(tmp_path, kind="images"),
     ]
-    assert [type(one) for one in results] == [la.TextResult, la.VectorResult, la.MediaResult]
+    assert [type(one) for one in results] == [
+        la.results.TextResult,
+        la.results.VectorResult,
+        la.results.MediaResult,
+    ]
     for one in results:
-        assert isinstance(one, la.DedupResult)
+        assert isinstance(one, la.results.DedupResult)
         assert one.keep.tolist() == [True, False] and one.duplicate_of.tolist() == [-1, 0]
         assert [group.tolist() for group in one.groups()] == [[0, 1]]
         assert one.similarity[1] == 1 and (one.counts.documents, one.counts.kept) == (2, 1)
@@ -152,7 +158,7 @@ def test_all_kinds_have_one_result(tmp_path: Path) -> None:
         assert repr(one).startswith(f"{type(one).__name__}(kind='{one.kind}', documents=2, kept=1")
         one.report(tmp_path / "report.html")
         assert "exact duplicates" in (tmp_path / "report.html").read_text()
-    declared = set(la.DedupResult.__bases__[0].__annotations__)
+    declared = set(la.results.DedupResult.__bases__[0].__annotations__)
     assert declared == {name for name in declared if any(hasattr(one, name) for one in results)}
     with pytest.raises(AttributeError, match="old_text"):
         results[2].old_text(0)

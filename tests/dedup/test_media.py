@@ -50,7 +50,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def groups(result: la.DedupResult) -> set[frozenset[str]]:
+def groups(result: la.results.DedupResult) -> set[frozenset[str]]:
     return {frozenset(result.names[row] for row in group) for group in result.groups()}
 
 
@@ -140,9 +140,9 @@ def test_lists_and_copies(photos: Path, tmp_path: Path) -> None:
     assert alone["cluster"] is alone["duplicate_of"] is alone["similarity"] is None
     assert result.write_pairs(tmp_path / "pairs.parquet") == 7
     for wrong in ("kept.png", "kept.zip", "list.lookalike"):
-        with pytest.raises(la.ArgumentError, match="tells no format"):
+        with pytest.raises(la.errors.ArgumentError, match="tells no format"):
             result.write(tmp_path / wrong)
-    with pytest.raises(la.FileError, match="there already"):
+    with pytest.raises(la.errors.FileError, match="there already"):
         result.write(tmp_path / "kept")
     # Nothing was touched.
     assert la.dedup(photos).counts == result.counts
@@ -158,7 +158,7 @@ def test_names_that_could_mislead(tmp_path: Path) -> None:
     scene(0, 200).resize((150, 110)).save(latin)
     result = la.dedup(tmp_path / "photos")
     assert result.counts.kept == 1
-    with pytest.raises(la.DocumentError, match="line break"):
+    with pytest.raises(la.errors.DocumentError, match="line break"):
         result.write_dropped(tmp_path / "dropped.txt")
     assert not (tmp_path / "dropped.txt").exists()
     assert result.write_dropped(tmp_path / "dropped.jsonl") == 2
@@ -170,7 +170,7 @@ def test_names_that_could_mislead(tmp_path: Path) -> None:
     # Nor must bytes that are no text become the name of another file.
     assert result.write_dropped(tmp_path / "once.csv") == 1
     (tmp_path / "photos" / "\ufffd.png").write_text("precious")
-    with pytest.raises(la.DocumentError, match="which is another file"):
+    with pytest.raises(la.errors.DocumentError, match="which is another file"):
         result.write_dropped(tmp_path / "twice.csv")
     assert not (tmp_path / "twice.csv").exists()
 
@@ -234,9 +234,9 @@ def test_a_folder_is_what_most_of_its_files_are(photos: Path, tmp_path: Path) ->
     ],
 )
 def test_bad_settings(photos: Path, given: dict[str, Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.dedup(photos, **given)
-    with pytest.raises(la.FileError, match="no such file or folder"):
+    with pytest.raises(la.errors.FileError, match="no such file or folder"):
         la.dedup(photos / "elsewhere")
 
 

@@ -134,7 +134,7 @@ def test_pairs_are_those_of_brute_force() -> None:
 
 def test_settings_are_checked() -> None:
     for threshold in (0, 1.5, "x", float("nan")):
-        with pytest.raises(la.ArgumentError, match="threshold"):
+        with pytest.raises(la.errors.ArgumentError, match="threshold"):
             RecordingMedium(threshold=threshold)  # type: ignore[arg-type]
-    with pytest.raises(la.ArgumentError, match="signer"):
+    with pytest.raises(la.errors.ArgumentError, match="signer"):
         RecordingMedium(la.SimHash())  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike.dedup import DedupSettings
 from lookalike.dedup.report import clusters as samples
 from lookalike.dedup.report.clusters import (
     SCRIPT,
@@ -146,7 +147,7 @@ def test_marks_are_the_changed_words_of_the_pairs(tmp_path: Path) -> None:
 
 def test_pairs_are_those_nearest_to_the_threshold(tmp_path: Path) -> None:
     result = la.dedup(corpus(2), threshold=0.6, permutations=256)
-    assert isinstance(result, la.TextResult)
+    assert isinstance(result, la.results.TextResult)
     accepted, rejected = least_similar(result, 1000), most_similar_rejected(result, 1000)
     assert [p.similarity for p in accepted] == sorted(p.similarity for p in accepted)
     assert [p.similarity for p in rejected] == sorted(p.similarity for p in rejected)[::-1]
@@ -168,7 +169,7 @@ def test_the_choice_of_pairs_does_not_depend_on_how_many_are_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     result = la.dedup(corpus(3, originals=200), threshold=0.6)
-    assert isinstance(result, la.TextResult)
+    assert isinstance(result, la.results.TextResult)
     expected = least_similar(result, 5)
     monkeypatch.setattr(samples, "_CONSIDERED", 20)
     assert least_similar(result, 5) == expected
@@ -176,7 +177,7 @@ def test_the_choice_of_pairs_does_not_depend_on_how_many_are_looked_at(
 
 def test_largest_clusters_show_who_stays_and_the_spread_of_the_others(tmp_path: Path) -> None:
     result = la.dedup(corpus(4), threshold=0.6, keep="last")
-    assert isinstance(result, la.TextResult)
+    assert isinstance(result, la.results.TextResult)
     clusters = largest_clusters(result)
     sizes = np.bincount(result.clusters)
     assert [cluster.size for cluster in clusters] == sorted(sizes[sizes > 1].tolist())[::-1][:12]
@@ -446,7 +447,7 @@ def test_counts_in_little_room() -> None:
 
 def test_the_curve_of_containment_is_that_of_samples(tmp_path: Path) -> None:
     """As drawing with replacement has it; the real draws are surer."""
-    settings = la.DedupSettings(measure="containment", threshold=0.5)
+    settings = DedupSettings(measure="containment", threshold=0.5)
     chance, words = proposal_chance(settings, 10**9)
     at = np.array([0.0, 0.25, 0.5, 0.9, 1.0])
     least = next(int(word) for word in words.split("one that has ")[1].split())

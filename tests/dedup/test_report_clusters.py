@@ -52,7 +52,7 @@ def test_of_many_clusters_the_smallest_are_left_out_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = la.dedup(corpus(5), threshold=0.7)
-    assert isinstance(result, la.TextResult)
+    assert isinstance(result, la.results.TextResult)
     monkeypatch.setattr(clusters, "MOST_BYTES", 4000)
     page = page_of(result, tmp_path)
     found = every_cluster(page)
@@ -77,7 +77,7 @@ def test_of_a_large_cluster_some_ids_are_listed_and_the_others_counted(tmp_path:
 )
 def test_every_dropped_document_is_in_one_band(values: list[float], threshold: float) -> None:
     result = la.dedup(["one text"] * (len(values) + 1), threshold=threshold)
-    assert isinstance(result, la.TextResult)
+    assert isinstance(result, la.results.TextResult)
     result = replace(result, similarity=np.array([float("nan"), *values]))
     bands = dropped_bands(result)
     assert sum(band.count for band in bands) == len(values)
@@ -108,7 +108,7 @@ def test_the_page_says_when_by_what_and_how_it_is_made_again(tmp_path: Path) -> 
 
 def test_cards_show_the_bands(tmp_path: Path) -> None:
     result = la.dedup(corpus(), threshold=0.7)
-    assert isinstance(result, la.TextResult)
+    assert isinstance(result, la.results.TextResult)
     page = page_of(result, tmp_path)
     (card,) = page.all("dl", "bands")
     names, counts = card.all("dt"), card.all("dd")

@@ -128,7 +128,7 @@ def test_a_folder_with_files_of_others_is_refused(source: Path, tmp_path: Path, 
     work = tmp_path / "mine"
     work.mkdir()
     (work / name).write_text('{"precious": 1}')
-    with pytest.raises(la.FileError, match="give a new or an empty folder"):
+    with pytest.raises(la.errors.FileError, match="give a new or an empty folder"):
         la.dedup(source, work=work)
     assert [one.name for one in work.iterdir()] == [name]
     assert (work / name).read_text() == '{"precious": 1}'
@@ -160,7 +160,7 @@ def test_signing_that_was_done_while_reading_has_no_rate(source: Path) -> None:
 
 
 def test_steps_of_an_earlier_run_are_told_and_have_no_rate(source: Path, tmp_path: Path) -> None:
-    def lines(result: la.DedupResult) -> dict[str, str]:
+    def lines(result: la.results.DedupResult) -> dict[str, str]:
         table = result.summary().partition("documents/s")[2]
         return {line.split()[0]: line for line in table.splitlines() if line}
 
@@ -197,7 +197,7 @@ def test_a_corpus_that_changed_since_is_not_written(source: Path, tmp_path: Path
     lines = source.read_text().splitlines(keepends=True)
     source.write_text("".join(reversed(lines)))
     for job in (result.write, result.write_annotated, lambda path: result.survivors()):
-        with pytest.raises(la.DocumentError, match="has changed since it was read"):
+        with pytest.raises(la.errors.DocumentError, match="has changed since it was read"):
             job(tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
 
@@ -253,7 +253,7 @@ def test_a_column_of_ids_may_become_the_one_that_decides(tmp_path: Path) -> None
 
 def test_two_jobs_cannot_have_one_folder(source: Path, tmp_path: Path) -> None:
     holder = WorkFolder(tmp_path / "work")
-    with pytest.raises(la.FileError, match="another job is working here"):
+    with pytest.raises(la.errors.FileError, match="another job is working here"):
         la.dedup(source, work=tmp_path / "work")
     holder.close()
     la.dedup(source, work=tmp_path / "work")
@@ -266,7 +266,7 @@ def test_a_temporary_folder_is_removed(
     result = la.dedup(source)
     assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
     assert result.text(5) == TEXTS[5]  # the texts are still there for the report
-    with pytest.raises(la.DocumentError):
+    with pytest.raises(la.errors.DocumentError):
         la.dedup([1])
     assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
 
@@ -333,7 +333,7 @@ def test_memory_grows_by_less_than_200_bytes_a_document(tmp_path: Path) -> None:
 
 
 def test_a_limit_that_is_too_small_is_refused() -> None:
-    with pytest.raises(la.ArgumentError, match="memory_limit is"):
+    with pytest.raises(la.errors.ArgumentError, match="memory_limit is"):
         la.dedup(["a"] * 4_000_000, memory_limit=650 << 20)
 
 

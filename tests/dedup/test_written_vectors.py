@@ -38,7 +38,7 @@ def test_written_lists_are_read_as_numpy_reads_them(
             texts = [json.dumps(row[:1]) for row in rows]
             texts[bad] = what
             with pytest.raises(
-                la.DocumentError, match=rf"^{bad * 10}: the vector (is|has) .*; exp"
+                la.errors.DocumentError, match=rf"^{bad * 10}: the vector (is|has) .*; exp"
             ):
                 written_vectors(texts, numbers, None, str)
 
@@ -79,12 +79,14 @@ def test_json_lines_are_as_good_as_parquet(tmp_path: Path) -> None:
 def test_what_is_no_vector_is_named_by_file_and_line(value: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"v": [1, 2, 3]}\n\n{"v": null}\n')
     (tmp_path / "b.jsonl").write_text(f'\n{{"w": 1}}\n\n{{"v": {value}}}\n{{"v": [1]}}\n')
-    with pytest.raises(la.DocumentError, match=rf"b\.jsonl, line 4: {said}"):
+    with pytest.raises(la.errors.DocumentError, match=rf"b\.jsonl, line 4: {said}"):
         la.dedup([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], kind="vectors", vectors="v")
 
 
 def test_a_list_of_nothing_at_first(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"v": []}\n')
-    with pytest.raises(la.DocumentError, match="line 1: .* 0 dimensions; expected one at least"):
+    with pytest.raises(
+        la.errors.DocumentError, match="line 1: .* 0 dimensions; expected one at least"
+    ):
         la.dedup(path, kind="vectors", vectors="v")

@@ -36,16 +36,16 @@ def test_dedup(folder: Path) -> None:
         la.dedup(folder, kind="chords", radius=2),
         la.dedup(folder, kind=MEDIA["chords"]()),
     ):
-        assert isinstance(result, la.MediaResult) and result.kind == "chords"
+        assert isinstance(result, la.results.MediaResult) and result.kind == "chords"
         assert [path.name for path in result.survivors()] == ["a.chord", "c.chord"]
         assert [path.name for path in result.dropped()] == ["b.chord", "d.chord"]
         (problem,) = result.problems
         assert problem.path.name == "e.chord" and "not hexadecimal" in problem.reason
         assert "at most 2 of 16 notes differ" in result.summary()
     assert la.dedup(folder, kind="chords", radius=0).counts.kept == 3
-    with pytest.raises(la.ArgumentError, match="bits does nothing for chords; leave it out"):
+    with pytest.raises(la.errors.ArgumentError, match="bits does nothing for chords; leave it out"):
         la.dedup(folder, kind="chords", bits=64)
-    with pytest.raises(la.ArgumentError, match=r"did you mean 'chords'\?"):
+    with pytest.raises(la.errors.ArgumentError, match=r"did you mean 'chords'\?"):
         la.dedup(folder, kind="chord")
 
 
@@ -73,7 +73,7 @@ def test_collections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert sorted(match.id for match in found) == ["a.chord", "b.chord", "d.chord"]
         assert docs.within(b"CHORD f000", radius=0)[0].id == "c.chord"
         docs.reads_files = False  # as the service does
-        with pytest.raises(la.ArgumentError, match="is one of chords, which are not opened"):
+        with pytest.raises(la.errors.ArgumentError, match="is one of chords, which are not opened"):
             docs.within("music/b.chord", radius=1)
         assert docs.within(b"CHORD f000", radius=0)[0].id == "c.chord"
 

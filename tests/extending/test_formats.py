@@ -142,7 +142,7 @@ def test_an_upload_to_the_service(source: Path, tmp_path: Path) -> None:
 
 
 def test_help_and_errors(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(la.ArgumentError, match="format is 'record'.*did you mean 'records'"):
+    with pytest.raises(la.errors.ArgumentError, match="format is 'record'.*did you mean 'records'"):
         la.dedup(source, format="record")
     with pytest.raises(SystemExit):
         main(["dedup", str(source), "-o", "x.jsonl", "--format", "recordz"])

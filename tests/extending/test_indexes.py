@@ -110,7 +110,7 @@ def test_it_is_evaluated_and_built_by_a_plan() -> None:
     assert (linear.index, linear.recall, linear.cdr) == ("linear", 1.0, 1.0)
     assert (blocks.index, blocks.recall) == ("blocks", 1.0)
     assert "linear" in str(found)
-    with pytest.raises(la.ArgumentError, match="kinds is 'linaer'; expected one of slices"):
+    with pytest.raises(la.errors.ArgumentError, match="kinds is 'linaer'; expected one of slices"):
         la.evaluate(ROWS, kinds=["linaer"])
 
 

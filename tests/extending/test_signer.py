@@ -49,7 +49,7 @@ def test_a_toy_is_known_by_name_and_imported_when_asked_for() -> None:
 def test_a_toy_is_saved_with_signatures_and_indexes(tmp_path: Path) -> None:
     toy = SIGNERS["toy"](128)
     assert toy.to_dict()["signer"] == "toy"
-    for again in (la.signer_from_dict(toy.to_dict()), pickle.loads(pickle.dumps(toy))):
+    for again in (la.signatures.signer_from_dict(toy.to_dict()), pickle.loads(pickle.dumps(toy))):
         assert again == toy
         assert np.array_equal(again.sign(TEXTS), toy.sign(TEXTS))
     toy.save(tmp_path / "toy.lookalike")

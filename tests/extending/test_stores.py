@@ -26,7 +26,7 @@ def test_a_collection_lives_in_a_store_of_another_package(toys: None, tmp_path: 
         assert [one.id for one in docs] == ["a", "b", "c"]
     la.drop_collection(url, "documents")
     assert la.list_collections(url) == []
-    with pytest.raises(la.ArgumentError, match="not an absolute path"):
+    with pytest.raises(la.errors.ArgumentError, match="not an absolute path"):
         la.open_collection("drawer://somewhere")
 
 
@@ -43,5 +43,7 @@ def test_the_command_line_takes_its_addresses(
 
 
 def test_a_scheme_of_no_store_is_refused(toys: None) -> None:
-    with pytest.raises(la.ArgumentError, match=r"of the kind shelf://; expected a file name"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"of the kind shelf://; expected a file name"
+    ):
         la.open_collection("shelf://a", bits=64)

@@ -93,10 +93,10 @@ def test_sets_of_combined_features_equal_the_oracle(
     common = [len(sets[a] & sets[b]) for a, b in pairs]
     smaller = [min(len(sets[a]), len(sets[b])) for a, b in pairs]
     union = [len(sets[a] | sets[b]) for a, b in pairs]
-    assert la.jaccard_pairs(texts, left, right, kinds, threads=threads).tolist() == [
+    assert la.features.jaccard_pairs(texts, left, right, kinds, threads=threads).tolist() == [
         each / size if size else 0.0 for each, size in zip(common, union, strict=True)
     ]
-    assert la.containment_pairs(texts, left, right, kinds).tolist() == [
+    assert la.features.containment_pairs(texts, left, right, kinds).tolist() == [
         each / size if size else 0.0 for each, size in zip(common, smaller, strict=True)
     ]
 
@@ -228,7 +228,7 @@ def test_they_are_found_again_wherever_they_are_kept(tmp_path: Path) -> None:
         assert again == signer and np.array_equal(again.sign(texts), signer.sign(texts))
         file = tmp_path / f"{type(signer).__name__}.lookalike"
         signer.save(file)
-        assert la.load_signer(file) == signer == la.signer_from_dict(signer.to_dict())
+        assert la.load_signer(file) == signer == la.signatures.signer_from_dict(signer.to_dict())
     fitted = la.SimHash(64, kinds, "tfidf").fit(texts)
     assert pickle.loads(pickle.dumps(fitted)) == fitted
     with la.open_collection(tmp_path / "docs.db", signer=la.SimHash(64, kinds)) as docs:
@@ -251,9 +251,9 @@ def test_a_function_without_a_name_is_refused_in_files(tmp_path: Path) -> None:
     assert kinds != la.Combined(la.Words(), str.upper) and kinds == la.Combined(
         la.Words(), str.split
     )
-    with pytest.raises(la.ArgumentError, match="a function without a name"):
+    with pytest.raises(la.errors.ArgumentError, match="a function without a name"):
         la.SimHash(64, kinds).save(tmp_path / "signer")
-    with pytest.raises(la.ArgumentError, match="a function without a name"):
+    with pytest.raises(la.errors.ArgumentError, match="a function without a name"):
         la.dedup(["a b"], features=kinds, work=tmp_path / "work")
 
 
@@ -262,9 +262,9 @@ def test_what_fails_is_told_with_its_place_among_all_documents() -> None:
         return [text] if text != "bad" else [None]  # type: ignore[list-item]
 
     texts = [*(["good"] * 9_000), "bad"]
-    with pytest.raises(la.DocumentError, match="document 9000 has the feature None"):
+    with pytest.raises(la.errors.DocumentError, match="document 9000 has the feature None"):
         la.SimHash(64, la.Combined(la.Words(), failing)).sign(iter(texts))
-    with pytest.raises(la.DocumentError, match="document 1 is of type int"):
+    with pytest.raises(la.errors.DocumentError, match="document 1 is of type int"):
         la.SimHash(64, la.Combined(la.Words(), la.Chars())).sign(["a", 3])
 
 
@@ -280,7 +280,7 @@ def test_combined_kinds_within_combined_ones_are_taken_apart() -> None:
     [
         (lambda: la.Combined(), "there are no kinds of features to combine"),
         (lambda: la.Combined(la.Words()), "there is one kind of features to combine"),
-        (lambda: la.Combined(la.Words(), la.Features()), "which take no texts"),
+        (lambda: la.Combined(la.Words(), la.features.Features()), "which take no texts"),
         (lambda: la.Combined(la.Words(), la.Words(1)), "once more; give them a higher weight"),
         (lambda: UNTYPED(la.Words(), 3), "or a function from a text to its features"),
         (lambda: la.Combined(la.Words(), la.Chars(), weights=(1,)), "expected 2 numbers"),
@@ -305,5 +305,5 @@ def test_combined_kinds_within_combined_ones_are_taken_apart() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Any, message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         make()

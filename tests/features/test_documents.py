@@ -88,7 +88,7 @@ def test_what_is_no_document_is_named_with_its_position(documents: Any, message:
         la.SimHash(weights="tfidf").fit,
         SIGNER.feature_counts,
     ):
-        with pytest.raises(la.DocumentError, match=message):
+        with pytest.raises(la.errors.DocumentError, match=message):
             act(documents)
 
 
@@ -121,7 +121,7 @@ def test_an_iterable_is_held_a_batch_at_a_time() -> None:
 
 
 def test_ready_made_features() -> None:
-    kind = la.Features()
+    kind = la.features.Features()
     signer = la.SimHash(features=kind, weights="count")
     documents: list[Any] = [
         {"link": 2.0, "anchor": 0.5},
@@ -159,5 +159,5 @@ def test_ready_made_features() -> None:
     ],
 )
 def test_ready_made_features_that_are_none(document: Any, message: str) -> None:
-    with pytest.raises(la.DocumentError, match=message):
-        la.SimHash(features=la.Features()).sign([["fine"], document])
+    with pytest.raises(la.errors.DocumentError, match=message):
+        la.SimHash(features=la.features.Features()).sign([["fine"], document])

@@ -30,7 +30,7 @@ def test_a_function_gives_what_its_features_give(documents: list[str]) -> None:
     ready = [list(pairs_of_letters(text)) for text in documents]
     for signer in (la.SimHash, la.MinHash, la.TopSig):
         made = signer(features=function).sign(documents)
-        assert np.array_equal(made, signer(features=la.Features()).sign(ready))
+        assert np.array_equal(made, signer(features=la.features.Features()).sign(ready))
     assert function.counts(documents).tolist() == [len(each) for each in ready]
     distinct = function.counts(documents, distinct=True)
     assert distinct.tolist() == [len(Counter(each)) for each in ready]
@@ -40,7 +40,7 @@ def test_any_callable_is_taken_for_features_of_a_text() -> None:
     assert la.jaccard("a b c", "b c d", str.split) == 0.5  # type: ignore[arg-type]
     weighed = la.MinHash(features=lambda text: [(word, 2.0) for word in text.split()])  # type: ignore[arg-type]
     assert np.array_equal(
-        weighed.sign(["a b"]), la.MinHash(features=la.Features()).sign([["a", "b"]])
+        weighed.sign(["a b"]), la.MinHash(features=la.features.Features()).sign([["a", "b"]])
     )
     numbers = la.FeatureFunction(lambda text: {len(word) for word in text.split()})
     assert la.containment("a bb ccc", "dd e", numbers) == 1.0
@@ -53,9 +53,9 @@ def test_what_goes_wrong_in_a_function_is_told_with_the_document() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         la.MinHash(features=la.FeatureFunction(failing)).sign(["a"])
     assert "of text 0" in raised.value.__notes__[0]
-    with pytest.raises(la.DocumentError, match="document 1 is of type int"):
+    with pytest.raises(la.errors.DocumentError, match="document 1 is of type int"):
         la.FeatureFunction(lambda text: 3 if text == "b" else []).counts(["a", "b"])
-    with pytest.raises(la.ArgumentError, match="or a function from a text to its features"):
+    with pytest.raises(la.errors.ArgumentError, match="or a function from a text to its features"):
         la.MinHash(features=la.Words)  # type: ignore[arg-type]
 
 
@@ -69,7 +69,7 @@ def test_only_a_named_function_is_kept_in_files(tmp_path: Path) -> None:
         lambda: la.dedup(TEXTS, features=str.split, work=work),
         lambda: la.dedup(TEXTS, features=str.split, save_signatures=file),
     ):
-        with pytest.raises(la.ArgumentError, match="give it one: la.FeatureFunction"):
+        with pytest.raises(la.errors.ArgumentError, match="give it one: la.FeatureFunction"):
             keep()
     assert list(tmp_path.glob("signatures*")) == [] and not work.exists()
     named = la.FeatureFunction(str.split, name="by spaces")
@@ -77,7 +77,7 @@ def test_only_a_named_function_is_kept_in_files(tmp_path: Path) -> None:
     assert la.load_signatures(file).signer == DedupSettings(features=named).signer()
     assert not la.dedup(TEXTS, features=named, against=file).keep.any()
     del la.FeatureFunction._named["by spaces"]  # as in a new program
-    with pytest.raises(la.ArgumentError, match="nothing is known of features with the name"):
+    with pytest.raises(la.errors.ArgumentError, match="nothing is known of features with the name"):
         la.load_signatures(file)
 
 
@@ -85,7 +85,7 @@ def test_a_named_function_is_what_a_work_folder_goes_by(tmp_path: Path) -> None:
     corpus, work = tmp_path / "corpus.txt", tmp_path / "work"
     corpus.write_text("\n".join(TEXTS))
 
-    def dedup(name: str, function: Any) -> la.DedupResult:
+    def dedup(name: str, function: Any) -> la.results.DedupResult:
         features = la.FeatureFunction(function, name=name)
         return la.dedup(corpus, features=features, threshold=0.6, work=work)
 
@@ -131,14 +131,14 @@ def test_features_are_those_that_were_chosen(
         ({"features": "chars", "stem": "english"}, "stem does not go with characters"),
         ({"features": la.Words(), "ngram": 2}, "ngram does not go with features that are made"),
         ({"features": str.split, "stem": "english"}, "stem does not go with features that are"),
-        ({"features": la.Features()}, "take no texts"),
+        ({"features": la.features.Features()}, "take no texts"),
         ({"features": 3}, "or a function from a text to its features"),
         ({"stop_words": "german"}, "expected 'english', a list of words or None"),
         ({"ngram": 0}, "ngram is 0"),
     ],
 )  # fmt: skip
 def test_what_would_change_nothing_is_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         DedupSettings(**given)
 
 

@@ -28,7 +28,9 @@ def test_jaccard_equals_the_oracle(pairs: list[tuple[str, str]], ngram: int, thr
     assert la.jaccard(left, right, kind, threads=threads).tolist() == expected
     both = left + right
     positions = np.arange(len(pairs))
-    found = la.jaccard_pairs(both, positions, positions + len(pairs), kind, threads=threads)
+    found = la.features.jaccard_pairs(
+        both, positions, positions + len(pairs), kind, threads=threads
+    )
     assert found.tolist() == expected
 
 
@@ -59,7 +61,9 @@ def test_every_measure_is_that_of_python_sets_and_counters(
 
 
 def test_a_measure_that_there_is_not_is_named() -> None:
-    with pytest.raises(la.ArgumentError, match="measure is 'dice'; expected one of: jaccard"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="measure is 'dice'; expected one of: jaccard"
+    ):
         similarity("dice", "a", "b")
 
 
@@ -69,8 +73,8 @@ def test_two_documents_give_a_number() -> None:
     assert la.jaccard("abcd", "bcde", la.Chars(2)) == 0.5
     assert la.containment("a b", "a c d e f b") == la.containment("b c a x y z", "a b") == 1.0
     assert la.containment("", "a") == la.containment("a", "") == 0.0
-    assert la.jaccard({"x": 1, "y": 2}, ["y", "z"], la.Features()) == pytest.approx(1 / 3)
-    assert la.cosine({"x": 3, "y": 4}, {"x": 1}, la.Features()) == pytest.approx(0.6)
+    assert la.jaccard({"x": 1, "y": 2}, ["y", "z"], la.features.Features()) == pytest.approx(1 / 3)
+    assert la.cosine({"x": 3, "y": 4}, {"x": 1}, la.features.Features()) == pytest.approx(0.6)
     assert la.jaccard("same words", "Same, words!", la.Words(ngram=5)) == 1.0
 
 
@@ -84,29 +88,41 @@ def test_many_pairs_read_each_document_once_and_any_order() -> None:
     documents = [f"word{i} word{i + 1} word{i + 2}" for i in range(10_000)]
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, len(documents), (2, 5_000))
-    found = la.jaccard_pairs(documents, left, right, threads=2)
+    found = la.features.jaccard_pairs(documents, left, right, threads=2)
     shared = np.maximum(0, 3 - np.abs(left - right))
     assert np.allclose(found, shared / (6 - shared))
-    assert np.allclose(la.cosine_pairs(documents, left, right, threads=2), shared / 3)
+    assert np.allclose(la.features.cosine_pairs(documents, left, right, threads=2), shared / 3)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: la.jaccard(["a"], ["a", "b"]), la.DocumentError, "equal numbers"),
-        (lambda: la.jaccard(["a"] * 9000, ["a"]), la.DocumentError, "equal numbers"),
-        (lambda: la.jaccard("a", ["a"]), la.DocumentError, "documents are one str"),
+        (lambda: la.jaccard(["a"], ["a", "b"]), la.errors.DocumentError, "equal numbers"),
+        (lambda: la.jaccard(["a"] * 9000, ["a"]), la.errors.DocumentError, "equal numbers"),
+        (lambda: la.jaccard("a", ["a"]), la.errors.DocumentError, "documents are one str"),
         (
-            lambda: la.jaccard_pairs(["a"], [0], [1]),
-            la.ArgumentError,
+            lambda: la.features.jaccard_pairs(["a"], [0], [1]),
+            la.errors.ArgumentError,
             "right names documents 1 to 1",
         ),
-        (lambda: la.jaccard_pairs(["a"], [-1], [0]), la.ArgumentError, "left names documents -1"),
-        (lambda: la.jaccard_pairs(["a"], [0, 0], [0]), la.ArgumentError, "2 positions and right 1"),
-        (lambda: la.jaccard_pairs(["a"], [0.5], [0]), la.ArgumentError, "expected a list of pos"),
         (
-            lambda: la.jaccard_pairs(["a", None], [0], [1]),
-            la.DocumentError,
+            lambda: la.features.jaccard_pairs(["a"], [-1], [0]),
+            la.errors.ArgumentError,
+            "left names documents -1",
+        ),
+        (
+            lambda: la.features.jaccard_pairs(["a"], [0, 0], [0]),
+            la.errors.ArgumentError,
+            "2 positions and right 1",
+        ),
+        (
+            lambda: la.features.jaccard_pairs(["a"], [0.5], [0]),
+            la.errors.ArgumentError,
+            "expected a list of pos",
+        ),
+        (
+            lambda: la.features.jaccard_pairs(["a", None], [0], [1]),
+            la.errors.DocumentError,
             "document 1 is of type",
         ),
     ],

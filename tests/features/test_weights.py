@@ -56,7 +56,7 @@ def test_parts_that_are_merged_equal_the_whole() -> None:
     merged = la.Vocabulary.merge(part for part in parts if part)
     assert merged.to_dict() == whole.to_dict()
     assert repr(merged) == "Vocabulary(3071 features of 3000 documents)"
-    with pytest.raises(la.ArgumentError, match="no vocabularies to merge"):
+    with pytest.raises(la.errors.ArgumentError, match="no vocabularies to merge"):
         la.Vocabulary.merge([])
 
 
@@ -76,12 +76,13 @@ def test_a_full_vocabulary_forgets_the_rarest_and_says_what_they_count_as() -> N
 
 def test_learnt_weights_have_to_be_learnt() -> None:
     for kind in ("tfidf", "log-likelihood"):
-        with pytest.raises(la.NotFittedError, match=f"{kind}.* call fit"):
+        with pytest.raises(la.errors.NotFittedError, match=f"{kind}.* call fit"):
             la.SimHash(weights=kind).sign(["a"])
-        with pytest.raises(la.NotFittedError):
+        with pytest.raises(la.errors.NotFittedError):
             la.cosine("a", "b", weights=kind)
     with pytest.raises(
-        la.ArgumentError, match="the kind of weights is 'idf'; expected one of: uniform, count"
+        la.errors.ArgumentError,
+        match="the kind of weights is 'idf'; expected one of: uniform, count",
     ):
         la.SimHash(weights="idf")
 
@@ -105,7 +106,7 @@ def test_learnt_weights_have_to_be_learnt() -> None:
     ],
 )
 def test_a_damaged_description_is_refused(description: dict[str, object]) -> None:
-    with pytest.raises(la.ArgumentError):
+    with pytest.raises(la.errors.ArgumentError):
         la.Vocabulary.from_dict(description)
 
 

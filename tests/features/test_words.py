@@ -204,13 +204,13 @@ def test_invalid_utf8_ends_words_and_nothing_worse() -> None:
     ],
 )
 def test_settings_that_make_no_sense_are_named(make: Any, message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         make()
 
 
 def test_a_missing_stemmer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "Stemmer", None)
-    with pytest.raises(la.MissingDependencyError, match=r"pip install 'lookalike\[stem\]'"):
+    with pytest.raises(la.errors.MissingDependencyError, match=r"pip install 'lookalike\[stem\]'"):
         la.Words(stem="english")
 
 

@@ -105,8 +105,8 @@ def test_pairs_are_those_of_the_scan(
     limit = data.draw(st.sampled_from([0, 50, 3000, 10**7]))
     try:
         right = scan.pairs(radius, limit=limit, collapse=collapse)
-    except la.ResultTooLargeError as error:
-        with pytest.raises(la.ResultTooLargeError) as other:
+    except la.errors.ResultTooLargeError as error:
+        with pytest.raises(la.errors.ResultTooLargeError) as other:
             gpu.pairs(radius, limit=limit, collapse=collapse)
         assert str(other.value) == str(error)
         return
@@ -140,13 +140,15 @@ def test_bytes_keep_what_belongs_to_an_index() -> None:
     assert gpu.signer == scan.signer
     assert gpu.names is not None and list(gpu.names) == list(scan.names)
     np.testing.assert_array_equal(gpu.search(rows_of(3), 2).ids, scan.search(rows_of(3), 2).ids)
-    with pytest.raises(la.FormatError, match="found a SliceIndex; expected a GpuIndex"):
+    with pytest.raises(la.errors.FormatError, match="found a SliceIndex; expected a GpuIndex"):
         la.GpuIndex.from_bytes(la.SliceIndex(rows_of(30)).to_bytes())
 
 
 def test_too_little_memory_is_told_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "card", lambda number: FakeCard(free=1000))
-    with pytest.raises(la.ArgumentError, match=r"need [\d,]+ bytes .* and 1,000 are free.*stream"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"need [\d,]+ bytes .* and 1,000 are free.*stream"
+    ):
         la.GpuIndex(rows_of(900))
     assert len(la.GpuIndex(rows_of(900), stream=True)) == 900
 
@@ -202,14 +204,14 @@ def test_dedup_on_a_card_has_the_same_result(monkeypatch: pytest.MonkeyPatch) ->
         )
         assert there.keep.tolist() == here.keep.tolist()
         assert there.counts == here.counts
-    with pytest.raises(la.ArgumentError, match="nothing to do for it here"):
+    with pytest.raises(la.errors.ArgumentError, match="nothing to do for it here"):
         la.dedup(texts, device="gpu")
-    with pytest.raises(la.ArgumentError, match="device"):
+    with pytest.raises(la.errors.ArgumentError, match="device"):
         la.dedup(texts, device="tpu")
 
 
 def test_without_cupy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.setattr(index, "card", gpu_card.Card)
-    with pytest.raises(la.MissingDependencyError, match=r"lookalike\[gpu\]"):
+    with pytest.raises(la.errors.MissingDependencyError, match=r"lookalike\[gpu\]"):
         la.GpuIndex(rows_of(3))

@@ -15,7 +15,7 @@ if find_spec("cupy") is None:
 else:
     try:
         la.GpuIndex(np.zeros((1, 8), np.uint8))
-    except la.MissingDependencyError as error:
+    except la.errors.MissingDependencyError as error:
         WHY_NOT = str(error)
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))

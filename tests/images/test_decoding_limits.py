@@ -202,9 +202,11 @@ def test_large_images_wait_for_room_and_are_read(tmp_path: Path) -> None:
     rows = la.ImageHash().sign(sources, threads=4)
     alone = la.ImageHash().sign(sources, threads=1, memory_limit=400 * MIB)
     assert np.array_equal(rows, alone)
-    with pytest.raises(la.DocumentError, match="image 0: needs up to 314 MiB .* may take 120 MiB"):
+    with pytest.raises(
+        la.errors.DocumentError, match="image 0: needs up to 314 MiB .* may take 120 MiB"
+    ):
         la.ImageHash().sign(sources, memory_limit=200 * MIB)
-    with pytest.raises(la.ArgumentError, match="memory_limit"):
+    with pytest.raises(la.errors.ArgumentError, match="memory_limit"):
         la.ImageHash().sign(sources, memory_limit=1000)
 
 
@@ -224,7 +226,7 @@ def test_an_image_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatc
     slow = saved(scene(3, 650).resize((2000, 2000)), "WEBP", method=0)
     small = saved(scene(1, 16), "BMP")
     first, _ = la.ImageHash().each([slow, small])
-    assert isinstance(first, la.DocumentError)
+    assert isinstance(first, la.errors.DocumentError)
     assert str(first) == "takes more than 0.001 s to be decoded"
 
 
@@ -234,16 +236,16 @@ def test_an_image_that_crashes_its_process_is_left_out(monkeypatch: pytest.Monke
         patch.setattr(processes, "_COMMAND", "import os; os._exit(7)")
         patch.setattr(processes, "_IDLE", [])
         found = list(la.ImageHash().each([data, data]))
-        with pytest.raises(la.DocumentError, match="the image crashes the process"):
-            la.thumbnail(data)
+        with pytest.raises(la.errors.DocumentError, match="the image crashes the process"):
+            la.images.thumbnail(data)
     assert [str(one) for one in found] == ["crashes the process that decodes it (status 7)"] * 2
     assert len(la.ImageHash().sign([data])) == 1
 
 
 def test_thumbnails_keep_the_limits(tmp_path: Path) -> None:
-    with pytest.raises(la.DocumentError, match="the image needs up to .* MiB of memory"):
-        la.thumbnail(webp_of_size(13_000, 13_000))
-    assert la.thumbnail(saved(scene(1, 64), "PNG")).startswith("data:image/jpeg;base64,/9j/")
+    with pytest.raises(la.errors.DocumentError, match="the image needs up to .* MiB of memory"):
+        la.images.thumbnail(webp_of_size(13_000, 13_000))
+    assert la.images.thumbnail(saved(scene(1, 64), "PNG")).startswith("data:image/jpeg;base64,/9j/")
 
 
 def test_paths_bytes_and_pillow_images_together(tmp_path: Path) -> None:

@@ -60,10 +60,12 @@ def test_texts_and_other_files_are_no_images() -> None:
 
 
 def test_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(la.DocumentError, match=r"image 0: has too many pixels .*MAX_IMAGE_PIXELS"):
+    with pytest.raises(
+        la.errors.DocumentError, match=r"image 0: has too many pixels .*MAX_IMAGE_PIXELS"
+    ):
         la.ImageHash().sign([png(30_000, 30_000)])
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    with pytest.raises(la.DocumentError, match="too many pixels"):
+    with pytest.raises(la.errors.DocumentError, match="too many pixels"):
         la.ImageHash().sign(data_of("PNG"))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     assert la.ImageHash().sign(data_of("PNG")).shape == (1, 8)
@@ -82,7 +84,7 @@ def test_damaged_files_are_refused_or_read(format: str) -> None:
         damaged.append(bytes(bytes_))
     refused = 0
     for found in signer.each(damaged):
-        if isinstance(found, la.DocumentError):
+        if isinstance(found, la.errors.DocumentError):
             refused += 1
             assert "\n" not in str(found) and len(str(found)) < 600
         else:
@@ -103,11 +105,11 @@ def test_errors_name_the_image(tmp_path: Path) -> None:
         tmp_path / "loop.png": "cannot be read",
         tmp_path / "nowhere.png": "No such file",
     }.items():
-        with pytest.raises(la.DocumentError, match=reason) as error:
+        with pytest.raises(la.errors.DocumentError, match=reason) as error:
             signer.sign([good, good, wrong])
         assert str(error.value).startswith(f"image 2 ({str(wrong)!r}): ")
     for nothing in (3, None, [3], [None], np.zeros((4, 4), np.uint8), ["\0"], [b""]):
-        with pytest.raises(la.DocumentError):
+        with pytest.raises(la.errors.DocumentError):
             signer.sign(nothing)  # type: ignore[arg-type]
 
 
@@ -115,14 +117,16 @@ def test_errors_name_the_image(tmp_path: Path) -> None:
 def test_images_without_pixels_are_refused(size: tuple[int, int]) -> None:
     file = b"GIF89a" + size[0].to_bytes(2, "little") + size[1].to_bytes(2, "little") + b"\0\0\0;"
     for source in (Image.new("RGB", size), Image.new("F", size), file):
-        with pytest.raises(la.DocumentError, match=r"image 0: (has no pixels|cannot|is no image)"):
+        with pytest.raises(
+            la.errors.DocumentError, match=r"image 0: (has no pixels|cannot|is no image)"
+        ):
             la.ImageHash().sign(source)
 
 
 def test_programs_are_not_run_for_an_image(tmp_path: Path) -> None:
     """Encapsulated PostScript would be given to Ghostscript by Pillow."""
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
-    with pytest.raises(la.DocumentError, match="no image in a format that is known"):
+    with pytest.raises(la.errors.DocumentError, match="no image in a format that is known"):
         la.ImageHash().sign(postscript)
 
 

@@ -73,7 +73,9 @@ GOLDEN = {
 
 def test_golden() -> None:
     for signer in SIGNERS:
-        assert la.signatures_to_hex(signer.sign(drawn())) == [GOLDEN[signer.bits, signer.kind]]
+        assert la.signatures.signatures_to_hex(signer.sign(drawn())) == [
+            GOLDEN[signer.bits, signer.kind]
+        ]
 
 
 @pytest.mark.parametrize("signer", SIGNERS, ids=repr)
@@ -273,7 +275,7 @@ def test_the_contract_of_signers(tmp_path: Path) -> None:
             "bits": signer.bits,
             "kind": signer.kind,
         }
-        same = la.signer_from_dict(signer.to_dict())
+        same = la.signatures.signer_from_dict(signer.to_dict())
         assert same == signer and repr(same) == repr(signer)
         assert pickle.loads(pickle.dumps(signer)) == signer
         signer.save(tmp_path / "signer")
@@ -284,9 +286,9 @@ def test_the_contract_of_signers(tmp_path: Path) -> None:
     index = la.open_index(tmp_path / "rows")
     assert index.signer == SIGNERS[0] and index.name(1) == "b"
     for wrong in ({"bits": 63}, {"bits": 128}, {"kind": "wavelet"}, {"bits": 0}):
-        with pytest.raises(la.ArgumentError, match="expected"):
+        with pytest.raises(la.errors.ArgumentError, match="expected"):
             la.ImageHash(**wrong)
-    with pytest.raises(la.ArgumentError, match="expected 1 or 8"):
+    with pytest.raises(la.errors.ArgumentError, match="expected 1 or 8"):
         SIGNERS[0].sign(drawn(), orientations=4)
 
 
@@ -297,7 +299,7 @@ def test_thumbnails_are_upright_and_small(suffix: str, tmp_path: Path) -> None:
     exif = left.getexif()
     exif[0x0112] = 6  # to be turned by a quarter to the right
     left.save(tmp_path / f"turned.{suffix}", exif=exif)
-    address = la.thumbnail(tmp_path / f"turned.{suffix}", 100)
+    address = la.images.thumbnail(tmp_path / f"turned.{suffix}", 100)
     kind, _, data = address.partition(",")
     assert kind == "data:image/jpeg;base64"
     small = Image.open(io.BytesIO(base64.b64decode(data)))
@@ -305,5 +307,5 @@ def test_thumbnails_are_upright_and_small(suffix: str, tmp_path: Path) -> None:
     top, bottom = (np.asarray(small)[row, 25].astype(int) for row in (10, 90))
     assert top[0] > 200 > 60 > top[1] and bottom[1] > 200
     (tmp_path / "broken.png").write_bytes(b"no image")
-    with pytest.raises(la.DocumentError, match=r"broken.png.* is no image in a format"):
-        la.thumbnail(tmp_path / "broken.png")
+    with pytest.raises(la.errors.DocumentError, match=r"broken.png.* is no image in a format"):
+        la.images.thumbnail(tmp_path / "broken.png")

@@ -47,7 +47,7 @@ def stars(rows: oracle.Signatures, radius: int, ids: list[int] | None) -> Found:
     ]
 
 
-def listed(pairs: la.Pairs) -> Found:
+def listed(pairs: la.results.Pairs) -> Found:
     assert pairs.exact
     columns = (pairs.left.tolist(), pairs.right.tolist(), pairs.distances.tolist())
     return list(zip(*columns, strict=True))
@@ -70,7 +70,7 @@ def test_pairs_equal_the_oracle_with_and_without_collapse(
         count = len(expected)
         assert len(index.pairs(radius, limit=count, collapse=collapse)) == count
         if count:
-            with pytest.raises(la.ResultTooLargeError, match=f"limit={count - 1} pairs"):
+            with pytest.raises(la.errors.ResultTooLargeError, match=f"limit={count - 1} pairs"):
                 index.pairs(radius, limit=count - 1, collapse=collapse)
 
 

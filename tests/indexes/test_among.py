@@ -75,7 +75,7 @@ def test_answers_are_those_of_an_index_of_only_these(
         found = index.search(queries, k, among=among, threads=threads, **options)
         matches = index.within(queries, radius, among=among, limit=total, threads=threads)
         if total:
-            with pytest.raises(la.ResultTooLargeError):
+            with pytest.raises(la.errors.ResultTooLargeError):
                 index.within(queries, radius, among=among, limit=total - 1)
     assert (found.ids.tolist(), found.distances.tolist()) == oracle.search(rows, queries, k, there)
     assert [
@@ -165,9 +165,9 @@ def test_shards_that_are_the_same_index() -> None:
 def test_bad_choices_are_refused(kind: str, among: Any, message: str) -> None:
     index = made(kind, oracle.collection(30, 8, "uniform", 0), None)
     rows = index.living()[0][:1]
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         index.search(rows, 1, among=among)
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         index.within(rows, 1, among=among)
 
 

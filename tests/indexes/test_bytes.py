@@ -86,10 +86,10 @@ def test_damaged_bytes_are_refused(kind: str) -> None:
     for place in rng.choice(content, 80, replace=False):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << int(rng.integers(8))
-        with pytest.raises(la.FileError):
+        with pytest.raises(la.errors.FileError):
             la.Index.from_bytes(damaged)
     for cut in (0, 1, 63, 64, len(whole) // 2, len(whole) - 1):
-        with pytest.raises(la.FileError):
+        with pytest.raises(la.errors.FileError):
             la.Index.from_bytes(whole[:cut])
 
 
@@ -108,19 +108,19 @@ def test_a_pickle_calls_nothing_but_from_bytes() -> None:
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        ("text", la.ArgumentError, "data is 'text'; expected bytes"),
-        (5, la.ArgumentError, "expected bytes"),
-        (b"", la.FormatError, "the bytes is not a lookalike file"),
-        (container_bytes({}, {}), la.FormatError, "holds an index of kind None"),
-        (container_bytes({"index": "sharded"}, {}), la.CorruptIndexError, "None shards"),
+        ("text", la.errors.ArgumentError, "data is 'text'; expected bytes"),
+        (5, la.errors.ArgumentError, "expected bytes"),
+        (b"", la.errors.FormatError, "the bytes is not a lookalike file"),
+        (container_bytes({}, {}), la.errors.FormatError, "holds an index of kind None"),
+        (container_bytes({"index": "sharded"}, {}), la.errors.CorruptIndexError, "None shards"),
         (
             container_bytes({"index": "sharded", "shards": 2, "own_ids": False}, {}),
-            la.CorruptIndexError,
+            la.errors.CorruptIndexError,
             "'shard.0' is missing",
         ),
         (
             container_bytes({"index": "sharded", "shards": 0, "own_ids": False}, {}),
-            la.CorruptIndexError,
+            la.errors.CorruptIndexError,
             "no shards",
         ),
     ],
@@ -135,11 +135,11 @@ def test_shards_within_shards_have_an_end() -> None:
     meta = {"index": "sharded", "shards": 1, "own_ids": False}
     for _ in range(400):
         data = container_bytes(meta, {"shard.0": np.frombuffer(data, np.uint8)})
-    with pytest.raises(la.CorruptIndexError, match="the shards cannot be used"):
+    with pytest.raises(la.errors.CorruptIndexError, match="the shards cannot be used"):
         la.Index.from_bytes(data)
 
 
 def test_another_kind_is_refused() -> None:
     data = la.ScanIndex(np.eye(8, 8, dtype=np.uint8)).to_bytes()
-    with pytest.raises(la.FormatError, match="found a ScanIndex; expected a SliceIndex"):
+    with pytest.raises(la.errors.FormatError, match="found a ScanIndex; expected a SliceIndex"):
         la.SliceIndex.from_bytes(data)

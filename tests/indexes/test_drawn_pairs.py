@@ -182,7 +182,7 @@ def test_equal_signatures_and_ids_of_their_own_are_as_always(collapse: bool) -> 
     equal = [pair for pair in everything if pair[2] == 0]
     assert [pair for pair in found if pair[2] == 0] == equal
     assert len(found) >= 0.997 * len(everything)
-    with pytest.raises(la.ResultTooLargeError, match="pairs within radius 20"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="pairs within radius 20"):
         index.pairs(20, collapse=collapse, recall=0.999, limit=len(found) - 1)
 
 
@@ -208,5 +208,5 @@ def test_all_are_found_where_that_is_as_quick() -> None:
 
 @pytest.mark.parametrize("recall", [0, 1.5, "most", float("nan")])
 def test_a_recall_is_a_share(recall: object) -> None:
-    with pytest.raises(la.ArgumentError, match="recall is"):
+    with pytest.raises(la.errors.ArgumentError, match="recall is"):
         la.ScanIndex(planted(64, 3, 4, 2)).pairs(3, recall=recall)  # type: ignore[arg-type]

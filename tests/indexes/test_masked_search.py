@@ -56,7 +56,7 @@ def an_index(
     return whole if kind == "sharded" else la.ShardedIndex([whole])
 
 
-def found_by_search(result: la.Neighbors, query: int) -> list[mask_oracle.Found]:
+def found_by_search(result: la.results.Neighbors, query: int) -> list[mask_oracle.Found]:
     assert result.unmasked is not None
     kept = result.ids[query] >= 0
     columns = (result.distances, result.unmasked, result.ids)
@@ -64,7 +64,7 @@ def found_by_search(result: la.Neighbors, query: int) -> list[mask_oracle.Found]
     return list(zip(*(column[query][kept].tolist() for column in columns), strict=True))
 
 
-def found_within(result: la.Matches, query: int) -> list[mask_oracle.Found]:
+def found_within(result: la.results.Matches, query: int) -> list[mask_oracle.Found]:
     assert result.unmasked is not None
     part = slice(result.offsets[query], result.offsets[query + 1])
     columns = (result.distances, result.unmasked, result.ids)
@@ -278,7 +278,9 @@ def test_the_limit_is_exact(kind: str) -> None:
     index = an_index(kind, rows, None, 8)
     masks = np.full((2, 8), 7, np.uint8)
     assert len(index.within(rows[:2], 0, masks=masks, limit=80).ids) == 80
-    with pytest.raises(la.ResultTooLargeError, match=r"limit=79 matches within radius 0 of 2 que"):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match=r"limit=79 matches within radius 0 of 2 que"
+    ):
         index.within(rows[:2], 0, masks=masks, limit=79)
 
 
@@ -298,11 +300,11 @@ def test_masks_that_do_not_fit_are_named(kind: str) -> None:
     rows = oracle.collection(20, 8, "uniform", 0)
     index = an_index(kind, rows, None, 8)
     for ask in (index.search, index.within):
-        with pytest.raises(la.ArgumentError, match="masks are 1, and there are 2 queries"):
+        with pytest.raises(la.errors.ArgumentError, match="masks are 1, and there are 2 queries"):
             ask(rows[:2], 3, masks=rows[:1])
-        with pytest.raises(la.SignatureError, match="masks have 128 bits, the index has 64"):
+        with pytest.raises(la.errors.SignatureError, match="masks have 128 bits, the index has 64"):
             ask(rows[:2], 3, masks=np.zeros((2, 16), np.uint8))
-        with pytest.raises(la.SignatureError, match="masks are float64; expected uint8"):
+        with pytest.raises(la.errors.SignatureError, match="masks are float64; expected uint8"):
             ask(rows[:2], 3, masks=np.zeros((2, 8)))
 
 
@@ -312,7 +314,7 @@ def test_what_may_be_missed_is_no_question_with_masks(kind: str, name: str) -> N
     rows = oracle.collection(20, 8, "uniform", 0)
     index = an_index(kind, rows, None, 8)
     setting: dict[str, Any] = {name: 5}
-    with pytest.raises(la.ArgumentError, match=f"{name} says what a search may miss"):
+    with pytest.raises(la.errors.ArgumentError, match=f"{name} says what a search may miss"):
         index.search(rows[:1], 3, masks=rows[:1], **setting)
 
 
@@ -323,11 +325,13 @@ def test_other_indexes_refuse_masks() -> None:
     masks: Any = rows[:1]
     for index in (blocks, flips, prefixes, card, la.ClusterIndex(rows)):
         for ask in (index.search, index.within):
-            with pytest.raises(la.ArgumentError, match="use ScanIndex or SliceIndex"):
+            with pytest.raises(la.errors.ArgumentError, match="use ScanIndex or SliceIndex"):
                 ask(rows[:1], 3, masks=masks)
     shards = la.ShardedIndex([la.ScanIndex(rows), blocks])
     for ask_all in (shards.search, shards.within):
-        with pytest.raises(la.ArgumentError, match="BlockIndex finds signatures by bits that all"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="BlockIndex finds signatures by bits that all"
+        ):
             ask_all(rows[:1], 3, masks=masks)
 
 
@@ -342,13 +346,13 @@ def test_answers_with_masks_are_merged_as_one_index_gives_them(
     parts = [
         la.ScanIndex(part).search(queries, k, masks=masks) for part in (rows[:cut], rows[cut:])
     ]
-    merged = la.merge_neighbors(parts, starts=[0, cut])
+    merged = la.indexes.merge_neighbors(parts, starts=[0, cut])
     whole = la.ScanIndex(rows).search(queries, k, masks=masks)
     np.testing.assert_array_equal(merged.ids, whole.ids)
     np.testing.assert_array_equal(merged.distances, whole.distances)
     np.testing.assert_array_equal(merged.unmasked, whole.unmasked)
-    with pytest.raises(la.ArgumentError, match="leave it out"):
-        la.merge_neighbors(parts, rerank=k, starts=[0, cut])
+    with pytest.raises(la.errors.ArgumentError, match="leave it out"):
+        la.indexes.merge_neighbors(parts, rerank=k, starts=[0, cut])
     plain = la.ScanIndex(rows[cut:]).search(queries, k)
-    with pytest.raises(la.ArgumentError, match="some are not"):
-        la.merge_neighbors([parts[0], plain], starts=[0, cut])
+    with pytest.raises(la.errors.ArgumentError, match="some are not"):
+        la.indexes.merge_neighbors([parts[0], plain], starts=[0, cut])

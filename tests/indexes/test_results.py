@@ -59,8 +59,10 @@ def test_empty_results_have_the_same_columns() -> None:
 
 def test_a_missing_package_is_named(index: la.ScanIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(la.MissingDependencyError, match=r"pip install 'lookalike'"):
+    with pytest.raises(la.errors.MissingDependencyError, match=r"pip install 'lookalike'"):
         index.pairs(1).to_arrow()
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(la.MissingDependencyError, match=r"pip install 'lookalike\[pandas\]'"):
+    with pytest.raises(
+        la.errors.MissingDependencyError, match=r"pip install 'lookalike\[pandas\]'"
+    ):
         index.pairs(1).to_pandas()

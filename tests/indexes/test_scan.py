@@ -139,7 +139,9 @@ def test_a_million_copies_are_searched_as_quickly_as_anything() -> None:
     rows = np.zeros((1_000_000, 8), np.uint8)
     index = la.ScanIndex(rows)
     assert index.search(rows[:3], 5).ids.tolist() == [[0, 1, 2, 3, 4]] * 3
-    with pytest.raises(la.ResultTooLargeError, match="more than limit=1000 pairs within radius 0"):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match="more than limit=1000 pairs within radius 0"
+    ):
         index.pairs(0, limit=1000)
 
 
@@ -172,10 +174,12 @@ def test_the_limit_is_exact() -> None:
     rows = oracle.collection(40, 8, "equal", 0)
     index = la.ScanIndex(rows)
     assert len(index.within(rows[:2], 0, limit=80).ids) == 80
-    with pytest.raises(la.ResultTooLargeError, match=r"limit=79 matches within radius 0 of 2 que"):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match=r"limit=79 matches within radius 0 of 2 que"
+    ):
         index.within(rows[:2], 0, limit=79)
     assert len(index.pairs(0, limit=780)) == 780
-    with pytest.raises(la.ResultTooLargeError, match="limit=779 pairs .* 40 signatures"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="limit=779 pairs .* 40 signatures"):
         index.pairs(0, limit=779)
     assert len(index.pairs(0, limit=2**70)) == 780
 
@@ -197,7 +201,7 @@ def test_the_limit_is_exact() -> None:
 )
 def test_arguments_that_make_no_sense_are_named(call: Any, message: str) -> None:
     index = la.ScanIndex(oracle.collection(3, 8, "uniform", 0))
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         call(index)
 
 
@@ -214,14 +218,16 @@ def test_arguments_that_make_no_sense_are_named(call: Any, message: str) -> None
     ],
 )
 def test_ids_that_cannot_be_used_are_named(ids: Any, message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.ScanIndex(oracle.collection(3, 8, "uniform", 0), ids)
 
 
 def test_a_query_of_the_wrong_width_names_both() -> None:
     index = la.ScanIndex(oracle.collection(3, 16, "uniform", 0))
     for call in (index.search, index.within):
-        with pytest.raises(la.SignatureError, match="queries have 64 bits, the index has 128"):
+        with pytest.raises(
+            la.errors.SignatureError, match="queries have 64 bits, the index has 128"
+        ):
             call(np.zeros((1, 8), np.uint8), 3)
 
 

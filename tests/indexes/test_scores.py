@@ -35,7 +35,7 @@ def by_score(
     return [(-points, name) for points, name in best]
 
 
-def scores_and_ids(found: la.Neighbors) -> list[list[tuple[int, int]]]:
+def scores_and_ids(found: la.results.Neighbors) -> list[list[tuple[int, int]]]:
     assert found.scores is not None
     there = found.ids >= 0
     assert ((found.scores >= 0) == there).all()
@@ -98,7 +98,7 @@ def test_scores_alone_are_those_of_the_definition(
         assert found.explanation is not None
         assert not found.explanation.reranked.any()
     shares = [shard.search(queries, k, **given) for shard in shards]
-    merged = la.merge_neighbors(shares)
+    merged = la.indexes.merge_neighbors(shares)
     assert scores_and_ids(merged) == expected
     assert merged.ids.shape == (len(queries), k)
 
@@ -120,7 +120,7 @@ def test_shards_merged_by_score_are_one_index(
     given: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": best, "among": among}
     one = la.SliceIndex.merge(shards).search(queries, k, threads=threads, **given)
     shares = [shard.search(queries, best, **given) for shard in shards]
-    merged = la.merge_neighbors(shares, k, rerank=best)
+    merged = la.indexes.merge_neighbors(shares, k, rerank=best)
     together = la.ShardedIndex(shards).search(queries, k, threads=threads, **given)
     for other in (merged, together):
         assert other.ids.tolist() == one.ids.tolist()
@@ -140,7 +140,7 @@ def test_exact_shards_merged_are_exact(data: Any, k: int, count: int) -> None:
     cuts = np.array_split(np.arange(len(rows)), count)
     shares = [la.ScanIndex(rows[cut]).search(queries, k) for cut in cuts]
     starts = [int(cut[0]) if len(cut) else 0 for cut in cuts]
-    merged = la.merge_neighbors(shares, starts=starts)
+    merged = la.indexes.merge_neighbors(shares, starts=starts)
     assert (merged.ids.tolist(), merged.distances.tolist()) == oracle.search(rows, queries, k)
     assert merged.exact
     assert merged.scores is None
@@ -188,7 +188,7 @@ ONES = np.ones((2, 8), np.uint8)
 NO_LIST: Any = 5
 
 
-def searched(rerank: int = 0, k: int = 3, start: int = 0, **more: Any) -> la.Neighbors:
+def searched(rerank: int = 0, k: int = 3, start: int = 0, **more: Any) -> la.results.Neighbors:
     rows = oracle.collection(20, 8, "uniform", 1)
     index = la.SliceIndex(rows, 4, np.arange(start, start + 20))
     return index.search(rows[: more.get("queries", 2)], k, expand=1, rerank=rerank)
@@ -197,26 +197,37 @@ def searched(rerank: int = 0, k: int = 3, start: int = 0, **more: Any) -> la.Nei
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: la.merge_neighbors([]), "no results to merge"),
-        (lambda: la.merge_neighbors(NO_LIST), "results"),
-        (lambda: la.merge_neighbors([1]), "results"),  # type: ignore[list-item]
-        (lambda: la.merge_neighbors([searched(), searched()]), "id 0 is in more than one result"),
-        (lambda: la.merge_neighbors([searched(), searched(queries=1)]), r"of \[1, 2\] queries"),
-        (lambda: la.merge_neighbors([searched(), searched(start=20)], 4), "k is 4, .* at most 3"),
-        (lambda: la.merge_neighbors([searched()], rerank=9), "rerank is 9, .* at most 3"),
-        (lambda: la.merge_neighbors([searched()], rerank=2), "rerank is 2; .* at least 3"),
-        (lambda: la.merge_neighbors([searched()], rerank=3), "distances were not computed"),
-        (lambda: la.merge_neighbors([searched()], starts=[1, 2]), "1 results and 2 starts"),
-        (lambda: la.merge_neighbors([searched()], starts=[-1]), "starts is -1"),
-        (lambda: la.merge_neighbors([searched()], starts=5), "starts are 5"),  # type: ignore[arg-type]
+        (lambda: la.indexes.merge_neighbors([]), "no results to merge"),
+        (lambda: la.indexes.merge_neighbors(NO_LIST), "results"),
+        (lambda: la.indexes.merge_neighbors([1]), "results"),  # type: ignore[list-item]
         (
-            lambda: la.merge_neighbors([searched(), la.ScanIndex(ONES, [90, 91]).search(ONES, 3)]),
+            lambda: la.indexes.merge_neighbors([searched(), searched()]),
+            "id 0 is in more than one result",
+        ),
+        (
+            lambda: la.indexes.merge_neighbors([searched(), searched(queries=1)]),
+            r"of \[1, 2\] queries",
+        ),
+        (
+            lambda: la.indexes.merge_neighbors([searched(), searched(start=20)], 4),
+            "k is 4, .* at most 3",
+        ),
+        (lambda: la.indexes.merge_neighbors([searched()], rerank=9), "rerank is 9, .* at most 3"),
+        (lambda: la.indexes.merge_neighbors([searched()], rerank=2), "rerank is 2; .* at least 3"),
+        (lambda: la.indexes.merge_neighbors([searched()], rerank=3), "distances were not computed"),
+        (lambda: la.indexes.merge_neighbors([searched()], starts=[1, 2]), "1 results and 2 starts"),
+        (lambda: la.indexes.merge_neighbors([searched()], starts=[-1]), "starts is -1"),
+        (lambda: la.indexes.merge_neighbors([searched()], starts=5), "starts are 5"),  # type: ignore[arg-type]
+        (
+            lambda: la.indexes.merge_neighbors(
+                [searched(), la.ScanIndex(ONES, [90, 91]).search(ONES, 3)]
+            ),
             "have no scores",
         ),
     ],
 )
 def test_what_cannot_be_merged_is_refused(call: Any, message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         call()
 
 
@@ -224,12 +235,12 @@ def test_scores_alone_prove_nothing() -> None:
     rows = oracle.collection(50, 8, "uniform", 1)
     index = la.SliceIndex(rows, 4)
     for one in (index, la.ShardedIndex([index])):
-        with pytest.raises(la.ArgumentError, match="scores alone prove nothing"):
+        with pytest.raises(la.errors.ArgumentError, match="scores alone prove nothing"):
             one.search(rows[:1], 2, rerank=0, exact=True)
-        with pytest.raises(la.ArgumentError, match="rerank is 1; .* at least 2"):
+        with pytest.raises(la.errors.ArgumentError, match="rerank is 1; .* at least 2"):
             one.search(rows[:1], 2, rerank=1)
     for other in (la.ScanIndex(rows), la.ShardedIndex([la.ScanIndex(rows)])):
-        with pytest.raises(la.ArgumentError, match="some shards have no scores"):
+        with pytest.raises(la.errors.ArgumentError, match="some shards have no scores"):
             la.ShardedIndex([index, other]).search(rows[:1], 2, rerank=0)
 
 
@@ -237,6 +248,8 @@ def test_ids_that_starts_raise_beyond_int64_are_not_lost() -> None:
     rows = oracle.collection(5, 8, "uniform", 0)
     high = la.ScanIndex(rows, np.arange(5) + 2**62).search(rows[:2], 2)
     low = la.ScanIndex(rows).search(rows[:2], 2)
-    assert la.merge_neighbors([low, high], starts=[2**62, 5]).ids.min() >= 2**62
-    with pytest.raises(la.ArgumentError, match="starts has 4611686018427387904, and a shard the"):
-        la.merge_neighbors([low, high], starts=[0, 2**62])
+    assert la.indexes.merge_neighbors([low, high], starts=[2**62, 5]).ids.min() >= 2**62
+    with pytest.raises(
+        la.errors.ArgumentError, match="starts has 4611686018427387904, and a shard the"
+    ):
+        la.indexes.merge_neighbors([low, high], starts=[0, 2**62])

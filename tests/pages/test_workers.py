@@ -94,8 +94,8 @@ def test_nesting_is_counted_as_a_parser_sees_it() -> None:
 @pytest.mark.parametrize("name", ["depth", "tags", "seconds", "memory"])
 def test_limits_are_checked(name: str) -> None:
     for value in (0, -1, "many", 1 << 60, None):
-        with pytest.raises(la.ArgumentError, match=name):
-            la.PageLimits(**{name: value})  # type: ignore[arg-type]
+        with pytest.raises(la.errors.ArgumentError, match=name):
+            la.pages.PageLimits(**{name: value})  # type: ignore[arg-type]
 
 
 def test_addresses_that_are_taken_before_are_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:

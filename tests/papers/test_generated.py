@@ -61,5 +61,5 @@ def test_partners_are_edited_copies() -> None:
 
 @pytest.mark.parametrize("edited", [0, 1.5, "much"])
 def test_a_share_that_is_none_is_named(edited: float) -> None:
-    with pytest.raises(la.ArgumentError, match="edited is"):
+    with pytest.raises(la.errors.ArgumentError, match="edited is"):
         generate_fingerprints(10, 10, edited=edited)

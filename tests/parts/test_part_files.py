@@ -55,7 +55,7 @@ def test_whole_files_are_read_with_and_without_their_index(tmp_path: Path) -> No
     ],
 )
 def test_wrong_descriptions_are_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.PartIndex.load(saved(tmp_path, changes, {}))
 
 
@@ -88,5 +88,5 @@ def test_wrong_descriptions_are_refused(tmp_path: Path, changes: dict[str, Any])
     ],
 )
 def test_what_does_not_fit_together_is_refused(tmp_path: Path, arrays: dict[str, Any]) -> None:
-    with pytest.raises((la.CorruptIndexError, la.FormatError)):
+    with pytest.raises((la.errors.CorruptIndexError, la.errors.FormatError)):
         la.PartIndex.load(saved(tmp_path, {}, arrays))

@@ -33,7 +33,7 @@ def some_rows(seed: int, count: int, bits: int) -> NDArray[np.uint8]:
     return rows
 
 
-def told(answer: la.PartAnswer) -> tuple[list[Any], int]:
+def told(answer: la.results.PartAnswer) -> tuple[list[Any], int]:
     found = [(one.item, one.offset, one.votes, one.score, one.parts) for one in answer]
     return found, answer.left_out
 
@@ -279,7 +279,7 @@ def test_an_index_of_the_callers_making_is_asked_as_it_can_be() -> None:
 
 def test_incomplete_indexes_say_so() -> None:
     class Doubtful(la.ScanIndex):
-        def within(self, *given: Any, **options: Any) -> la.Matches:
+        def within(self, *given: Any, **options: Any) -> la.results.Matches:
             return dataclasses.replace(super().within(*given, **options), exact=False)
 
     parts = la.PartIndex(32, index=Doubtful)

@@ -128,7 +128,7 @@ def test_flac_whose_header_does_not_know_its_length(total: int, tmp_path: Path) 
     np.testing.assert_array_equal(la.AudioHash().sign(data), la.AudioHash().sign(flac))
     (tmp_path / "stream.flac").write_bytes(data)
     assert excerpt_of(tmp_path / "stream.flac", 100_000)
-    with pytest.raises(la.FileError, match="cannot be decoded"):
+    with pytest.raises(la.errors.FileError, match="cannot be decoded"):
         seconds(data[: len(data) // 2])
 
 
@@ -144,7 +144,7 @@ def test_mp3_without_a_header_of_its_length() -> None:
     assert seconds(tag + bare) == pytest.approx(SECONDS, abs=0.2)
     assert seconds(tag + data) == pytest.approx(SECONDS, abs=0.2)
     for cut in (data, tag + data):
-        with pytest.raises(la.FileError, match="is cut off: "):
+        with pytest.raises(la.errors.FileError, match="is cut off: "):
             seconds(cut[: len(cut) // 2])
 
 

@@ -106,7 +106,7 @@ def test_saved_and_loaded(index: la.RecordingIndex, tmp_path: Path) -> None:
     plain = la.PartIndex()
     plain.add("x", np.zeros((1, 4), np.uint8))
     plain.save(path)
-    with pytest.raises(la.FormatError, match="not words of recordings"):
+    with pytest.raises(la.errors.FormatError, match="not words of recordings"):
         la.RecordingIndex.load(path)
 
 
@@ -158,7 +158,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
 def test_hashes_are_signers() -> None:
     hash = la.AudioHash()
     assert hash.to_dict() == {"signer": "AudioHash", "version": 1, "kind": "bands"}
-    assert la.signer_from_dict(hash.to_dict()) == hash != la.AudioHash("chromaprint")
+    assert la.signatures.signer_from_dict(hash.to_dict()) == hash != la.AudioHash("chromaprint")
     assert repr(hash) == "AudioHash(kind='bands')"
     signatures, offsets = hash.sign_parts((PIECES[0], RATE))
     assert signatures.shape == (785, 4)
@@ -177,17 +177,21 @@ def test_no_samples_are_no_words() -> None:
 
 def test_what_is_no_recording_is_refused() -> None:
     hash = la.AudioHash()
-    with pytest.raises(la.ArgumentError, match="kind is 'x'; expected one of: bands, chromaprint"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="kind is 'x'; expected one of: bands, chromaprint"
+    ):
         la.AudioHash("x")
     for samples in (np.zeros((2, 2, 2)), np.zeros((5, 0)), np.array(["a"]), np.array(5.0)):
-        with pytest.raises(la.DocumentError, match="samples are"):
+        with pytest.raises(la.errors.DocumentError, match="samples are"):
             hash.sign((samples, RATE))
     for rate in (3999, 10**6, 0.5, "x"):
-        with pytest.raises(la.ArgumentError, match="rate is"):
+        with pytest.raises(la.errors.ArgumentError, match="rate is"):
             hash.sign((np.zeros(5), rate))  # type: ignore[arg-type]
-    with pytest.raises(la.ArgumentError, match=r"expected a path, bytes, or \(samples, rate\)"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"expected a path, bytes, or \(samples, rate\)"
+    ):
         hash.sign((np.zeros(5), 8000, 1))  # type: ignore[arg-type]
-    with pytest.raises(la.FileError, match="cannot be decoded"):
+    with pytest.raises(la.errors.FileError, match="cannot be decoded"):
         hash.sign(b"nothing")
 
 
@@ -211,10 +215,10 @@ def test_chromaprint_gets_samples_and_gives_words(
         f"-raw -json -length 0 -format s16le -rate {RATE} -channels 1 -\n"
     )
     program.write_text("#!/bin/sh\ncat > /dev/null; echo nonsense\n")
-    with pytest.raises(la.DocumentError, match="cannot be read by fpcalc"):
+    with pytest.raises(la.errors.DocumentError, match="cannot be read by fpcalc"):
         la.AudioHash("chromaprint").fingerprint((PIECES[0][:RATE], RATE))
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    with pytest.raises(la.MissingDependencyError, match="libchromaprint-tools"):
+    with pytest.raises(la.errors.MissingDependencyError, match="libchromaprint-tools"):
         la.AudioHash("chromaprint").fingerprint((PIECES[0][:RATE], RATE))
 
 
@@ -222,9 +226,9 @@ def test_scores_are_shares_of_the_words_that_were_asked(monkeypatch: pytest.Monk
     """Words that everybody has are left out, and count neither for nor against a recording."""
     sound = la.AudioHash().fingerprint((PIECES[0], RATE)).sound
 
-    def words(*values: NDArray[np.int64]) -> la.Fingerprint:
+    def words(*values: NDArray[np.int64]) -> la.results.Fingerprint:
         all = np.concatenate(values).astype(np.uint32)
-        return la.Fingerprint(all, 50 * np.arange(len(all)), sound)
+        return la.results.Fingerprint(all, 50 * np.arange(len(all)), sound)
 
     common, own = np.arange(80) << 20, np.arange(1, 21) * 0x01010100
     index = la.RecordingIndex()

@@ -32,15 +32,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read(path: Path) -> la.Fingerprint | la.DocumentError:
+def read(path: Path) -> la.results.Fingerprint | la.errors.DocumentError:
     (found,) = read_recordings([path], la.AudioHash())
     return found
 
 
 def reason(path: Path) -> str:
     found = read(path)
-    assert isinstance(found, la.DocumentError), found
-    with pytest.raises(la.FileError) as raised:  # and the same where no process is between
+    assert isinstance(found, la.errors.DocumentError), found
+    with pytest.raises(la.errors.FileError) as raised:  # and the same where no process is between
         la.AudioHash().sign(path)
     assert str(found) in str(raised.value) or "cannot be read" in str(found)
     return str(found)
@@ -69,7 +69,7 @@ def test_processes_answer_what_is_read_here(folder: Path) -> None:
         for file, found in zip(
             files, read_recordings(files, la.AudioHash(), threads=threads), strict=True
         ):
-            assert isinstance(found, la.Fingerprint)
+            assert isinstance(found, la.results.Fingerprint)
             here = la.AudioHash().fingerprint(file)
             np.testing.assert_array_equal(found.words, here.words)
             np.testing.assert_array_equal(found.offsets, here.offsets)
@@ -113,7 +113,7 @@ def test_headers_that_lie_cost_nothing(tmp_path: Path) -> None:
     huge = tmp_path / "huge.wav"
     huge.write_bytes(wave(2**32 - 1, RATE, 1, samples))
     found = read(huge)  # what is there is read
-    assert isinstance(found, la.Fingerprint)
+    assert isinstance(found, la.results.Fingerprint)
     assert found.sound.seconds == 6
     huge.write_bytes(wave(len(samples), 2**31 - 1, 1, samples))
     assert "samples a second; expected from 4,000 to 768,000" in reason(huge)
@@ -145,7 +145,7 @@ def test_samples_that_are_no_sound(tmp_path: Path, value: float) -> None:
     path = tmp_path / "nan.wav"
     soundfile.write(path, samples, RATE, subtype="FLOAT")
     assert reason(path) == "has samples that are no numbers, or beyond any sound"
-    with pytest.raises(la.DocumentError, match="no numbers"):
+    with pytest.raises(la.errors.DocumentError, match="no numbers"):
         la.AudioHash().sign((samples, RATE))
 
 
@@ -185,7 +185,7 @@ def test_what_is_longer_than_a_day_is_refused(
     monkeypatch.setattr("lookalike.recordings.decode.LONGEST", 3600)
     path = tmp_path / "long.flac"
     soundfile.write(path, np.zeros(3601 * 4000, np.int16), 4000)
-    with pytest.raises(la.FileError, match="is longer than 1 hours"):
+    with pytest.raises(la.errors.FileError, match="is longer than 1 hours"):
         la.AudioHash().sign(path)
 
 
@@ -200,14 +200,14 @@ def test_a_process_that_dies_is_the_files_fault_alone(
         patch.setattr(processes, "_IDLE", [])
         found = read(folder / "a.wav")
     assert str(found) == "crashes the process that decodes it (status 7)"
-    assert isinstance(read(folder / "a.wav"), la.Fingerprint)
+    assert isinstance(read(folder / "a.wav"), la.results.Fingerprint)
 
 
 def test_decoding_stops_where_words_cannot_be_made(folder: Path) -> None:
     def words_at(rate: int) -> object:
-        raise la.DocumentError(f"not at {rate}")
+        raise la.errors.DocumentError(f"not at {rate}")
 
-    with pytest.raises(la.DocumentError, match="not at 16000"):
+    with pytest.raises(la.errors.DocumentError, match="not at 16000"):
         decode(folder / "a.wav", words_at)  # type: ignore[arg-type]
 
 

@@ -340,7 +340,7 @@ def test_every_disk_can_be_full(tmp_path: Path) -> None:
     connection.close()
     for number in (errno.ENOSPC, errno.EDQUOT):
         assert problem_for_strangers(OSError(number, "full"), "x").code == "disk_full"
-    told = la.CollectionError("the disk is full")
+    told = la.errors.CollectionError("the disk is full")
     told.__cause__ = cause
     assert problem_for_strangers(told, "x").status == 507
     assert problem_for_strangers(OSError(errno.EIO, "broken"), "x").code == "internal"

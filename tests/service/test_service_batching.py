@@ -52,7 +52,7 @@ def test_questions_that_wait_become_one_batch() -> None:
 def test_one_bad_question_does_not_spoil_the_others() -> None:
     def answer(questions: Sequence[int]) -> list[int]:
         if 3 in questions:
-            raise la.ArgumentError("three is bad")
+            raise la.errors.ArgumentError("three is bad")
         return list(questions)
 
     async def ask() -> list[object]:
@@ -63,7 +63,7 @@ def test_one_bad_question_does_not_spoil_the_others() -> None:
 
     found = asyncio.run(ask())
     assert [one for one in found if isinstance(one, int)] == [0, 1, 2, 4, 5]
-    assert isinstance(found[3], la.ArgumentError)
+    assert isinstance(found[3], la.errors.ArgumentError)
 
 
 def test_limits_end_what_takes_too_long_and_nothing_else() -> None:

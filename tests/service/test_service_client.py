@@ -62,14 +62,14 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 def comparable(value: Any) -> Any:
     """Return what two collections must agree on: everything but the times of documents."""
-    if isinstance(value, la.Document):
+    if isinstance(value, la.results.Document):
         signature = value.signature.tobytes()
         return value.id, signature, value.metadata, value.text, value.added <= value.updated
-    if isinstance(value, la.Answer):
-        names = [field.name for field in fields(la.Match)]
+    if isinstance(value, la.results.Answer):
+        names = [field.name for field in fields(la.results.Match)]
         matches = [{name: getattr(one, name) for name in names} for one in value]
         return matches, value.exact, value.version, value.masked, value.work
-    if isinstance(value, la.Written):
+    if isinstance(value, la.results.Written):
         errors = [str(one) for one in value.errors]
         return value.added, value.updated, value.deleted, errors, value.version
     return [comparable(one) for one in value] if isinstance(value, list) else value
@@ -188,7 +188,7 @@ def test_what_is_more_than_a_request(both: Both, tmp_path: Path) -> None:
     both.there.snapshot(tmp_path / "copy.db")
     with la.open_collection(tmp_path / "copy.db", "both", create=False) as copy:
         assert len(copy) == 1_237
-    with pytest.raises(la.FileError, match="is there already"):
+    with pytest.raises(la.errors.FileError, match="is there already"):
         both.there.snapshot(tmp_path / "copy.db")
     assert both.there.signer == both.here.signer and both.there.bits == BITS
 
@@ -256,9 +256,9 @@ def test_bad_input_is_told_in_the_same_words(
 
 
 def test_what_cannot_be_sent(both: Both) -> None:
-    with pytest.raises(la.ArgumentError, match="where is a function, which cannot be sent"):
+    with pytest.raises(la.errors.ArgumentError, match="where is a function, which cannot be sent"):
         both.there.search("x", where=lambda metadata: True)
-    with pytest.raises(la.ArgumentError, match="expected at most 10000"):
+    with pytest.raises(la.errors.ArgumentError, match="expected at most 10000"):
         both.there.search("x", 10_001)
 
 
@@ -280,17 +280,17 @@ def test_what_cannot_be_sent(both: Both) -> None:
     ],
 )
 def test_bad_addresses_and_arguments(arguments: Any, options: Any, said: str) -> None:
-    with pytest.raises(la.ArgumentError) as caught:
+    with pytest.raises(la.errors.ArgumentError) as caught:
         la.connect(*arguments, **options)
     assert said in str(caught.value) and "pass" not in str(caught.value).replace("password", "")
 
 
 def test_services_that_are_not_there_or_none(served: Running) -> None:
-    with pytest.raises(la.NotFoundError, match="serves 0 collections|say which one"):
+    with pytest.raises(la.errors.NotFoundError, match="serves 0 collections|say which one"):
         la.connect(served.url)
-    with pytest.raises(la.NotFoundError, match="there is no collection 'none'"):
+    with pytest.raises(la.errors.NotFoundError, match="there is no collection 'none'"):
         la.connect(served.url, "none")
-    with pytest.raises(la.CollectionError, match="cannot be reached"):
+    with pytest.raises(la.errors.CollectionError, match="cannot be reached"):
         la.connect("http://127.0.0.1:1", "x", retries=0)
 
 
@@ -360,14 +360,14 @@ def test_reads_are_tried_again_and_writes_are_not() -> None:
     docs = la.connect(talker.url, "x")
     assert docs.count() == 5, "after a hang-up and a refusal"
     before = len(talker.asked)
-    with pytest.raises(la.CollectionError, match="the write may have been done"):
+    with pytest.raises(la.errors.CollectionError, match="the write may have been done"):
         docs.upsert(["a"], ["text"])
     assert len(talker.asked) == before + 1, "once"
     assert docs.count() == 6
-    with pytest.raises(la.CollectionBusyError):
+    with pytest.raises(la.errors.CollectionBusyError):
         docs.count()
     docs.close()
-    with pytest.raises(la.CollectionError, match="is closed; connect again"):
+    with pytest.raises(la.errors.CollectionError, match="is closed; connect again"):
         docs.count()
     talker.close()
 
@@ -384,7 +384,7 @@ def test_connections_stay_open() -> None:
 
 def test_answers_are_waited_for_no_longer_than_told() -> None:
     talker = Talker(b"HTTP/1.1 200 X\r\n", None)  # which is not the whole of an answer
-    with pytest.raises(la.CollectionBusyError, match=r"did not answer within 0.3 s"):
+    with pytest.raises(la.errors.CollectionBusyError, match=r"did not answer within 0.3 s"):
         la.connect(talker.url, "x", timeout=0.3, retries=0)
     talker.close()
 
@@ -394,6 +394,6 @@ def test_answers_are_waited_for_no_longer_than_told() -> None:
                                     b"nonsense\r\n\r\n"])  # fmt: skip
 def test_other_services_are_told_from_ours(answer: bytes) -> None:
     talker = Talker(answer)
-    with pytest.raises(la.CollectionError):
+    with pytest.raises(la.errors.CollectionError):
         la.connect(talker.url, "x", retries=0)
     talker.close()

@@ -223,7 +223,7 @@ def test_a_collection_that_cannot_be_made_leaves_no_file(
     served: Running, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*given: Any, **named: Any) -> None:
-        raise la.CollectionError("the disk is full")
+        raise la.errors.CollectionError("the disk is full")
 
     with monkeypatch.context() as patch:
         patch.setattr(library_module, "open_collection", fails)
@@ -272,7 +272,7 @@ def test_what_is_written_between_dropping_and_removing_stays(
 
     monkeypatch.setattr(library_module, "drop_collection", dropped)
     library.drop("pages")
-    with pytest.raises(la.NotFoundError):
+    with pytest.raises(la.errors.NotFoundError):
         handle.add(["b"], signatures=ZEROS)
     if content == "collection":
         assert _count(path, "new") == 1
@@ -402,5 +402,5 @@ def test_a_damaged_file_is_an_error_of_its_collection_alone(
         answer = served.good("POST", f"{COLLECTIONS}/{name}/query", query)
         assert [one["id"] for one in answer["matches"]] == ["d7"]
     served.refused(409, "exists", "POST", COLLECTIONS, {"name": "bad", "bits": 64})
-    with pytest.raises(la.NotFoundError, match="say which one"):
+    with pytest.raises(la.errors.NotFoundError, match="say which one"):
         la.connect(served.url)

@@ -89,20 +89,20 @@ def test_keys_are_kept_hashed_and_come_and_go_with_the_file(tmp_path: Path) -> N
     path.write_text("[")
     keys._looked = 0.0
     assert keys.find(first) is None, "a file that cannot be read lets nobody in"
-    with pytest.raises(la.FormatError, match="is no file of keys"):
+    with pytest.raises(la.errors.FormatError, match="is no file of keys"):
         KeyFile(path)
     path.write_text('{"keys": []}')
-    with pytest.raises(la.ArgumentError, match="holds no keys; make one with"):
+    with pytest.raises(la.errors.ArgumentError, match="holds no keys; make one with"):
         KeyFile(path)
-    with pytest.raises(la.ArgumentError, match="has a key of that name"):
+    with pytest.raises(la.errors.ArgumentError, match="has a key of that name"):
         make_key(tmp_path / "new.json", "x") and make_key(tmp_path / "new.json", "x")
-    with pytest.raises(la.ArgumentError, match="expected 1 to 64 letters"):
+    with pytest.raises(la.errors.ArgumentError, match="expected 1 to 64 letters"):
         make_key(tmp_path / "new.json", "../x")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "127.0.0.1.org"])
 def test_off_loopback_it_does_not_start_without_keys(host: str) -> None:
-    with pytest.raises(la.ArgumentError, match="there are no keys: make one with"):
+    with pytest.raises(la.errors.ArgumentError, match="there are no keys: make one with"):
         ServeSettings(host=host)
     assert ServeSettings(host=host, keys="keys.json").host == host
 

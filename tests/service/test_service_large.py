@@ -82,7 +82,7 @@ def test_texts_of_many_matches_are_refused(served: Running, how: dict[str, int])
         few = {**body, "k": 5, "include_text": True}
         found = served.good("POST", f"{BASE}/query", few)["matches"]
         assert [len(one["text"]) > 9_000 for one in found] == [True] * 5
-    with la.connect(served.url, "pages") as docs, pytest.raises(la.ResultTooLargeError):
+    with la.connect(served.url, "pages") as docs, pytest.raises(la.errors.ResultTooLargeError):
         docs.search("number", COUNT, text=True)
 
 
@@ -178,7 +178,7 @@ def test_a_document_counts_as_often_as_it_is_asked_for(database: Path) -> None:
     with la.open_collection(database, "pages") as docs, Budget(MOST) as budget:
         assert len(documents_with(docs, IDS[:1] * 5, True, budget)) == 5
         assert len(documents_with(docs, IDS * 10, False, budget)) == 10 * COUNT
-        with pytest.raises(la.ResultTooLargeError):
+        with pytest.raises(la.errors.ResultTooLargeError):
             documents_with(docs, IDS[:1] * 12, True, budget)
         # What is not wanted does not fill the memory either.
         page, _ = page_of(docs, "", COUNT, MOST, text=False)
@@ -198,7 +198,7 @@ def test_explanations_count(tmp_path: Path) -> None:
         with Budget(64 * 20) as budget:
             assert search(10, True, budget) == 10
             assert search(1, False, budget) == 1
-        with pytest.raises(la.ResultTooLargeError, match="more than 1280"):
+        with pytest.raises(la.errors.ResultTooLargeError, match="more than 1280"):
             search(20, True, Budget(64 * 20))
         assert search(20, True, None) == 20
 

@@ -43,7 +43,7 @@ class Writer:
                 self.unsure = (id, "" if gone else text)
                 try:
                     docs.delete([id]) if gone else docs.upsert([id], [text])
-                except la.CollectionError:
+                except la.errors.CollectionError:
                     return
                 self.texts.pop(id, None)
                 if not gone:
@@ -203,7 +203,9 @@ def test_settings_come_from_options_the_environment_and_defaults() -> None:
     assert found.allow_host == ("a.example", "b.example")
     assert ServeSettings.read({}, variables).port == 9
     assert set(setting_options()) == set(vars(ServeSettings()))
-    with pytest.raises(la.ArgumentError, match=r"LOOKALIKE_SERVE_MAX_K is 'x'; expected a whole"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"LOOKALIKE_SERVE_MAX_K is 'x'; expected a whole"
+    ):
         ServeSettings.read({}, {"LOOKALIKE_SERVE_MAX_K": "x"})
 
 

@@ -79,7 +79,7 @@ def test_read_only_and_memory_mapped(tmp_path: Any) -> None:
     ],
 )
 def test_what_is_not_signatures_is_named(array: Any, message: str) -> None:
-    with pytest.raises(la.SignatureError, match=message):
+    with pytest.raises(la.errors.SignatureError, match=message):
         la.ScanIndex(array)
 
 
@@ -93,5 +93,5 @@ def test_one_query_needs_no_first_axis() -> None:
 
 @pytest.mark.parametrize("query", [np.zeros((2, 8), np.uint8), np.zeros(3, np.uint64)])
 def test_queries_of_another_width_name_both(query: Any) -> None:
-    with pytest.raises(la.SignatureError, match="queries have 64 bits, the index has 128"):
+    with pytest.raises(la.errors.SignatureError, match="queries have 64 bits, the index has 128"):
         as_queries(query, 128)

@@ -22,7 +22,7 @@ hashes = st.integers(0, 7).map(lambda value: value * 0x0123456789ABCDEF % 2**64)
 amounts = st.integers(-4, 4).map(lambda value: value / 2)
 pages = st.lists(st.dictionaries(hashes, amounts, max_size=6), min_size=1, max_size=4)
 seeds = st.sampled_from([0, 3, 2**64 - 1])
-FEATURES = la.Features(hashed=True)
+FEATURES = la.features.Features(hashed=True)
 
 
 def _check(
@@ -118,7 +118,7 @@ def test_weights_have_mean_zero_and_variance_one(name: str, made: Callable[[], A
     assert abs(weights.var() - 1) < 0.03
     short = made().sign_with_weights(texts, quantized=True)
     assert np.array_equal(short[0], signatures)
-    assert np.array_equal(short[1], la.quantize_weights(weights))
+    assert np.array_equal(short[1], la.signatures.quantize_weights(weights))
     assert np.array_equal(short[1] >= 0, weights >= 0)
 
 
@@ -169,20 +169,25 @@ def test_signers_say_their_vectors_and_older_descriptions_mean_signs() -> None:
 
 
 def test_cosines_of_weights_below_zero() -> None:
-    assert la.cosine({"a": 1, "b": 2}, {"a": -1, "b": -2}, la.Features()) == pytest.approx(-1)
-    assert la.cosine({"a": 1, "b": 2}, {"a": -2, "b": 1}, la.Features()) == 0
-    turned = la.SimHash(64, la.Features()).sign([{"a": 1.0}, {"a": -1.0}])
+    assert la.cosine({"a": 1, "b": 2}, {"a": -1, "b": -2}, la.features.Features()) == pytest.approx(
+        -1
+    )
+    assert la.cosine({"a": 1, "b": 2}, {"a": -2, "b": 1}, la.features.Features()) == 0
+    turned = la.SimHash(64, la.features.Features()).sign([{"a": 1.0}, {"a": -1.0}])
     assert (turned[0] ^ turned[1] == 255).all()
 
 
 SETS: list[tuple[str, Callable[[Any], Any]]] = [
-    ("MinHash", la.MinHash(16, la.Features()).sign),
-    ("BBitMinHash", la.BBitMinHash(16, 1, la.Features()).sign),
-    ("WeightedMinHash", la.WeightedMinHash(16, la.Features()).sign),
-    ("jaccard", lambda pages: la.jaccard(pages, pages, la.Features())),
-    ("containment", lambda pages: la.containment(pages, pages, la.Features())),
-    ("weighted_jaccard", lambda pages: la.weighted_jaccard(pages, pages, la.Features())),
-    ("jaccard_pairs", lambda pages: la.jaccard_pairs(pages, [0], [1], la.Features())),
+    ("MinHash", la.MinHash(16, la.features.Features()).sign),
+    ("BBitMinHash", la.BBitMinHash(16, 1, la.features.Features()).sign),
+    ("WeightedMinHash", la.WeightedMinHash(16, la.features.Features()).sign),
+    ("jaccard", lambda pages: la.jaccard(pages, pages, la.features.Features())),
+    ("containment", lambda pages: la.containment(pages, pages, la.features.Features())),
+    ("weighted_jaccard", lambda pages: la.weighted_jaccard(pages, pages, la.features.Features())),
+    (
+        "jaccard_pairs",
+        lambda pages: la.features.jaccard_pairs(pages, [0], [1], la.features.Features()),
+    ),
 ]
 
 

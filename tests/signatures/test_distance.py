@@ -57,12 +57,14 @@ def test_rows_at_odd_addresses(kernel: str, offset: int) -> None:
 
 def test_pairing_unequal_numbers_says_what_to_do() -> None:
     a, b = np.zeros((3, 8), np.uint8), np.zeros((4, 8), np.uint8)
-    with pytest.raises(la.SignatureError, match="3 first signatures and 4 second.*all_pairs=True"):
+    with pytest.raises(
+        la.errors.SignatureError, match="3 first signatures and 4 second.*all_pairs=True"
+    ):
         la.hamming(a, b)
 
 
 def test_unequal_widths_name_both() -> None:
-    with pytest.raises(la.SignatureError, match="64 bits, the second 128"):
+    with pytest.raises(la.errors.SignatureError, match="64 bits, the second 128"):
         la.hamming(np.zeros((3, 8), np.uint8), np.zeros((3, 16), np.uint8))
 
 

@@ -35,7 +35,9 @@ def test_the_radius_is_the_last_whose_estimate_is_high_enough(name: str, thresho
 @pytest.mark.parametrize("wrong", [0, -1, 1.01, math.nan, "much", True])
 def test_only_shares_are_thresholds(name: str, wrong: object) -> None:
     for radius in (la.estimated_radius, proposal_radius):
-        with pytest.raises(la.ArgumentError, match="threshold is .*; expected a number above 0"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="threshold is .*; expected a number above 0"
+        ):
             radius(SIGNERS[name], wrong, 64)  # type: ignore[arg-type]
 
 

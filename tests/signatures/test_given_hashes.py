@@ -47,7 +47,7 @@ def cases(draw: st.DrawFn) -> tuple[list[list[int]], list[Any]]:
 @given(cases(), st.sampled_from([1, 3]))
 def test_values_equal_the_oracle(case: tuple[list[list[int]], list[Any]], threads: int) -> None:
     sets, hashes = case
-    signer = la.MinHash(hashes=hashes, features=la.Features(hashed=True))
+    signer = la.MinHash(hashes=hashes, features=la.features.Features(hashed=True))
     values = signer.sign(sets, threads=threads)
     functions = [function_of(one) for one in hashes]
     expected = [text_oracle.minhash(members, functions) for members in sets]
@@ -58,14 +58,14 @@ def test_values_equal_the_oracle(case: tuple[list[list[int]], list[Any]], thread
         signer.sign([members[1::2] for members in sets]),
     )
     assert np.array_equal(halves, values)
-    again = la.signer_from_dict(json.loads(json.dumps(signer.to_dict())))
+    again = la.signatures.signer_from_dict(json.loads(json.dumps(signer.to_dict())))
     assert again == signer and np.array_equal(again.sign(sets), values)
 
 
 @given(st.lists(st.lists(numbers, max_size=8), max_size=5), st.sampled_from([1, 2, 4, 16]))
 def test_packed_bits_are_the_lowest_of_the_values(sets: list[list[int]], b: int) -> None:
     hashes = [(k, k * k, 2**31 - 1) for k in range(1, 9)]
-    packed = la.BBitMinHash(hashes=hashes, b=b, features=la.Features(hashed=True))
+    packed = la.BBitMinHash(hashes=hashes, b=b, features=la.features.Features(hashed=True))
     signatures = packed.sign(sets)
     for row, members in zip(signatures.tolist(), sets, strict=True):
         least = text_oracle.minhash(members, [function_of(one) for one in hashes])
@@ -81,14 +81,14 @@ def test_tables_speak_of_features_as_documents_do(tmp_path: Path) -> None:
     words = {"cat": 5, "dog": 3, "owl": 4}
     for features, documents in [
         (la.Words(), ["cat owl", "dog"]),
-        (la.Features(), [["cat", b"owl"], {"dog": 2.0}]),
+        (la.features.Features(), [["cat", b"owl"], {"dog": 2.0}]),
         (la.Chars(3), ["cat", "dog"]),
     ]:
         signer = la.MinHash(hashes=[words, (1, 0, 2)], features=features)
         assert signer.sign(documents)[:, 0].tolist() == [4 + isinstance(features, la.Chars), 3]
         signer.save(tmp_path / "signer.lookalike")
         assert la.load_signer(tmp_path / "signer.lookalike") == signer
-    numbered = la.MinHash(hashes=[{7: 1, 9: 0}], features=la.Features())
+    numbered = la.MinHash(hashes=[{7: 1, 9: 0}], features=la.features.Features())
     assert numbered.sign([[7], [9, 7]]).tolist() == [[1], [0]]
     assert "a table of 3 features, (1, 0, 2)" in repr(signer)
 
@@ -97,22 +97,24 @@ def test_tables_speak_of_features_as_documents_do(tmp_path: Path) -> None:
 def test_a_feature_that_a_table_does_not_have_is_told(threads: int) -> None:
     signer = la.MinHash(hashes=[(1, 1, 7), {"a": 1}, {"b": 1}], features=la.Words())
     documents = ["a"] * 3
-    with pytest.raises(la.DocumentError, match=r"document 0 has a feature that .*hashes\[2\]"):
+    with pytest.raises(
+        la.errors.DocumentError, match=r"document 0 has a feature that .*hashes\[2\]"
+    ):
         signer.sign(documents, threads=threads)
     both = la.MinHash(hashes=[{"a": 1, "b": 2}], features=la.Words())
     texts = iter([*(["a b"] * 9_000), "c", "a", "d"])  # more than are read at a time
-    with pytest.raises(la.DocumentError, match=r"document 9000 has a feature"):
+    with pytest.raises(la.errors.DocumentError, match=r"document 9000 has a feature"):
         both.sign(texts, threads=threads)
 
 
 def test_rows_of_other_functions_are_not_compared() -> None:
-    features = la.Features(hashed=True)
+    features = la.features.Features(hashed=True)
     one = la.MinHash(hashes=[(1, 1, 7)], features=features)
     other = la.MinHash(hashes=[(3, 1, 7)], features=features)
     random = la.MinHash(1, features)
     assert one != other != random and "hashes" not in random.to_dict()
     for signer in (other, random):
-        with pytest.raises(la.SignatureError, match="sign both with the same signer"):
+        with pytest.raises(la.errors.SignatureError, match="sign both with the same signer"):
             one.similarity(one.sign([[1]]), signer.sign([[1]]))
 
 
@@ -141,5 +143,5 @@ def test_rows_of_other_functions_are_not_compared() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Any, message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         make()

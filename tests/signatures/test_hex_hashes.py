@@ -18,22 +18,22 @@ import lookalike as la
     )
 )
 def test_bits_are_those_of_the_number_from_the_left(hashes: list[bytes]) -> None:
-    rows = la.signatures_from_hex([one.hex() for one in hashes])
+    rows = la.signatures.signatures_from_hex([one.hex() for one in hashes])
     assert rows.dtype == np.uint8
     for row, one in zip(rows, hashes, strict=True):
         digits = f"{int.from_bytes(one):0{8 * len(one)}b}"
         assert "".join(map(str, np.unpackbits(row, bitorder="little"))) == digits
-    assert la.signatures_to_hex(rows) == [one.hex() for one in hashes]
+    assert la.signatures.signatures_to_hex(rows) == [one.hex() for one in hashes]
 
 
 def test_distances_are_those_of_the_other_tool() -> None:
     """imagehash counts the bits in which two differ; so does PDQ."""
     one, two = "8f373714acfcf4d0", "8f373714bcfcf4d1"
-    rows = la.signatures_from_hex([one, two.upper()])
+    rows = la.signatures.signatures_from_hex([one, two.upper()])
     assert la.ScanIndex(rows).pairs(64).distances.tolist() == [
         (int(one, 16) ^ int(two, 16)).bit_count()
     ]
-    assert la.signatures_from_hex(f"0x{one}").tolist() == rows[:1].tolist()
+    assert la.signatures.signatures_from_hex(f"0x{one}").tolist() == rows[:1].tolist()
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_distances_are_those_of_the_other_tool() -> None:
     ],
 )
 def test_what_is_no_hash(hashes: list[str], message: str) -> None:
-    with pytest.raises(la.SignatureError, match=message):
-        la.signatures_from_hex(hashes)
+    with pytest.raises(la.errors.SignatureError, match=message):
+        la.signatures.signatures_from_hex(hashes)
 
 
 ONE, TWO = "8f373714acfcf4d0", "0f373714acfcf4d1"
@@ -71,7 +71,7 @@ PDQ = "d8f8f0cce0f4a84f0e370a22028f67f0b36e2ed596623e1d33e6b39c4e9c9b22"
 def test_files(tmp_path: Path, name: str, content: str, ids: list[str] | None) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8", newline="")
     rows, found = la.load_hex(tmp_path / name)
-    assert la.signatures_to_hex(rows) == [ONE, TWO] and found == ids
+    assert la.signatures.signatures_to_hex(rows) == [ONE, TWO] and found == ids
     index = la.open_index(tmp_path / name)
     assert len(index) == 2 and index.bits == 64 and index.signer is None
     assert index.name(1) == (1 if ids is None else ids[1])
@@ -80,36 +80,40 @@ def test_files(tmp_path: Path, name: str, content: str, ids: list[str] | None) -
 def test_columns_that_are_named(tmp_path: Path) -> None:
     path = tmp_path / "hashes.csv"
     path.write_text(f"key,phash,pdq,url\n1,{ONE},{PDQ},u\n2,{TWO},{PDQ},v\n")
-    with pytest.raises(la.ArgumentError, match=r"several columns of hashes \(phash, pdq\); say"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"several columns of hashes \(phash, pdq\); say"
+    ):
         la.load_hex(path)
     rows, ids = la.load_hex(path, column="pdq")
     assert rows.shape == (2, 32) and ids == ["u", "v"]
     assert la.load_hex(path, column="phash", id="key")[1] == ["1", "2"]
-    with pytest.raises(la.ArgumentError, match="column is 'phsh'.*did you mean 'phash'"):
+    with pytest.raises(la.errors.ArgumentError, match="column is 'phsh'.*did you mean 'phash'"):
         la.load_hex(path, column="phsh")
-    with pytest.raises(la.SignatureError, match="hash 0 is 'u'"):
+    with pytest.raises(la.errors.SignatureError, match="hash 0 is 'u'"):
         la.load_hex(path, column="url")
     path.write_text("path,word\na,8f37\nb,0001\n")  # shorter than a hash that is not named
     rows, ids = la.load_hex(path, column="word")
-    assert la.signatures_to_hex(rows) == ["8f37", "0001"] and ids == ["a", "b"]
+    assert la.signatures.signatures_to_hex(rows) == ["8f37", "0001"] and ids == ["a", "b"]
     for lines, message in (
         ("a,zz373714acfcf4d0\n", "hash 0 is 'zz373714acfcf4d0'"),
         ("", "there are no hashes"),
     ):
         path.write_text(f"path,phash\n{lines}")
-        with pytest.raises(la.SignatureError, match=message):
+        with pytest.raises(la.errors.SignatureError, match=message):
             la.load_hex(path, column="phash")
 
 
 def test_columns_without_names_have_numbers(tmp_path: Path) -> None:
     path = tmp_path / "hashes.csv"
     path.write_text(f"a,{ONE},{TWO}\nb,{TWO},{ONE}\n")
-    with pytest.raises(la.ArgumentError, match=r"several columns of hashes \(1, 2\); say which"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"several columns of hashes \(1, 2\); say which"
+    ):
         la.load_hex(path)
     rows, ids = la.load_hex(path, column="2")
-    assert la.signatures_to_hex(rows) == [TWO, ONE] and ids == ["a", "b"]
+    assert la.signatures.signatures_to_hex(rows) == [TWO, ONE] and ids == ["a", "b"]
     assert la.load_hex(path, column="2", id="1")[1] == [ONE, TWO]
-    with pytest.raises(la.ArgumentError, match="it has no header, so there are: 0, 1, 2"):
+    with pytest.raises(la.errors.ArgumentError, match="it has no header, so there are: 0, 1, 2"):
         la.load_hex(path, column="3")
 
 
@@ -128,7 +132,7 @@ def test_columns_without_names_have_numbers(tmp_path: Path) -> None:
 )
 def test_files_that_cannot_be_used(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "hashes.txt").write_bytes(content)
-    with pytest.raises((la.FormatError, la.SignatureError), match=message):
+    with pytest.raises((la.errors.FormatError, la.errors.SignatureError), match=message):
         la.load_hex(tmp_path / "hashes.txt")
-    with pytest.raises(la.FileError, match="cannot be read"):
+    with pytest.raises(la.errors.FileError, match="cannot be read"):
         la.load_hex(tmp_path / "nowhere.txt")

@@ -36,11 +36,11 @@ def near_rows(count: int, width: int, seed: int) -> oracle.Signatures:
     return np.asarray(rows[rng.permutation(count)])
 
 
-def matches(found: la.Matches) -> Arrays:
+def matches(found: la.results.Matches) -> Arrays:
     yield from (found.offsets, found.ids, found.distances)
 
 
-def pairs(found: la.Pairs) -> Arrays:
+def pairs(found: la.results.Pairs) -> Arrays:
     yield from (found.left, found.right, found.distances)
 
 
@@ -95,7 +95,7 @@ def tables() -> Arrays:
         for some in (edited.astype(np.float32), np.round(300 * edited).astype(np.int16)):
             for flips in (20, 2_000):
                 yield from matches(index.within(queries, 5, weights=some, flips=flips))
-    with pytest.raises(la.ArgumentError, match="not finite"):
+    with pytest.raises(la.errors.ArgumentError, match="not finite"):
         index.within(queries, 5, weights=np.full_like(edited, np.nan, dtype=np.float32))
     yield from matches(la.BlockIndex(rows, 3).within(queries, 3))
 
@@ -125,7 +125,7 @@ FAMILIES: dict[str, Callable[[], Arrays]] = {
 @cache
 def of_scalar(family: str) -> list[NDArray[Any]]:
     """Return what a family computes without any instruction set."""
-    active = next(kernel.name for kernel in la.kernels() if kernel.active)
+    active = next(kernel.name for kernel in la.signatures.kernels() if kernel.active)
     select_kernel("scalar")
     try:
         return list(FAMILIES[family]())
@@ -148,7 +148,7 @@ def test_every_family_is_tested() -> None:
 def test_the_build_has_the_rows_of_its_processor_in_their_order() -> None:
     own = {"x86_64": "X86", "aarch64": "ARM"}.get(platform.machine())
     expected = [name for processor, name, _, _ in ROWS if processor in (own, "ANY")]
-    assert [kernel.name for kernel in la.kernels()] == expected
+    assert [kernel.name for kernel in la.signatures.kernels()] == expected
 
 
 def test_every_row_has_its_kernels() -> None:

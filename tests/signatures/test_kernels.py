@@ -15,7 +15,7 @@ from lookalike import _native
 
 
 def run_with(kernel: str) -> subprocess.CompletedProcess[str]:
-    code = "import lookalike as la; print([k.name for k in la.kernels() if k.active])"
+    code = "import lookalike as la; print([k.name for k in la.signatures.kernels() if k.active])"
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "LOOKALIKE_KERNEL": kernel},
@@ -25,7 +25,7 @@ def run_with(kernel: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_one_is_active_and_scalar_is_always_there() -> None:
-    kernels = la.kernels()
+    kernels = la.signatures.kernels()
     assert [kernel.active for kernel in kernels].count(True) == 1
     assert all(kernel.supported for kernel in kernels if kernel.active)
     assert kernels[-1].name == "scalar"
@@ -33,7 +33,7 @@ def test_one_is_active_and_scalar_is_always_there() -> None:
 
 
 def test_the_environment_chooses() -> None:
-    for kernel in la.kernels():
+    for kernel in la.signatures.kernels():
         if kernel.supported:
             assert run_with(kernel.name).stdout == f"['{kernel.name}']\n"
 

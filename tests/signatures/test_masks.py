@@ -69,7 +69,7 @@ def test_documents_of_several_batches_have_their_masks_in_order() -> None:
     ],
 )
 def test_arguments_that_make_no_sense_are_named(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.SimHash().sign(["text"], **arguments)
 
 

@@ -77,7 +77,7 @@ def check_estimates(
 @pytest.mark.parametrize("similarity", [0.25, 0.5, 0.75])
 def test_minhash_is_unbiased_with_the_variance_of_a_binomial(similarity: float, size: int) -> None:
     left, right = pairs_with(similarity, size, 2_000, seed=size)
-    signer = la.MinHash(128, la.Features(hashed=True), seed=4)
+    signer = la.MinHash(128, la.features.Features(hashed=True), seed=4)
     estimates = signer.similarity(signer.sign(left), signer.sign(right))
     check_estimates(estimates, similarity, float(signer.standard_error(similarity)))
     assert float(signer.standard_error(similarity)) ** 2 == pytest.approx(
@@ -89,7 +89,7 @@ def test_minhash_is_unbiased_with_the_variance_of_a_binomial(similarity: float, 
 @pytest.mark.parametrize("similarity", [0.25, 0.5, 0.75])
 def test_b_bit_minhash_is_unbiased_with_the_stated_variance(similarity: float, b: int) -> None:
     left, right = pairs_with(similarity, 200, 2_000, seed=b)
-    signer = la.BBitMinHash(256, b, la.Features(hashed=True), seed=4)
+    signer = la.BBitMinHash(256, b, la.features.Features(hashed=True), seed=4)
     estimates = signer.similarity(signer.sign(left), signer.sign(right))
     check_estimates(estimates, similarity, float(signer.standard_error(similarity)))
 
@@ -97,7 +97,7 @@ def test_b_bit_minhash_is_unbiased_with_the_stated_variance(similarity: float, b
 def test_small_sets_profit_from_more_permutations_too() -> None:
     """Without mixing, the chance collisions of few elements would be the same everywhere."""
     left, right = pairs_with(0.0, 4, 300, seed=1)
-    signer = la.BBitMinHash(4096, 1, la.Features(hashed=True))
+    signer = la.BBitMinHash(4096, 1, la.features.Features(hashed=True))
     estimates = signer.similarity(signer.sign(left), signer.sign(right))
     assert np.abs(estimates).max() < 5 * float(signer.standard_error(0.0))
 
@@ -127,25 +127,25 @@ def test_empty_documents_have_the_largest_values_and_resemble_nothing() -> None:
 
 
 def test_bad_arguments_are_named() -> None:
-    with pytest.raises(la.ArgumentError, match="permutations is 0"):
+    with pytest.raises(la.errors.ArgumentError, match="permutations is 0"):
         la.MinHash(0)
-    with pytest.raises(la.ArgumentError, match="b is 17; expected .* from 1 to 16"):
+    with pytest.raises(la.errors.ArgumentError, match="b is 17; expected .* from 1 to 16"):
         la.BBitMinHash(64, 17)
-    with pytest.raises(la.ArgumentError, match="permutations is 3, of 1 bit each: 3 bits"):
+    with pytest.raises(la.errors.ArgumentError, match="permutations is 3, of 1 bit each: 3 bits"):
         la.BBitMinHash(3, 1)
     with pytest.raises(
-        la.ArgumentError, match="features is 'words' of type str; expected la.Words"
+        la.errors.ArgumentError, match="features is 'words' of type str; expected la.Words"
     ):
         la.MinHash(8, "words")  # type: ignore[arg-type]
-    with pytest.raises(la.ArgumentError, match="seed is -1"):
+    with pytest.raises(la.errors.ArgumentError, match="seed is -1"):
         la.MinHash(8, seed=-1)
     values = la.MinHash(8).sign(["a b c d e f"] * 3)
-    with pytest.raises(la.SignatureError, match=r"uint32 of shape \(3, 8\); .* 16 columns"):
+    with pytest.raises(la.errors.SignatureError, match=r"uint32 of shape \(3, 8\); .* 16 columns"):
         la.MinHash(16).similarity(values, values)
-    with pytest.raises(la.SignatureError, match="2 first rows and 3 second"):
+    with pytest.raises(la.errors.SignatureError, match="2 first rows and 3 second"):
         la.MinHash(8).similarity(values[:2], values)
     packed = la.BBitMinHash(8).pack(values)
-    with pytest.raises(la.SignatureError, match="2 first signatures and 3 second"):
+    with pytest.raises(la.errors.SignatureError, match="2 first signatures and 3 second"):
         la.BBitMinHash(8).similarity(packed[:2], packed)
-    with pytest.raises(la.SignatureError, match="8 bits, this signer gives 16"):
+    with pytest.raises(la.errors.SignatureError, match="8 bits, this signer gives 16"):
         la.BBitMinHash(16).similarity(packed, packed)

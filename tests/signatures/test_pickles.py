@@ -57,7 +57,7 @@ COPIES: list[Callable[[Any], Any]] = [
 def signed(signer: Any) -> Any:
     try:
         return signer.sign(TEXTS).tolist()
-    except la.NotFittedError as error:
+    except la.errors.NotFittedError as error:
         return str(error)
 
 
@@ -110,14 +110,14 @@ def test_workers_sign_what_they_are_sent(way: str) -> None:
             index = la.SliceIndex(expected, 8)
             found = pool.apply(index.search, (expected[:5], 3))
             assert np.array_equal(found.ids, index.search(expected[:5], 3).ids)
-            with pytest.raises(la.DocumentError, match="document 1 "):
+            with pytest.raises(la.errors.DocumentError, match="document 1 "):
                 pool.apply(signer.sign, (["text", 5],))
 
 
 def test_features_weights_names_and_errors_are_pickled(tmp_path: Path) -> None:
     fitted = la.Weights("tfidf").fit(TEXTS, la.Words())
     assert pickled(fitted).to_dict() == fitted.to_dict() == copy.deepcopy(fitted).to_dict()
-    assert pickled(la.Features(hashed=True)) == la.Features(hashed=True)
+    assert pickled(la.features.Features(hashed=True)) == la.features.Features(hashed=True)
     la.save_signatures(tmp_path / "x", la.SimHash().sign(TEXTS), la.SimHash(), TEXTS)
     saved = pickled(la.load_signatures(tmp_path / "x"))
     assert (saved.ids, saved.signer) == (TEXTS, la.SimHash())
@@ -127,13 +127,9 @@ def test_features_weights_names_and_errors_are_pickled(tmp_path: Path) -> None:
 
 
 def test_every_error_reaches_another_process() -> None:
-    for name in la.__all__:
-        kind = getattr(la, name)
-        if (
-            isinstance(kind, type)
-            and issubclass(kind, la.LookalikeError)
-            and kind is not BatchError
-        ):
+    for name in la.errors.__all__:
+        kind = getattr(la.errors, name)
+        if kind is not BatchError:
             twin = pickled(kind("what came", "more"))
             assert (type(twin), twin.args) == (kind, ("what came", "more"))
 
@@ -148,9 +144,9 @@ def test_damaged_bytes_are_refused(signer: Any) -> None:
     for place in rng.choice(content, 200):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << int(rng.integers(8))
-        with pytest.raises(la.FileError):
+        with pytest.raises(la.errors.FileError):
             la.Signer.from_bytes(damaged)
-    with pytest.raises(la.FormatError, match="expected a TopSig"):
+    with pytest.raises(la.errors.FormatError, match="expected a TopSig"):
         la.TopSig.from_bytes(whole)
-    with pytest.raises(la.FormatError, match="no signer"):
+    with pytest.raises(la.errors.FormatError, match="no signer"):
         la.Signer.from_bytes(la.ScanIndex(np.eye(8, 8, dtype=np.uint8)).to_bytes())

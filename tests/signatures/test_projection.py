@@ -92,13 +92,13 @@ def test_large_finite_values() -> None:
 
 def test_bad_vectors_are_named() -> None:
     signer = la.Projection(64, 3)
-    with pytest.raises(la.DocumentError, match=r"shape \(2, 4\); expected \(count, 3\)"):
+    with pytest.raises(la.errors.DocumentError, match=r"shape \(2, 4\); expected \(count, 3\)"):
         signer.sign(np.zeros((2, 4)))
-    with pytest.raises(la.DocumentError, match=r"shape \(3,\)"):
+    with pytest.raises(la.errors.DocumentError, match=r"shape \(3,\)"):
         signer.sign(np.zeros(3))
-    with pytest.raises(la.DocumentError, match="vectors are complex128; expected float32"):
+    with pytest.raises(la.errors.DocumentError, match="vectors are complex128; expected float32"):
         signer.sign(np.zeros((2, 3), complex))
-    with pytest.raises(la.DocumentError, match="vector 1 has a value that is infinite"):
+    with pytest.raises(la.errors.DocumentError, match="vector 1 has a value that is infinite"):
         signer.sign(np.array([[1, 2, 3], [1, np.nan, 3]]))
-    with pytest.raises(la.ArgumentError, match="dimensions is 0"):
+    with pytest.raises(la.errors.ArgumentError, match="dimensions is 0"):
         la.Projection(64)

@@ -78,35 +78,35 @@ def test_many_python_threads_on_one_signer() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"signer": "Guess"}, la.ArgumentError, "signer is 'Guess'; expected one of"),
-        ({"version": 2}, la.FormatError, "version 2; this lookalike has version 1"),
-        ({"features": {"kind": "Guess"}}, la.ArgumentError, "kind of features is 'Guess'"),
-        ({"features": {"kind": "Words", "x": 1}}, la.ArgumentError, "Words cannot be used"),
-        ({"features": 3}, la.ArgumentError, "features is 3 of type int"),
-        ({"bits": 7}, la.ArgumentError, "bits is 7"),
-        ({"surprise": 7}, la.ArgumentError, "cannot be used"),
-        ({"weights": {"kind": "x"}}, la.ArgumentError, "weights is 'x'"),
+        ({"signer": "Guess"}, la.errors.ArgumentError, "signer is 'Guess'; expected one of"),
+        ({"version": 2}, la.errors.FormatError, "version 2; this lookalike has version 1"),
+        ({"features": {"kind": "Guess"}}, la.errors.ArgumentError, "kind of features is 'Guess'"),
+        ({"features": {"kind": "Words", "x": 1}}, la.errors.ArgumentError, "Words cannot be used"),
+        ({"features": 3}, la.errors.ArgumentError, "features is 3 of type int"),
+        ({"bits": 7}, la.errors.ArgumentError, "bits is 7"),
+        ({"surprise": 7}, la.errors.ArgumentError, "cannot be used"),
+        ({"weights": {"kind": "x"}}, la.errors.ArgumentError, "weights is 'x'"),
     ],
 )
 def test_descriptions_that_make_no_sense_are_refused(
     change: dict[str, Any], error: Any, message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        la.signer_from_dict({**la.SimHash().to_dict(), **change})
+        la.signatures.signer_from_dict({**la.SimHash().to_dict(), **change})
 
 
 def test_a_signer_of_another_class_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(la.ArgumentError, match="describes a SimHash; expected a TopSig"):
+    with pytest.raises(la.errors.ArgumentError, match="describes a SimHash; expected a TopSig"):
         la.TopSig.from_dict(la.SimHash().to_dict())
     la.ScanIndex(np.zeros((1, 8), np.uint8)).save(tmp_path / "index")
-    with pytest.raises(la.FormatError, match="holds no signer"):
+    with pytest.raises(la.errors.FormatError, match="holds no signer"):
         la.load_signer(tmp_path / "index")
     la.SimHash().save(tmp_path / "signer")
-    with pytest.raises(la.FormatError, match="kind None"):
+    with pytest.raises(la.errors.FormatError, match="kind None"):
         la.load_index(tmp_path / "signer")
     la.SimHash(weights="tfidf").fit(TEXTS).save(tmp_path / "learnt")
     data = bytearray((tmp_path / "learnt").read_bytes())
     data[-1] ^= 1
     (tmp_path / "learnt").write_bytes(data)
-    with pytest.raises(la.CorruptIndexError, match="checksum"):
+    with pytest.raises(la.errors.CorruptIndexError, match="checksum"):
         la.load_signer(tmp_path / "learnt")

@@ -39,7 +39,7 @@ def test_signatures_and_weights_equal_the_oracle_with_every_kernel(
 
 
 def test_zero_counts_as_one() -> None:
-    signer = la.SimHash(bits=8, features=la.Features(hashed=True))
+    signer = la.SimHash(bits=8, features=la.features.Features(hashed=True))
     signatures, counters = signer.sign_with_weights([[(0b00001111, 1.0), (0b11110011, 1.0)]])
     assert counters[0].tolist() == pytest.approx([2**0.5] * 2 + [0.0] * 6)
     assert signatures.tolist() == [[0b11111111]]
@@ -85,13 +85,13 @@ def test_quantized_weights_keep_signs_and_nearly_values() -> None:
     assert np.array_equal(signatures, same)
     assert quantized.dtype == np.int16
     assert np.array_equal(quantized >= 0, counters >= 0)
-    assert np.abs(la.restore_weights(quantized) - counters).max() <= 0.5 / 1024 + 1e-6
-    extreme = la.quantize_weights([-1e9, -1e-9, 0.0, 1e-9, 1e9])
+    assert np.abs(la.signatures.restore_weights(quantized) - counters).max() <= 0.5 / 1024 + 1e-6
+    extreme = la.signatures.quantize_weights([-1e9, -1e-9, 0.0, 1e-9, 1e9])
     assert extreme.tolist() == [-(2**15), -1, 0, 0, 2**15 - 1]
 
 
 def test_large_weights_and_long_documents_do_not_overflow() -> None:
-    heavy = la.SimHash(features=la.Features(hashed=True))
+    heavy = la.SimHash(features=la.features.Features(hashed=True))
     light = heavy.sign([{"a": 1.0, "b": 2.0, "c": 4.0}])
     for scale in (1e-300, 1e-9, 1e9, 2e14):
         scaled = heavy.sign([{"a": scale, "b": 2 * scale, "c": 4 * scale}])
@@ -103,5 +103,5 @@ def test_large_weights_and_long_documents_do_not_overflow() -> None:
 @pytest.mark.parametrize("bits", [0, 4, 65, -8, 2**40])
 def test_bits_that_make_no_sense_are_named(bits: int) -> None:
     for make in (la.SimHash, la.TopSig):
-        with pytest.raises(la.ArgumentError, match=f"bits is {bits}; expected"):
+        with pytest.raises(la.errors.ArgumentError, match=f"bits is {bits}; expected"):
             make(bits)

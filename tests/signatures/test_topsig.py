@@ -45,7 +45,7 @@ def test_one_value_in_density_is_set_half_of_each_sign() -> None:
         groups = np.split(vector[: bits // density * density], bits // density)
         assert all(np.count_nonzero(group) == 1 for group in groups)
         assert abs(int(vector.sum())) <= 1
-    signer = la.TopSig(bits, density, features=la.Features(hashed=True))
+    signer = la.TopSig(bits, density, features=la.features.Features(hashed=True))
     ones = np.unpackbits(signer.sign([[feature] for feature in range(2_000)]), axis=1)
     share = ones.mean()  # +1 alone is a bit
     assert abs(share - 0.5 / density) < 4 * (0.5 / density / ones.size) ** 0.5
@@ -75,10 +75,10 @@ def test_long_documents_are_split_by_terms() -> None:
     assert of.tolist() == [0, 1, 1, 1, 1, 2, 3]
     cuts = [" ".join(f"w{i}" for i in range(95 * p // 4, 95 * (p + 1) // 4)) for p in range(4)]
     assert np.array_equal(parts, signer.sign(["short text", *cuts, "", "x"]))
-    with pytest.raises(la.ArgumentError, match="terms is 0"):
+    with pytest.raises(la.errors.ArgumentError, match="terms is 0"):
         signer.sign_parts(["a"], terms=0)
 
 
 def test_density_that_makes_no_sense_is_named() -> None:
-    with pytest.raises(la.ArgumentError, match="density is 0; expected .* from 1 to 1024"):
+    with pytest.raises(la.errors.ArgumentError, match="density is 0; expected .* from 1 to 1024"):
         la.TopSig(density=0)

@@ -31,7 +31,7 @@ def test_a_union_is_what_signing_all_features_gives(
 
 @pytest.mark.parametrize("count", [1, 10, 300, 5000])
 def test_counts_are_unbiased_with_the_error_they_promise(count: int) -> None:
-    signer = la.MinHash(256, la.Features(hashed=True))
+    signer = la.MinHash(256, la.features.Features(hashed=True))
     random = np.random.default_rng(count)
     documents = random.integers(0, 2**64, (200, count), dtype=np.uint64).tolist()
     counted = signer.count(signer.sign(documents))
@@ -55,10 +55,10 @@ def exact(one: Mapping[Any, float], two: Mapping[Any, float]) -> float:
 def test_weighted_jaccard_is_the_lesser_over_the_greater(
     one: dict[int, float], two: dict[int, float]
 ) -> None:
-    features = la.Features()
+    features = la.features.Features()
     found = la.weighted_jaccard([one, two], [two, two], features)
     assert found == pytest.approx([exact(one, two), 1 if two else 0])
-    same = la.weighted_jaccard_pairs([one, two], [0, 1], [1, 0], features)
+    same = la.features.weighted_jaccard_pairs([one, two], [0, 1], [1, 0], features)
     assert same == pytest.approx([exact(one, two)] * 2)
     plain = la.weighted_jaccard(one, two, features, "uniform")
     assert plain == la.jaccard(one, two, features)
@@ -76,7 +76,7 @@ def test_weighted_values_agree_as_often_as_they_should(
     one: dict[int, float], two: dict[int, float], seed: int
 ) -> None:
     """Of 4,000 draws each, within five standard errors."""
-    signer = la.WeightedMinHash(4000, la.Features(), seed=seed)
+    signer = la.WeightedMinHash(4000, la.features.Features(), seed=seed)
     rows = signer.sign([one, two])
     truth = exact(one, two)
     estimate = signer.similarity(rows[0], rows[1])[0]
@@ -90,7 +90,7 @@ def test_weights_that_all_grow_change_no_similarity() -> None:
     """Draws depend on weights, estimates on their proportions."""
     random = np.random.default_rng(1)
     vectors = random.uniform(0.1, 10, (40, 20))
-    signer = la.WeightedMinHash(512, la.Features())
+    signer = la.WeightedMinHash(512, la.features.Features())
     documents = [dict(enumerate(vector.tolist())) for vector in vectors]
     scaled = [{key: 1e6 * value for key, value in one.items()} for one in documents]
     errors = []
@@ -107,15 +107,15 @@ def test_rows_know_their_signer() -> None:
     signer, other = la.MinHash(16, seed=1), la.MinHash(16, seed=2)
     rows, others = signer.sign(["a b c d e f"] * 3), other.sign(["a b c d e f"])
     for call in (signer.similarity, signer.union):
-        with pytest.raises(la.SignatureError, match="seed=2 cannot be compared .* seed=1"):
+        with pytest.raises(la.errors.SignatureError, match="seed=2 cannot be compared .* seed=1"):
             call(rows, others)
-    with pytest.raises(la.SignatureError, match="cannot be compared"):
+    with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
         signer.count(others)
-    with pytest.raises(la.SignatureError, match="cannot be compared"):
+    with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
         signer.update(others, ["x"])
     parts = [rows[0], rows[1:], rows.copy(), rows[::-1], pickle.loads(pickle.dumps(rows))]
     for part in parts:
-        with pytest.raises(la.SignatureError, match="cannot be compared"):
+        with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
             other.count(part)
     assert type(rows == rows) is type(rows.min(axis=1)) is np.ndarray
     assert signer.similarity(np.asarray(rows), np.concatenate([rows])).tolist() == [1, 1, 1]

@@ -65,7 +65,11 @@ def read_rows(path: Path, without: list[str]) -> list[dict[str, Any]]:
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(la.ArgumentError, match="against is old.lookalike, which has signatures"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="against is old.lookalike, which has signatures"
+    ):
         old_frame(None, Path("old.lookalike"), Columns("text", None))
-    with pytest.raises(la.ArgumentError, match="against is 3 .* expected a DataFrame of PySpark"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="against is 3 .* expected a DataFrame of PySpark"
+    ):
         old_frame(None, 3, Columns("text", None))

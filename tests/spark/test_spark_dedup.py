@@ -182,5 +182,7 @@ def test_order_of_a_column(session: Any) -> None:
     frame = session.createDataFrame(rows, "id string, text string, number int").repartition(5)
     assert_as_local(frame, texts, order="number")
     twice = frame.union(frame)
-    with pytest.raises(la.ArgumentError, match="order is 'number', which has .* more than once"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="order is 'number', which has .* more than once"
+    ):
         on_spark.dedup(twice, order="number")

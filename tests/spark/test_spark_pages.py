@@ -21,7 +21,9 @@ def as_rows(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows)
 
 
-def assert_same_rows(found: on_spark.SparkDedup, local: la.DedupResult, folder: Path) -> None:
+def assert_same_rows(
+    found: on_spark.SparkDedup, local: la.results.DedupResult, folder: Path
+) -> None:
     """Compare annotated rows and survivors, with all columns, pairs, counts and what is missing."""
     annotated, survivors, pairs = (folder / f"{name}.parquet" for name in ("all", "kept", "pairs"))
     local.write_annotated(annotated)
@@ -67,8 +69,8 @@ def test_what_is_refused(session: Any) -> None:
     frame = session.createDataFrame([("a", "b")], "id string, text string")
     for how, told in (
         ({"html": "page"}, "the DataFrame has no column 'page' for the HTML"),
-        ({"page_limits": la.PageLimits()}, "the DataFrame has no web pages"),
+        ({"page_limits": la.pages.PageLimits()}, "the DataFrame has no web pages"),
         ({"language": "english"}, "language is 'english'; expected two letters"),
     ):
-        with pytest.raises(la.ArgumentError, match=told):
+        with pytest.raises(la.errors.ArgumentError, match=told):
             on_spark.dedup(frame, **how)

@@ -19,7 +19,7 @@ from support.running.refusals import refused
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(la.ArgumentError, match=told):
+    with pytest.raises(la.errors.ArgumentError, match=told):
         on_spark.dedup("no frame", **settings)
 
 

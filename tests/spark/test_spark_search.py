@@ -43,9 +43,11 @@ def test_signing_and_searching(session: Any) -> None:
         ]
     found = on_spark.search(asked, signed, radius=30).collect()
     assert len(found) == len(index.within(queries, 30).ids)
-    with pytest.raises(la.ArgumentError, match="k, or a radius"):
+    with pytest.raises(la.errors.ArgumentError, match="k, or a radius"):
         on_spark.search(asked, signed)
-    with pytest.raises(la.ArgumentError, match="signature is the column 'text' of type string"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="signature is the column 'text' of type string"
+    ):
         on_spark.search(asked, signed, k=1, signature="text")
 
 

@@ -64,7 +64,9 @@ def test_a_name_that_is_not_durable_is_told(
 ) -> None:
     path = tmp_path / "target"
     monkeypatch.setattr(os, "fsync", failing(errno.EIO, os.fsync, is_folder))
-    with pytest.raises(la.FileError, match="target is in its place, but a loss of power may undo"):
+    with pytest.raises(
+        la.errors.FileError, match="target is in its place, but a loss of power may undo"
+    ):
         WRITES[name](path)
     assert [one.name for one in tmp_path.iterdir()] == ["target"]
 
@@ -97,7 +99,9 @@ def test_what_cannot_be_looked_at_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         os, "stat", failing(errno.EIO, os.stat, lambda what: str(what) == str(path))
     )
     for use in uses:
-        with pytest.raises(la.FileError, match="target cannot be looked at: .*Input/output error"):
+        with pytest.raises(
+            la.errors.FileError, match="target cannot be looked at: .*Input/output error"
+        ):
             use()
     monkeypatch.undo()
     assert path.read_text() == "old"
@@ -109,7 +113,7 @@ def test_what_cannot_be_looked_at_is_told(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("path", [Path(), Path("/"), Path("..")])
 @pytest.mark.parametrize("exist_ok", [False, True])
 def test_folders_are_no_signature_files(path: Path, exist_ok: bool) -> None:
-    with pytest.raises(la.FileError, match="cannot be"):
+    with pytest.raises(la.errors.FileError, match="cannot be"):
         la.SignatureFile.create(path, 64, exist_ok=exist_ok)
 
 
@@ -135,7 +139,9 @@ def test_a_work_folder_names_what_fails(tmp_path: Path, monkeypatch: pytest.Monk
         for use in those:
             with monkeypatch.context() as patched:
                 patched.setattr(call, fail)
-                with pytest.raises(la.FileError, match=r"numbers.* cannot be .*Input/output error"):
+                with pytest.raises(
+                    la.errors.FileError, match=r"numbers.* cannot be .*Input/output error"
+                ):
                     use()
     work.close()
 

@@ -108,7 +108,9 @@ def test_every_flipped_byte_of_header_and_table_is_noticed(path: Path) -> None:
             damaged = bytearray(data)
             damaged[position] ^= flip
             path.write_bytes(damaged)
-            with pytest.raises((la.CorruptIndexError, la.FormatError), match="index.lookalike"):
+            with pytest.raises(
+                (la.errors.CorruptIndexError, la.errors.FormatError), match="index.lookalike"
+            ):
                 la.load_index(path)
 
 
@@ -122,7 +124,7 @@ def test_every_flipped_byte_of_a_section_is_noticed(path: Path) -> None:
             damaged = bytearray(data)
             damaged[position] ^= 0x10
             path.write_bytes(damaged)
-            with pytest.raises(la.CorruptIndexError, match="checksum"):
+            with pytest.raises(la.errors.CorruptIndexError, match="checksum"):
                 la.load_index(path)
 
 
@@ -133,10 +135,14 @@ def test_every_length_but_the_right_one_is_noticed(path: Path) -> None:
         ends |= {offset - 1, offset, offset + 1}
     for end in sorted(ends):
         path.write_bytes(data[:end])
-        with pytest.raises((la.CorruptIndexError, la.FormatError), match="index.lookalike"):
+        with pytest.raises(
+            (la.errors.CorruptIndexError, la.errors.FormatError), match="index.lookalike"
+        ):
             la.load_index(path)
     path.write_bytes(data + b"\0")
-    with pytest.raises(la.CorruptIndexError, match=f"{len(data) + 1} bytes, its header says"):
+    with pytest.raises(
+        la.errors.CorruptIndexError, match=f"{len(data) + 1} bytes, its header says"
+    ):
         la.load_index(path)
 
 
@@ -159,7 +165,7 @@ def test_a_hostile_table_with_valid_checksums_is_refused(
     table: list[Any] = [list(entry) for entry in entries(data)]
     table[1][column] = value
     path.write_bytes(resealed(data, table))
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.load_index(path)
 
 
@@ -167,22 +173,22 @@ def test_missing_and_mistyped_sections_are_refused(path: Path) -> None:
     data = path.read_bytes()
     table = entries(data)
     path.write_bytes(resealed(data, [table[0], table[2]]))
-    with pytest.raises(la.CorruptIndexError, match="'signatures' is missing"):
+    with pytest.raises(la.errors.CorruptIndexError, match="'signatures' is missing"):
         la.load_index(path)
     path.write_bytes(resealed(data, [table[1], table[2]]))
-    with pytest.raises(la.CorruptIndexError, match="'meta' is missing"):
+    with pytest.raises(la.errors.CorruptIndexError, match="'meta' is missing"):
         la.load_index(path)
     nineteen = checksum(data[table[2][4] : table[2][4] + 19 * 8])
     short = [table[0], table[1], (*table[2][:2], 19, *table[2][3:5], nineteen)]
     path.write_bytes(resealed(data, short))
-    with pytest.raises(la.CorruptIndexError, match="20 signatures and 19 ids"):
+    with pytest.raises(la.errors.CorruptIndexError, match="20 signatures and 19 ids"):
         la.load_index(path)
     mistyped = [table[0], (table[1][0], b"i4", 20, 4, *table[1][4:]), table[2]]
     path.write_bytes(resealed(data, mistyped))
-    with pytest.raises(la.CorruptIndexError, match="holds int32 .*expected uint8"):
+    with pytest.raises(la.errors.CorruptIndexError, match="holds int32 .*expected uint8"):
         la.load_index(path)
     path.write_bytes(resealed(data, count=2**32 - 1))
-    with pytest.raises(la.CorruptIndexError, match="4294967295 sections"):
+    with pytest.raises(la.errors.CorruptIndexError, match="4294967295 sections"):
         la.load_index(path)
 
 
@@ -193,28 +199,32 @@ def test_meta_that_is_not_an_object_is_refused(tmp_path: Path, meta: bytes) -> N
     data = path.read_bytes()
     entry = entries(data)[1]
     path.write_bytes(resealed(data, [(b"meta", *entry[1:])]))
-    with pytest.raises(la.CorruptIndexError, match="'meta' is not"):
+    with pytest.raises(la.errors.CorruptIndexError, match="'meta' is not"):
         la.load_index(path)
 
 
 def test_a_newer_version_and_another_kind_are_told_apart_from_damage(path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(resealed(data, version=2))
-    with pytest.raises(la.FormatError, match="format version 2; this lookalike reads version 1"):
+    with pytest.raises(
+        la.errors.FormatError, match="format version 2; this lookalike reads version 1"
+    ):
         la.load_index(path)
     write_container(path, {"index": "graph"}, {})
-    with pytest.raises(la.FormatError, match=r"kind 'graph'; this version knows \['slices'"):
+    with pytest.raises(la.errors.FormatError, match=r"kind 'graph'; this version knows \['slices'"):
         la.load_index(path)
 
 
 def test_foreign_files_are_named(tmp_path: Path) -> None:
     foreign = tmp_path / "some.txt"
     foreign.write_text("hello world, this is not an index")
-    with pytest.raises(la.FormatError, match="not a lookalike file: it begins with b'hello wo'"):
+    with pytest.raises(
+        la.errors.FormatError, match="not a lookalike file: it begins with b'hello wo'"
+    ):
         la.load_index(foreign)
-    with pytest.raises(la.FileError, match="cannot be read: .*No such file"):
+    with pytest.raises(la.errors.FileError, match="cannot be read: .*No such file"):
         la.load_index(tmp_path / "nowhere")
-    with pytest.raises(la.FileError, match="cannot be read: .*directory"):
+    with pytest.raises(la.errors.FileError, match="cannot be read: .*directory"):
         la.load_index(tmp_path)
 
 
@@ -259,11 +269,11 @@ def test_a_failed_save_keeps_the_old_file(path: Path, monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(la.FileError, match="cannot be written: .*No space left"):
+    with pytest.raises(la.errors.FileError, match="cannot be written: .*No space left"):
         la.ScanIndex(oracle.collection(3, 16, "uniform", 4)).save(path)
     assert path.read_bytes() == data
     assert list(path.parent.iterdir()) == [path]
-    with pytest.raises(la.FileError, match="cannot be written"):
+    with pytest.raises(la.errors.FileError, match="cannot be written"):
         la.ScanIndex(oracle.collection(3, 16, "uniform", 4)).save(path.parent / "no" / "folder")
 
 
@@ -271,7 +281,7 @@ def test_opening_reads_no_sections_if_told_not_to(path: Path) -> None:
     damage(path, b"signatures")
     index = load_scan(path, verify=False)
     assert len(index.search(np.zeros((1, 16), np.uint8), 20).ids[0]) == 20
-    with pytest.raises(la.CorruptIndexError, match="'signatures' has the checksum"):
+    with pytest.raises(la.errors.CorruptIndexError, match="'signatures' has the checksum"):
         index.verify()
 
 
@@ -326,10 +336,10 @@ def test_whatever_leaves_an_index_was_verified(kind: str, tmp_path: Path) -> Non
     for section in [name.rstrip(b"\0") for name, *_ in entries(good)][1:]:
         path.write_bytes(good)
         damage(path, section)
-        with pytest.raises(la.CorruptIndexError, match="has the checksum"):
+        with pytest.raises(la.errors.CorruptIndexError, match="has the checksum"):
             la.load_index(path)
         if section in (b"volatility", b"offsets"):  # it cannot be used as it is then
-            with pytest.raises(la.CorruptIndexError):
+            with pytest.raises(la.errors.CorruptIndexError):
                 la.load_index(path, verify=False)
             continue
         opened = la.load_index(path, verify=False)
@@ -337,7 +347,7 @@ def test_whatever_leaves_an_index_was_verified(kind: str, tmp_path: Path) -> Non
             opened.add(ROWS[:3])
             opened.remove([0])
         for way in ways_out(opened, again):
-            with pytest.raises(la.CorruptIndexError, match="has the checksum"):
+            with pytest.raises(la.errors.CorruptIndexError, match="has the checksum"):
                 way()
         assert not again.exists()
     path.write_bytes(good)
@@ -355,12 +365,12 @@ def test_damaged_signatures_are_not_handed_out(tmp_path: Path) -> None:
         path.write_bytes(good)
         damage(path, section)
         for opens in (la.load_signatures, open_index):
-            with pytest.raises(la.CorruptIndexError, match="has the checksum"):
+            with pytest.raises(la.errors.CorruptIndexError, match="has the checksum"):
                 opens(path)
     # A signer is verified even where signatures need not be: little data, and much hangs on it.
     path.write_bytes(good)
     damage(path, next(name for name, *_ in entries(good) if b"signer" in name).rstrip(b"\0"))
-    with pytest.raises(la.CorruptIndexError, match="has the checksum"):
+    with pytest.raises(la.errors.CorruptIndexError, match="has the checksum"):
         open_index(path, verify=False)
 
 

@@ -140,9 +140,9 @@ def test_band_indexes_of_version_1_stay_readable() -> None:
     assert la.load_signer(DATA / "bands_v1.lookalike") == expected.signer
     again = la.load_index(DATA / "bands_v1.lookalike")
     assert (type(again), again.keys()) == (la.BandIndex, index.keys())
-    with pytest.raises(la.FormatError, match="a BandIndex, and signatures are expected"):
+    with pytest.raises(la.errors.FormatError, match="a BandIndex, and signatures are expected"):
         la.open_index(DATA / "bands_v1.lookalike")
-    with pytest.raises(la.FormatError, match="expected a BandIndex"):
+    with pytest.raises(la.errors.FormatError, match="expected a BandIndex"):
         la.BandIndex.load(DATA / "scan_v1.lookalike")
 
 
@@ -192,14 +192,14 @@ def test_no_damaged_byte_gives_a_wrong_answer(name: str, tmp_path: Path) -> None
             os.pwrite(file.fileno(), bytes([good[at] ^ 1 << random.randrange(8)]), at)
             try:
                 assert read(path) == expected, at
-            except (la.CorruptIndexError, la.FormatError):
+            except (la.errors.CorruptIndexError, la.errors.FormatError):
                 refused += 1
             os.pwrite(file.fileno(), good[at : at + 1], at)
     assert refused >= 250
     assert read(path) == expected
     for length in {0, 7, *random.sample(range(len(good)), 20), len(good) - 1}:
         path.write_bytes(good[:length])
-        with pytest.raises((la.CorruptIndexError, la.FormatError)):
+        with pytest.raises((la.errors.CorruptIndexError, la.errors.FormatError)):
             read(path)
 
 
@@ -209,5 +209,5 @@ def test_no_damaged_byte_gives_another_signer(tmp_path: Path) -> None:
     good, expected = path.read_bytes(), signer(path)
     for at in [at for at in range(len(good)) if good[at]]:
         path.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1 :])
-        with pytest.raises((la.CorruptIndexError, la.FormatError)):
+        with pytest.raises((la.errors.CorruptIndexError, la.errors.FormatError)):
             assert signer(path) == expected

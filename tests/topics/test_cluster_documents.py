@@ -26,7 +26,7 @@ def signed(texts: list[str], **settings: Any) -> Any:
     return la.TopSig(4096, features=kind, weights="tfidf").fit(texts).sign(texts)
 
 
-def check(result: la.DocumentClusters, texts: list[str]) -> None:
+def check(result: la.results.DocumentClusters, texts: list[str]) -> None:
     """Compare all that a result says with what is computed slowly."""
     rows = signed(texts)
     words = [bool(re.search(r"\w", text)) for text in texts]

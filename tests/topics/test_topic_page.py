@@ -20,7 +20,7 @@ TEXTS = oracle.scattered(2)
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)> \"'>&lt;\x1b[2J\u202e"
 
 
-def written(result: la.DocumentClusters, folder: Path) -> str:
+def written(result: la.results.DocumentClusters, folder: Path) -> str:
     result.report(folder / "topics.html")
     return (folder / "topics.html").read_text(encoding="utf-8")
 

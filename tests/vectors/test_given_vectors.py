@@ -56,7 +56,7 @@ def test_columns_of_lists(inner: Any, kind: str, chunked: bool) -> None:
 def test_empty_columns() -> None:
     assert as_vectors(pa.array([], pa.list_(pa.float32(), 4))).shape == (0, 4)
     assert as_vectors(pa.chunked_array([], pa.list_(pa.float32(), 4))).shape == (0, 4)
-    with pytest.raises(la.DocumentError, match="have no dimensions"):
+    with pytest.raises(la.errors.DocumentError, match="have no dimensions"):
         la.VectorIndex(pa.array([], pa.list_(pa.float32())))
 
 
@@ -80,24 +80,30 @@ def test_empty_columns() -> None:
     ],
 )
 def test_what_is_refused(given: Any, message: str) -> None:
-    with pytest.raises(la.DocumentError, match=message):
+    with pytest.raises(la.errors.DocumentError, match=message):
         la.VectorIndex(given)
 
 
 def test_queries_and_new_vectors_of_another_width() -> None:
     index = la.VectorIndex(ROWS)
     for call in (lambda: index.search(ROWS[:, :3], 1), lambda: index.add(ROWS[:, :3])):
-        with pytest.raises(la.DocumentError, match="have 3 dimensions; expected 4, as the index"):
+        with pytest.raises(
+            la.errors.DocumentError, match="have 3 dimensions; expected 4, as the index"
+        ):
             call()
-    with pytest.raises(la.DocumentError, match="vector 1 has a value that is infinite or not"):
+    with pytest.raises(
+        la.errors.DocumentError, match="vector 1 has a value that is infinite or not"
+    ):
         index.search(np.array([[0, 0, 0, 1], [np.nan, 0, 0, 0]]), 1)
 
 
 def test_what_halves_cannot_hold_is_refused_and_nothing_is_added() -> None:
     index = la.VectorIndex(ROWS.astype("f2"))
-    with pytest.raises(la.DocumentError, match=r"vector 1 has the value 70000, beyond .* float16"):
+    with pytest.raises(
+        la.errors.DocumentError, match=r"vector 1 has the value 70000, beyond .* float16"
+    ):
         index.add(np.array([[1.0, 0, 0, 0], [0, 70000, 0, 0]]))
-    with pytest.raises(la.DocumentError, match="vector 0 is too short for float16"):
+    with pytest.raises(la.errors.DocumentError, match="vector 0 is too short for float16"):
         index.add(np.array([[1e-12, 0, 0, 0]]))
     assert len(index) == 6
     # A query is not held, so that it may be as large as it likes.
@@ -143,19 +149,21 @@ def test_zero_vectors_have_the_cosine_0_with_all() -> None:
     ],
 )
 def test_wrong_settings(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.VectorIndex(ROWS).search(ROWS, **{"k": 3, **options})
-    with pytest.raises(la.ArgumentError, match="similarity is 1.1; expected a number from -1 to 1"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="similarity is 1.1; expected a number from -1 to 1"
+    ):
         la.VectorIndex(ROWS).within(ROWS, 1.1)
 
 
 def test_ids_that_do_not_fit() -> None:
-    with pytest.raises(la.ArgumentError, match="the id 3 is given more than once"):
+    with pytest.raises(la.errors.ArgumentError, match="the id 3 is given more than once"):
         la.VectorIndex(ROWS, ids=[1, 2, 3, 3, 4, 5])
     index = la.VectorIndex(ROWS, ids=[2**63 - 1, 2, 3, 4, 5, 6])
-    with pytest.raises(la.ArgumentError, match=r"int64 ends at 2\*\*63 - 1"):
+    with pytest.raises(la.errors.ArgumentError, match=r"int64 ends at 2\*\*63 - 1"):
         index.add(ROWS)
-    with pytest.raises(la.ArgumentError, match="the id 9 is not in the index"):
+    with pytest.raises(la.errors.ArgumentError, match="the id 9 is not in the index"):
         index.vectors([2, 9])
     assert index.search(ROWS[:1], 1).ids.tolist() == [[2**63 - 1]]
 

@@ -46,10 +46,14 @@ def test_it_is_opened_as_other_indexes_are(tmp_path: Path) -> None:
     path = saved(tmp_path)
     again = la.load_index(path, verify=False)
     assert (type(again), len(again)) == (la.VectorIndex, len(la.VectorIndex.load(path)))
-    with pytest.raises(la.FormatError, match="a VectorIndex, and signatures are expected; la.load"):
+    with pytest.raises(
+        la.errors.FormatError, match="a VectorIndex, and signatures are expected; la.load"
+    ):
         la.open_index(path)
     la.ScanIndex(np.zeros((3, 8), np.uint8)).save(tmp_path / "scan")
-    with pytest.raises(la.FormatError, match="a ScanIndex; expected a VectorIndex; la.load_index"):
+    with pytest.raises(
+        la.errors.FormatError, match="a ScanIndex; expected a VectorIndex; la.load_index"
+    ):
         la.VectorIndex.load(tmp_path / "scan")
 
 
@@ -63,11 +67,11 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(data)
         try:
             found = la.VectorIndex.load(path).search(ROWS, 3).ids
-        except (la.CorruptIndexError, la.FormatError):
+        except (la.errors.CorruptIndexError, la.errors.FormatError):
             continue
         assert np.array_equal(found, truth)  # a byte that nothing is in
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.VectorIndex.load(path)
 
 
@@ -107,7 +111,7 @@ def test_unverified_damage_does_not_leave_the_index(tmp_path: Path) -> None:
         index.verify,
         index.to_bytes,
     ):
-        with pytest.raises(la.CorruptIndexError, match="checksum"):
+        with pytest.raises(la.errors.CorruptIndexError, match="checksum"):
             leave()
 
 
@@ -129,7 +133,7 @@ def test_descriptions_that_do_not_fit(tmp_path: Path, change: dict[str, Any], me
     path = saved(tmp_path)
     meta, arrays = contents(path)
     write_container(path, {**meta, **change}, arrays)
-    with pytest.raises(la.CorruptIndexError, match=message):
+    with pytest.raises(la.errors.CorruptIndexError, match=message):
         la.VectorIndex.load(path)
 
 
@@ -145,7 +149,7 @@ def test_arrays_that_do_not_fit(tmp_path: Path) -> None:
         ("signatures", np.frombuffer(other, np.uint8)),
     ):
         write_container(path, meta, {**arrays, name: array})
-        with pytest.raises(la.CorruptIndexError, match="do not fit them"):
+        with pytest.raises(la.errors.CorruptIndexError, match="do not fit them"):
             la.VectorIndex.load(path)
 
 

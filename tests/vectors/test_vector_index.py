@@ -124,7 +124,7 @@ def test_equal_vectors_have_a_cosine_of_exactly_1(rows: NDArray[np.float32]) -> 
 
 def test_a_tuning_is_kept_and_reached(rows: NDArray[np.float32]) -> None:
     index = la.VectorIndex(rows[:3900])
-    with pytest.raises(la.ArgumentError, match=r"call tune\(10, 0.9\) before"):
+    with pytest.raises(la.errors.ArgumentError, match=r"call tune\(10, 0.9\) before"):
         index.search(rows[3900:], 10, recall=0.9)
     tuning = index.tune(10, 0.9)
     assert (tuning.k, tuning.target, tuning.queries) == (10, 0.9, 400)
@@ -140,7 +140,7 @@ def test_a_tuning_is_kept_and_reached(rows: NDArray[np.float32]) -> None:
     assert np.array_equal(again.search(rows[3900:], 5, recall=0.8).ids[:, 0], found.ids[:, 0])
     assert index.tune(10, 0.9) == tuning
     assert index.tunings == (tuning,)
-    with pytest.raises(la.ArgumentError, match="the index was not tuned to it for k=11"):
+    with pytest.raises(la.errors.ArgumentError, match="the index was not tuned to it for k=11"):
         index.search(rows[3900:], 11, recall=0.9)
     own = index.tune(10, 0.9, rows[3900:], sample=50)
     assert own.queries == 50
@@ -212,10 +212,10 @@ def test_limits_are_kept(rows: NDArray[np.float32]) -> None:
     settings: list[dict[str, Any]] = [{}, {"recall": 0.9}]
     for options in settings:
         assert len(index.pairs(0.9999, limit=18, **options)) == 18
-        with pytest.raises(la.ResultTooLargeError, match="more than limit=17 results"):
+        with pytest.raises(la.errors.ResultTooLargeError, match="more than limit=17 results"):
             index.pairs(0.9999, limit=17, **options)
         assert len(index.within(rows[:1], 0.9999, limit=4, **options).ids) == 4
-        with pytest.raises(la.ResultTooLargeError, match="more than limit=3 results"):
+        with pytest.raises(la.errors.ResultTooLargeError, match="more than limit=3 results"):
             index.within(rows[:1], 0.9999, limit=3, **options)
 
 

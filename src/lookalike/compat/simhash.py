@@ -4,8 +4,8 @@ Both packages are imported as `simhash`; their names do not meet, so this module
 fingerprints are the same, bit for bit: what was stored can be read, and compared with new ones.
 
 Answers of indexes are exact, as theirs are, and in the order of (distance, age). What theirs refuse
-by `assert` or `Exception` raises `la.ArgumentError` here. A fingerprint is a number; bit j of
-it is bit j of a signature: `to_signatures` and `to_values` convert many at once.
+by `assert` or `Exception` raises `la.errors.ArgumentError` here. A fingerprint is a number; bit j
+of it is bit j of a signature: `to_signatures` and `to_values` convert many at once.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Simhash:
     Features are strings, (string, weight) pairs or a mapping of weights. `hashfunc` (default: md5)
     gives each a hash: bytes (the last `f // 8` count) or a number (the lowest `f` bits). Bit j is
     set where features that have it weigh more than half of all. `la.SimHash(f,
-    la.Features(hashed=True))` sets a bit also where the weights are even.
+    la.features.Features(hashed=True))` sets a bit also where the weights are even.
     """
 
     large_weight_cutoff: ClassVar[int] = 50

@@ -112,7 +112,7 @@ def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> 
 def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:
     """Return a corpus one column of which has pages, or one of pages with other limits."""
     if limits is not None and not isinstance(limits, PageLimits):
-        raise ArgumentError(f"page_limits are {limits!r}; expected la.PageLimits(...)")
+        raise ArgumentError(f"page_limits are {limits!r}; expected la.pages.PageLimits(...)")
     if html is not None:
         if corpus.page_text is not None:
             raise ArgumentError(

@@ -94,9 +94,10 @@ def cluster_pairs(
 ) -> PairClusters:
     """Cluster documents by pairs of near-duplicates, and choose which documents to keep.
 
-    `pairs`: `la.Pairs`, an array (n, 2), pairs of ids of any type, a table or the path of a file
-    with the columns `left` and `right`. Order and repetition do not matter. `ids` are all documents
-    in their order (default: those in pairs; numbers ascending, others in order of appearance).
+    `pairs`: `la.results.Pairs`, an array (n, 2), pairs of ids of any type, a table or the path of a
+    file with the columns `left` and `right`. Order and repetition do not matter. `ids` are all
+    documents in their order (default: those in pairs; numbers ascending, others in order of
+    appearance).
     `cluster` and `max_cluster` are those of `la.dedup`. `keep`: "first", "last", "max" or "min" of
     `values` (numbers, one for each of `ids`), "none", or a function that is given the ids of a
     group and returns the one to keep.
@@ -206,8 +207,8 @@ def _columns(given: Any) -> tuple[Any, Any, Floats]:
 def _of_tuples(given: Any) -> tuple[list[Any], list[Any], Floats]:
     if not isinstance(given, Iterable) or isinstance(given, bytes | dict):
         raise ArgumentError(
-            f"pairs is {brief(given)}; expected la.Pairs, pairs of ids, a table or a file with the "
-            "columns left and right"
+            f"pairs is {brief(given)}; expected la.results.Pairs, pairs of ids, a table or a file "
+            "with the columns left and right"
         )
     left, right = [], []
     for place, pair in enumerate(given):

@@ -118,7 +118,9 @@ def as_features(features: object) -> FeatureKind:
         from lookalike.features.ready import FeatureFunction  # derives from what is here
 
         return FeatureFunction(features)
-    what = "la.Words(), la.Chars(), la.Features(), or a function from a text to its features"
+    what = (
+        "la.Words(), la.Chars(), la.features.Features(), or a function from a text to its features"
+    )
     return instance("features", features, FeatureKind, what)
 
 

@@ -106,7 +106,7 @@ def _check_weights(weights: list[Any]) -> None:
 
 
 class FeatureFunction(TextKind):
-    """The features that `function(text)` returns, as `la.Features` takes them.
+    """The features that `function(text)` returns, as `la.features.Features` takes them.
 
     The function is called by one thread, each time that a document is read, and has to return equal
     features for equal texts. Its `name` identifies it in files (signatures, an index, a work

@@ -100,7 +100,7 @@ class Indexed:
 
 @dataclass(frozen=True, eq=False)
 class _NearWords:
-    """Signatures of one segment that are near each of some queries, as `la.Matches` has them."""
+    """Signatures of one segment that are near each of some queries, as in `la.results.Matches`."""
 
     offsets: Integers
     words: Integers

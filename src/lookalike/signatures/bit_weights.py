@@ -34,7 +34,7 @@ class BitWeightSigner(Signer):
         Weights above 0 are bits 1, below 0 bits 0. They are divided by the Euclidean length of the
         document, so each has mean 0 and variance 1 over the random choices of the signer; a bit
         with a small weight easily flips. They are the same on every machine and for any number of
-        threads. With `quantized`, they are `int16` (see `la.quantize_weights`).
+        threads. With `quantized`, they are `int16` (see `la.signatures.quantize_weights`).
         """
         short = flag("quantized", quantized)
         signatures, weights = self._sign_with_weights(documents, threads)

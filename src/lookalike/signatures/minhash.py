@@ -154,8 +154,8 @@ class GivenHashes:
     """Functions from features to whole numbers below 2**32 - 1, in place of random permutations.
 
     Each is (a, c, m), which takes a feature x (64 bits) to (a·x + c) modulo m; or a table that has
-    every feature, as `la.Features` takes them. A feature is a number itself where the signer's
-    features are `la.Features(hashed=True)`, and otherwise a hash.
+    every feature, as `la.features.Features` takes them. A feature is a number itself where the
+    signer's features are `la.features.Features(hashed=True)`, and otherwise a hash.
     """
 
     def __init__(self, hashes: Iterable[GivenHash], features: FeatureKind) -> None:

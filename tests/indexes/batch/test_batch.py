@@ -90,7 +90,11 @@ def test_flips_agree_with_the_index_chunk_by_chunk(tmp_path: Path) -> None:
     tuned = la.match_batch(tmp_path / "file", queries, weights=asked, recall=0.9, append=False)
     assert 0.85 * len(exact.ids) < len(tuned.ids) < len(exact.ids)
     units = la.match_batch(
-        tmp_path / "file", queries, weights=la.quantize_weights(asked), flips=7, append=False
+        tmp_path / "file",
+        queries,
+        weights=la.signatures.quantize_weights(asked),
+        flips=7,
+        append=False,
     )
     assert len(units.ids) > 0.8 * len(exact.ids)
     all_of_it = la.match_batch(tmp_path / "file", queries, weights=asked, recall=1, append=False)
@@ -211,25 +215,25 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
 
     for at, message in ((12, "header does not match"), (4096 + 9, "no sound header")):
         with_byte(at)
-        with pytest.raises(la.CorruptIndexError, match=message):
+        with pytest.raises(la.errors.CorruptIndexError, match=message):
             SignatureFile(path)
     with_byte(8192 + 100)
-    with pytest.raises(la.CorruptIndexError, match="signatures of run 0 have the checksum"):
+    with pytest.raises(la.errors.CorruptIndexError, match="signatures of run 0 have the checksum"):
         la.match_batch(path, rows[:3])
     with_byte(8192 + 4096 + 100)
-    with pytest.raises(la.CorruptIndexError, match="ids of run 0 have the checksum"):
+    with pytest.raises(la.errors.CorruptIndexError, match="ids of run 0 have the checksum"):
         la.match_batch(path, rows[:3])
     path.write_bytes(good[:-1])
-    with pytest.raises(la.CorruptIndexError, match="cut short"):
+    with pytest.raises(la.errors.CorruptIndexError, match="cut short"):
         SignatureFile(path)
     with_byte(0)
-    with pytest.raises(la.FormatError, match="not a signature file"):
+    with pytest.raises(la.errors.FormatError, match="not a signature file"):
         la.match_batch(path, rows[:3])
     with_byte(8, 1)
-    with pytest.raises(la.FormatError, match="format version 3"):
+    with pytest.raises(la.errors.FormatError, match="format version 3"):
         SignatureFile(path)
     path.write_bytes(good[:20])
-    with pytest.raises(la.CorruptIndexError, match="ends inside its header"):
+    with pytest.raises(la.errors.CorruptIndexError, match="ends inside its header"):
         SignatureFile(path)
 
 
@@ -238,7 +242,7 @@ def test_a_run_that_is_not_sorted_is_noticed(
 ) -> None:
     rows, _ = edited(500, 0)
     SignatureFile.create(tmp_path / "file", 64).append(rows, np.arange(500))
-    with pytest.raises(la.CorruptIndexError, match="should be sorted are not"):
+    with pytest.raises(la.errors.CorruptIndexError, match="should be sorted are not"):
         la.match_batch(tmp_path / "file", rows[:3])
 
 
@@ -249,12 +253,12 @@ def test_negative_ids_with_the_right_checksums_are_noticed(
     rows, _ = edited(500, 0)
     signatures = np.sort(rows.copy().view("<u8")[:, 0]).view(np.uint8).reshape(-1, 8)
     file = SignatureFile.create(tmp_path / "file", 64)
-    with pytest.raises(la.ArgumentError, match="the smallest id is -1"):
+    with pytest.raises(la.errors.ArgumentError, match="the smallest id is -1"):
         file.append(signatures, np.arange(500) - 1)
     with monkeypatch.context() as patched:
         patched.setattr(signature_file, "as_ids", lambda ids: ids)
         file.append(signatures, np.arange(500) - 1)
-    with pytest.raises(la.CorruptIndexError, match="negative ids"):
+    with pytest.raises(la.errors.CorruptIndexError, match="negative ids"):
         la.match_batch(tmp_path / "file", signatures[:3])
 
 
@@ -298,25 +302,27 @@ def test_arguments_that_make_no_sense_are_named(
     rows, _ = edited(3, 0)
     filled(tmp_path / "file", [rows])
     before = (tmp_path / "file").read_bytes()
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.match_batch(tmp_path / "file", rows, **options)
     assert (tmp_path / "file").read_bytes() == before
 
 
 def test_files_that_do_not_fit_are_named(tmp_path: Path) -> None:
     rows, _ = edited(3, 0)
-    with pytest.raises(la.ArgumentError, match="there is no file .*append=True"):
+    with pytest.raises(la.errors.ArgumentError, match="there is no file .*append=True"):
         la.match_batch(tmp_path / "none", rows, append=False)
     filled(tmp_path / "file", [rows])
-    with pytest.raises(la.ArgumentError, match="queries have 128 bits, the signatures of .* 64"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="queries have 128 bits, the signatures of .* 64"
+    ):
         la.match_batch(tmp_path / "file", np.zeros((1, 16), np.uint8))
-    with pytest.raises(la.ResultTooLargeError, match="limit=2 matches"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="limit=2 matches"):
         la.match_batch(tmp_path / "file", rows, limit=2)
-    with pytest.raises(la.FileError, match="cannot be written"):
+    with pytest.raises(la.errors.FileError, match="cannot be written"):
         SignatureFile.create(tmp_path / "file", 64)
-    with pytest.raises(la.FileError, match="cannot be read"):
+    with pytest.raises(la.errors.FileError, match="cannot be read"):
         SignatureFile(tmp_path)
-    with pytest.raises(la.ArgumentError, match="bits is 12"):
+    with pytest.raises(la.errors.ArgumentError, match="bits is 12"):
         SignatureFile.create(tmp_path / "new", 12)
-    with pytest.raises(la.ArgumentError, match=r"shape \(3, 8\) and there are 2 ids"):
+    with pytest.raises(la.errors.ArgumentError, match=r"shape \(3, 8\) and there are 2 ids"):
         SignatureFile(tmp_path / "file").append(rows, np.arange(2))

@@ -110,12 +110,12 @@ def test_damage_is_not_merged_away(tmp_path: Path) -> None:
     good = path.read_bytes()
     for at in (8192 + 100, 8192 + 4096 + 100):
         path.write_bytes(good[:at] + bytes([good[at] ^ 5]) + good[at + 1 :])
-        with pytest.raises(la.CorruptIndexError, match="of run 0 have the checksum"):
+        with pytest.raises(la.errors.CorruptIndexError, match="of run 0 have the checksum"):
             store.compact()
         assert path.read_bytes()[at] == good[at] ^ 5
     path.write_bytes(good)
     store.append(oracle.collection(200, 8, "uniform", 2), np.arange(200))  # in no order
-    with pytest.raises(la.CorruptIndexError, match="should be sorted are not"):
+    with pytest.raises(la.errors.CorruptIndexError, match="should be sorted are not"):
         store.compact()
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
@@ -138,7 +138,7 @@ def test_a_merge_that_fails_leaves_the_file_as_it_was(
             patch.setattr(os, "fsync", fails)
         else:
             patch.setattr(signature_file, "write_at" if call == "write" else "checksums", fails)
-        with pytest.raises(la.FileError, match="No space left"):
+        with pytest.raises(la.errors.FileError, match="No space left"):
             store.compact()
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

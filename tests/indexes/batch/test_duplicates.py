@@ -102,7 +102,7 @@ def test_copies_within_a_batch_stay_linear_with_first(tmp_path: Path) -> None:
     queries = np.zeros((20_000, 8), np.uint8)
     matches = la.match_batch(tmp_path / "file", queries, duplicates=True, first=True, limit=20_000)
     assert matches.ids.tolist() == [0] * 19_999
-    with pytest.raises(la.ResultTooLargeError):
+    with pytest.raises(la.errors.ResultTooLargeError):
         la.match_batch(tmp_path / "other", queries, duplicates=True, limit=20_000)
 
 
@@ -129,7 +129,7 @@ def test_numbers_end_where_int64_does(tmp_path: Path, append: bool) -> None:
     la.match_batch(path, rows[:1], ids=[2**63 - 3])
     found = la.match_batch(path, rows[[1, 1]], append=append, duplicates=True)
     assert found.ids.tolist() == [2**63 - 2]
-    with pytest.raises(la.ArgumentError, match="int64 ends at"):
+    with pytest.raises(la.errors.ArgumentError, match="int64 ends at"):
         la.match_batch(path, rows[1:4], append=append, duplicates=True)
     assert len(la.match_batch(path, rows[:0], append=append)) == 0
     assert len(SignatureFile(path)) == (3 if append else 1)
@@ -150,8 +150,10 @@ def test_the_limit_is_of_what_is_returned(tmp_path: Path, method: str, first: bo
     same = la.match_batch(**given, limit=len(matches.ids))
     assert same.ids.tolist() == matches.ids.tolist()
     less = len(matches.ids) - 1
-    with pytest.raises(la.ResultTooLargeError, match=f"limit={less} matches .* of 10 queries"):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match=f"limit={less} matches .* of 10 queries"
+    ):
         la.match_batch(**given, limit=less)
     given["duplicates"] = False
-    with pytest.raises(la.ResultTooLargeError, match="limit=9 matches .* of 10 queries"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="limit=9 matches .* of 10 queries"):
         la.match_batch(**given, limit=9)

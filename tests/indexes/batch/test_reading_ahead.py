@@ -40,7 +40,7 @@ def test_damage_behind_what_was_needed_is_noticed(
     at = 8192 + 8 * 1000 - 1 if part == "signatures" else 8192 + 8192 + 8 * 1000 - 4
     path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
     settings: dict[str, Any] = {"method": method, "chunk": 100, "first": first}
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.match_batch(path, first_rows, 0, **settings)
     assert SignatureFile(path).runs == [1000]  # nothing was appended
     path.write_bytes(good)
@@ -58,7 +58,7 @@ def test_an_early_end_asks_nothing_of_runs_that_were_not_needed(tmp_path: Path) 
     path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
     found = la.match_batch(path, rows[:9], 0, first=True, append=False, chunk=300, method="blocks")
     assert len(found.ids) == 9
-    with pytest.raises(la.CorruptIndexError, match="ids of run 1"):
+    with pytest.raises(la.errors.CorruptIndexError, match="ids of run 1"):
         la.match_batch(path, rows[:9], 0, append=False, chunk=300, method="blocks")
 
 
@@ -89,7 +89,7 @@ def test_one_is_made_ahead_and_errors_come_in_their_turn() -> None:
             if number == 3:
                 taken.set()
             if number == 5:
-                raise la.CorruptIndexError("the fifth")
+                raise la.errors.CorruptIndexError("the fifth")
             yield number
 
     got = []
@@ -99,7 +99,7 @@ def test_one_is_made_ahead_and_errors_come_in_their_turn() -> None:
         assert taken.wait(120)  # the third, while the second is in use
         assert made == [1, 2, 3]
         got += [next(reading), next(reading)]
-        with pytest.raises(la.CorruptIndexError, match="the fifth"):
+        with pytest.raises(la.errors.CorruptIndexError, match="the fifth"):
             next(reading)
     assert got == [1, 2, 3, 4]
     with signature_file.read_ahead(items(), 5) as reading:  # whoever has enough just ends

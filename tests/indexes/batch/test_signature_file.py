@@ -54,7 +54,7 @@ def test_a_lost_header_is_damage_and_nothing_is_cut_off(tmp_path: Path) -> None:
             lambda: store.append(sorted_rows(3, 9), np.arange(3)),
             lambda: la.match_batch(path, sorted_rows(3, 9)),
         ):
-            with pytest.raises(la.CorruptIndexError, match=f"at byte {at}"):
+            with pytest.raises(la.errors.CorruptIndexError, match=f"at byte {at}"):
                 use()
         assert path.read_bytes() == damaged
 
@@ -65,7 +65,7 @@ def test_a_file_that_was_cut_anywhere_is_refused(tmp_path: Path) -> None:
     good = path.read_bytes()
     for length in {0, 3, 8, 23, 24, 100, *range(0, len(good), 512), len(good) - 1}:
         path.write_bytes(good[:length])
-        with pytest.raises((la.CorruptIndexError, la.FormatError)):
+        with pytest.raises((la.errors.CorruptIndexError, la.errors.FormatError)):
             SignatureFile(path)
     path.write_bytes(good + b"something that was never finished")
     assert SignatureFile(path).runs == [300, 0, 40]
@@ -81,7 +81,7 @@ def test_no_flipped_byte_gives_a_wrong_answer(tmp_path: Path) -> None:
         path.write_bytes(good[:at] + bytes([good[at] ^ (1 << at % 8)]) + good[at + 1 :])
         try:
             assert contents(path) == expected, at
-        except (la.CorruptIndexError, la.FormatError):
+        except (la.errors.CorruptIndexError, la.errors.FormatError):
             continue
         assert good[at] == 0, at  # zeros between the parts
 
@@ -106,7 +106,9 @@ def test_version_1_without_a_header_is_refused_with_what_can_be_done(tmp_path: P
     damaged = good[:second] + bytes(56) + good[second + 56 :]
     path.write_bytes(damaged)
     for use in (lambda: SignatureFile(path), lambda: la.match_batch(path, sorted_rows(3, 0))):
-        with pytest.raises(la.CorruptIndexError, match=f"truncate -s {second}.*restore the file"):
+        with pytest.raises(
+            la.errors.CorruptIndexError, match=f"truncate -s {second}.*restore the file"
+        ):
             use()
     assert path.read_bytes() == damaged
     os.truncate(path, second)
@@ -208,11 +210,11 @@ def test_an_append_that_cannot_be_synced_may_have_happened(
         monkeypatch.setattr(os, "fsync", fsync)
 
     fails_at(1)
-    with pytest.raises(la.FileError, match="cannot be written"):
+    with pytest.raises(la.errors.FileError, match="cannot be written"):
         store.append(sorted_rows(3, 1), np.arange(3))
     assert SignatureFile(path).runs == [30]
     fails_at(2)
-    with pytest.raises(la.FileError, match="may have been appended to, or not"):
+    with pytest.raises(la.errors.FileError, match="may have been appended to, or not"):
         store.append(sorted_rows(3, 1), np.arange(3))
 
 
@@ -311,7 +313,7 @@ def test_a_file_without_links_is_made_too(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(os, "link", refused)
     filled(tmp_path / "file", [3])
-    with pytest.raises(la.FileError, match="File exists"):
+    with pytest.raises(la.errors.FileError, match="File exists"):
         SignatureFile.create(tmp_path / "file", 64)
     assert SignatureFile.create(tmp_path / "file", 64, exist_ok=True).runs == [3]
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

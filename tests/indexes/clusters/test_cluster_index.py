@@ -260,7 +260,7 @@ def test_probes_are_tuned_and_remembered(tmp_path: Path) -> None:
     # What is enough for more is enough for less.
     assert again.search(queries, 3, recall=0.8).ids.shape == (400, 3)
     for k, recall in ((11, 0.9), (10, 0.95)):
-        with pytest.raises(la.ArgumentError, match=r"recall is .* call tune_probes"):
+        with pytest.raises(la.errors.ArgumentError, match=r"recall is .* call tune_probes"):
             again.search(queries, k, recall=recall)
     twin = copy.copy(again)
     twin.tune_probes(5, 0.5, queries)
@@ -325,7 +325,7 @@ def test_damaged_files_are_refused(tmp_path: Path, changes: dict[str, Any]) -> N
     la.ClusterIndex(rows, 3).save(tmp_path / "x")
     damaged(tmp_path / "x", **changes)
     for verify in (True, False):
-        with pytest.raises(la.CorruptIndexError):
+        with pytest.raises(la.errors.CorruptIndexError):
             la.load_index(tmp_path / "x", verify=verify)
 
 
@@ -348,7 +348,7 @@ def test_damaged_files_are_refused(tmp_path: Path, changes: dict[str, Any]) -> N
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
-    with pytest.raises((la.ArgumentError, la.ResultTooLargeError), match=message):
+    with pytest.raises((la.errors.ArgumentError, la.errors.ResultTooLargeError), match=message):
         call(oracle.collection(30, 8, "uniform", 2))
 
 

@@ -76,7 +76,7 @@ class ClusterIndexBesideDictionary(RuleBasedStateMachine):
     def add_with_ids(self, data: st.DataObject, ids: list[int]) -> None:
         rows = some_rows(data, len(ids))
         if set(ids) & set(self.living):
-            with pytest.raises(la.ArgumentError, match="is in the index already"):
+            with pytest.raises(la.errors.ArgumentError, match="is in the index already"):
                 self.index.add(rows, ids)
             return
         self.index.add(rows, ids)
@@ -94,7 +94,7 @@ class ClusterIndexBesideDictionary(RuleBasedStateMachine):
     @rule(ids=names)
     def remove_what_is_not_there(self, ids: list[int]) -> None:
         if set(ids) - set(self.living):
-            with pytest.raises(la.ArgumentError, match="is not in the index"):
+            with pytest.raises(la.errors.ArgumentError, match="is not in the index"):
                 self.index.remove(ids)
 
     @rule()

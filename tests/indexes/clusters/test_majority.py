@@ -109,5 +109,5 @@ def test_nothing_has_no_groups() -> None:
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         call(oracle.collection(30, 8, "uniform", 2))

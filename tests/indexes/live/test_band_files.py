@@ -79,7 +79,7 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
         {"mark": 5},
     ]
     for change in changes:
-        with pytest.raises((la.CorruptIndexError, la.FormatError)):
+        with pytest.raises((la.errors.CorruptIndexError, la.errors.FormatError)):
             la.BandIndex.load(saved(tmp_path, change, {}))
     arrays: list[dict[str, Any]] = [
         {"values": np.zeros((3, 8), np.uint32)},
@@ -91,10 +91,10 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
         values = Strings.of([text, "1"]).arrays("key_json")
         meta = {"index": "bands", "threshold": 0.8, "permutations": 8, "recall": 0.99}
         write_container(tmp_path / "x", meta, {**values, "values": np.zeros((2, 8), np.uint32)})
-        with pytest.raises(la.CorruptIndexError):
+        with pytest.raises(la.errors.CorruptIndexError):
             la.BandIndex.load(tmp_path / "x")
     for array in arrays:
-        with pytest.raises(la.CorruptIndexError):
+        with pytest.raises(la.errors.CorruptIndexError):
             la.BandIndex.load(saved(tmp_path, {}, array))
 
 

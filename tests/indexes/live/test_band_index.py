@@ -67,7 +67,7 @@ class Living(RuleBasedStateMachine):
     def insert(self, key: Any, replace: bool) -> None:
         row = self.row()
         if key in self.oracle.values and not replace:
-            with pytest.raises(la.ArgumentError, match="in the index already"):
+            with pytest.raises(la.errors.ArgumentError, match="in the index already"):
                 self.index.insert(key, row)
             return
         self.index.insert(key, row, replace=replace)
@@ -97,7 +97,7 @@ class Living(RuleBasedStateMachine):
             self.index.remove(key)
             del self.oracle.values[key]
         else:
-            with pytest.raises(la.ArgumentError, match="not in the index"):
+            with pytest.raises(la.errors.ArgumentError, match="not in the index"):
                 self.index.remove(key)
 
     @rule()
@@ -159,7 +159,7 @@ def test_removing_a_hub_does_not_take_time_in_proportion_to_its_square() -> None
     assert index.memory_bytes < before / 4
     index.insert_many(range(19_990), np.tile(row, (19_990, 1)))
     assert len(index.query(row)) == 20_000
-    assert index.query(row)[0] == la.KeyMatch(19_990, 1.0)  # the longest there
+    assert index.query(row)[0] == la.results.KeyMatch(19_990, 1.0)  # the longest there
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
@@ -236,15 +236,15 @@ def test_rows_of_another_signer_are_refused() -> None:
         la.MinHash(64, la.Words(ngram=4), seed=3),
         la.WeightedMinHash(64, la.Words(ngram=5), seed=3),
     ):
-        with pytest.raises(la.SignatureError, match="cannot be compared"):
+        with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
             index.query(other.sign(texts)[0])
-        with pytest.raises(la.SignatureError, match="cannot be compared"):
+        with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
             index.insert("c", other.sign(texts)[0])
         mine = la.BandIndex(0.8, signer=other)
         mine.insert("c", texts[0])
-        with pytest.raises(la.SignatureError, match="cannot be compared"):
+        with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
             index.merge(mine)
-    with pytest.raises(la.SignatureError, match="32.*expected uint32 with 64 columns"):
+    with pytest.raises(la.errors.SignatureError, match="32.*expected uint32 with 64 columns"):
         index.query(la.MinHash(32, seed=3).sign(texts)[0])
     assert index.keys() == ["a", "b"]
     plain = np.asarray(la.MinHash(64, seed=3).sign(texts))  # taken at its word
@@ -260,10 +260,10 @@ def test_rows_signed_with_other_weights_are_refused() -> None:
     assert index.signer is None  # what it has learnt is not in its rows
     again = pickle.loads(pickle.dumps(index))
     for one in (index, again):
-        with pytest.raises(la.SignatureError, match="cannot be compared"):
+        with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
             one.query(la.WeightedMinHash(32, weights="tfidf").fit(texts[:2]).sign(texts)[0])
         assert one.query(learnt.sign(texts)[0])[0].key == 0
-    with pytest.raises(la.SignatureError, match="no array of rows"):
+    with pytest.raises(la.errors.SignatureError, match="no array of rows"):
         index.query(texts[0])
 
 
@@ -272,7 +272,9 @@ def test_the_bands_are_those_that_dedup_chooses() -> None:
         index = la.BandIndex(threshold, 128)
         assert index.layout == choose_bands(128, threshold, RECALL)
         assert index.layout.chance(threshold) >= 0.995
-    with pytest.raises(la.ArgumentError, match="use more permutations, or a larger threshold"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="use more permutations, or a larger threshold"
+    ):
         la.BandIndex(0.02, 128)
 
 
@@ -293,7 +295,7 @@ def test_the_cut_is_the_largest_that_keeps_the_promise(
     assert least == permutations or sum(chances[: least + 1]) >= missed * (1 - 1e-9) - 1e-12
     try:
         layout = bands_for(permutations, threshold, recall)
-    except la.ArgumentError:
+    except la.errors.ArgumentError:
         return
     assert layout.chance(threshold) >= 1 - missed
 
@@ -332,39 +334,45 @@ def test_searching_while_rows_come_and_go() -> None:
 def test_bad_input_is_named(tmp_path: Path) -> None:
     index = la.BandIndex(0.8, 16)
     row = np.zeros(16, np.uint32)
-    with pytest.raises(la.ArgumentError, match="threshold is 0; expected a number above 0"):
+    with pytest.raises(la.errors.ArgumentError, match="threshold is 0; expected a number above 0"):
         la.BandIndex(0)
-    with pytest.raises(la.ArgumentError, match="permutations=32, but the signer has 64"):
+    with pytest.raises(la.errors.ArgumentError, match="permutations=32, but the signer has 64"):
         la.BandIndex(0.8, 32, signer=la.MinHash(64))
-    with pytest.raises(la.ArgumentError, match=r"the key \[1\] of type list cannot be looked up"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=r"the key \[1\] of type list cannot be looked up"
+    ):
         index.insert([1], row)  # type: ignore[arg-type]
-    with pytest.raises(la.ArgumentError, match="a key is given more than once"):
+    with pytest.raises(la.errors.ArgumentError, match="a key is given more than once"):
         index.insert_many([1, 1], np.zeros((2, 16), np.uint32))
-    with pytest.raises(la.ArgumentError, match="3 keys and 2 rows"):
+    with pytest.raises(la.errors.ArgumentError, match="3 keys and 2 rows"):
         index.insert_many([1, 2, 3], np.zeros((2, 16), np.uint32))
-    with pytest.raises(la.SignatureError, match="insert_many and query_many take several"):
+    with pytest.raises(la.errors.SignatureError, match="insert_many and query_many take several"):
         index.insert(1, np.zeros((1, 16), np.uint32))
-    with pytest.raises(la.SignatureError, match="rows are uint64"):
+    with pytest.raises(la.errors.SignatureError, match="rows are uint64"):
         index.insert(1, row.astype(np.uint64))
-    with pytest.raises(la.SignatureError, match="an index with a signer"):
+    with pytest.raises(la.errors.SignatureError, match="an index with a signer"):
         index.insert(1, "a text")
-    with pytest.raises(la.ArgumentError, match="text_of compares documents"):
+    with pytest.raises(la.errors.ArgumentError, match="text_of compares documents"):
         index.query(row, text_of={})
     assert len(index) == 0
     index.insert_many(range(9), np.ones((9, 16), np.uint32))
-    with pytest.raises(la.ArgumentError, match="more than once; nothing was removed"):
+    with pytest.raises(la.errors.ArgumentError, match="more than once; nothing was removed"):
         index.remove_many([1, 2, 1])
-    with pytest.raises(la.ResultTooLargeError, match="more than limit=8 matches of 1 queries"):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match="more than limit=8 matches of 1 queries"
+    ):
         index.query_many(np.ones((1, 16), np.uint32), limit=8)
     assert len(index.query_many(np.ones((1, 16), np.uint32), limit=9)[0]) == 9
     texts = la.BandIndex(0.5, signer=la.MinHash(16, la.Words()))
     texts.insert("k", "a b c")
-    with pytest.raises(la.ArgumentError, match="no document for a key that was found"):
+    with pytest.raises(la.errors.ArgumentError, match="no document for a key that was found"):
         texts.query("a b c", text_of={})
-    with pytest.raises(la.ArgumentError, match="text_of is 3 of type int; expected a mapping"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="text_of is 3 of type int; expected a mapping"
+    ):
         texts.query("a b c", text_of=3)  # type: ignore[arg-type]
     index.insert(object(), row)
-    with pytest.raises(la.ArgumentError, match="of type object; files hold keys"):
+    with pytest.raises(la.errors.ArgumentError, match="of type object; files hold keys"):
         index.save(tmp_path / "index")
     assert not (tmp_path / "index").exists()
 

@@ -43,20 +43,20 @@ W56 = np.zeros((1, 7), np.uint8)
     ],
 )
 def test_bad_arguments_are_named(make: Callable[[Any], Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         make(oracle.collection(5, 4, "uniform", 0))
 
 
 def test_signatures_of_another_width_are_refused() -> None:
     index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
     for act in (index.add, lambda rows: index.search(rows, 1), lambda rows: index.within(rows, 1)):
-        with pytest.raises(la.SignatureError, match="have 16 bits, the index has 32"):
+        with pytest.raises(la.errors.SignatureError, match="have 16 bits, the index has 32"):
             act(np.zeros((2, 2), np.uint8))
 
 
 def test_numbers_that_run_out_are_named() -> None:
     index = la.SliceIndex(oracle.collection(2, 4, "uniform", 0), ids=[1, 2**63 - 1])
-    with pytest.raises(la.ArgumentError, match="largest id so far is 9223372036854775807"):
+    with pytest.raises(la.errors.ArgumentError, match="largest id so far is 9223372036854775807"):
         index.add(oracle.collection(1, 4, "uniform", 1))
     assert index.add(oracle.collection(1, 4, "uniform", 1), ids=[7]).tolist() == [7]
 
@@ -75,5 +75,5 @@ def test_numbers_that_run_out_are_named() -> None:
 def test_ids_to_remove_are_checked(ids: Any, message: str) -> None:
     index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
     index.remove(0)
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         index.remove(ids)

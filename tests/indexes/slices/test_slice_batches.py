@@ -21,7 +21,7 @@ MANY = 74_000
 """So many signatures have 34 MB of lists, enough for batches to read them together."""
 
 
-def _assert_same(one: la.Neighbors, other: la.Neighbors) -> None:
+def _assert_same(one: la.results.Neighbors, other: la.results.Neighbors) -> None:
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.distances, other.distances)
 

@@ -50,12 +50,12 @@ def test_searches_and_saves_see_one_state(tmp_path: Path) -> None:
 
 def test_a_failed_removal_removes_nothing() -> None:
     index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
-    with pytest.raises(la.ArgumentError):
+    with pytest.raises(la.errors.ArgumentError):
         index.remove([3, 9])
     assert len(index) == 5
     index.remove([3, 3])
     assert len(index) == 4
-    with pytest.raises(la.ArgumentError, match="id 3 is not in the index"):
+    with pytest.raises(la.errors.ArgumentError, match="id 3 is not in the index"):
         index.remove(3)
 
 
@@ -80,7 +80,7 @@ def test_a_million_copies_cost_linear_time() -> None:
     pairs = index.pairs(3, collapse=True)
     assert (pairs.left == 0).all()
     assert pairs.right.tolist() == list(range(1, 1_000_000))
-    with pytest.raises(la.ResultTooLargeError, match="limit=1000 pairs .*collapse=True"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="limit=1000 pairs .*collapse=True"):
         index.pairs(0, limit=1000)
 
 

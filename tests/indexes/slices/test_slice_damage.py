@@ -51,9 +51,9 @@ def test_damaged_lists_never_crash(path: Path) -> None:
             index.within(queries, 9)
             index.search(queries, 4, expand=3)
             index.pairs(2)
-        except (la.CorruptIndexError, la.FormatError):
+        except (la.errors.CorruptIndexError, la.errors.FormatError):
             noticed += 1
-        with pytest.raises((la.CorruptIndexError, la.FormatError)):
+        with pytest.raises((la.errors.CorruptIndexError, la.errors.FormatError)):
             la.load_index(copy, verify=True)
     assert noticed > 50
 
@@ -66,7 +66,7 @@ def test_a_row_that_is_listed_over_and_over_is_noticed(slice_bits: int, expand: 
     lists = index._segments[0].lists
     assert lists is not None
     lists[1][:] = 0
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         index.search(rows[:50], 9, expand=expand)
 
 
@@ -79,7 +79,7 @@ def test_a_damaged_index_does_not_disturb_others() -> None:
     assert lists is not None
     lists[1][100:] = 2**32 - 1
     for _ in range(20):
-        with pytest.raises(la.CorruptIndexError):
+        with pytest.raises(la.errors.CorruptIndexError):
             bad.search(rows[:5], 9, expand=1)
         assert np.array_equal(good.search(rows[:5], 9, expand=1).ids, expected)
 
@@ -103,5 +103,5 @@ def test_a_description_that_does_not_fit_is_refused(path: Path, key: str, value:
 
     index = la.load_index(path)
     write_container(path, {**index._meta(), key: value}, index._arrays())
-    with pytest.raises((la.CorruptIndexError, la.FormatError)):
+    with pytest.raises((la.errors.CorruptIndexError, la.errors.FormatError)):
         la.load_index(path)

@@ -68,7 +68,7 @@ def test_a_build_that_fails_leaves_what_was_there(
         la.SliceIndex.build(path, rows)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(la.FileError, match="cannot be written"):
+    with pytest.raises(la.errors.FileError, match="cannot be written"):
         la.SliceIndex.build(tmp_path / "missing" / "slices", rows)
 
 

@@ -67,7 +67,7 @@ def test_of_one_batch_some_are_scanned(width: int) -> None:
     assert found.columns().keys() == true.columns().keys()
     for name, column in true.columns().items():
         assert (found.columns()[name] == column).all()
-    with pytest.raises(la.ResultTooLargeError):
+    with pytest.raises(la.errors.ResultTooLargeError):
         index.within(queries, 3, limit=len(true.ids) - 1)
     assert len(index.within(queries, 3, limit=len(true.ids)).ids) == len(true.ids)
 

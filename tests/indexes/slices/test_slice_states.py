@@ -126,11 +126,13 @@ class SliceIndexBesideDictionary(RuleBasedStateMachine):
     @rule(rows=collections(width=WIDTH, least=2, most=2), name=pool, new=st.integers(100, 110))
     def refused(self, rows: oracle.Signatures, name: int, new: int) -> None:
         if name in self.living:
-            with pytest.raises(la.ArgumentError, match=f"the id {name} is in the index already"):
+            with pytest.raises(
+                la.errors.ArgumentError, match=f"the id {name} is in the index already"
+            ):
                 self.index.add(rows, [10**9 + new, name])
         else:
             others = sorted(self.living)[:1]
-            with pytest.raises(la.ArgumentError, match=f"the id {name} is not in the index"):
+            with pytest.raises(la.errors.ArgumentError, match=f"the id {name} is not in the index"):
                 self.index.remove([*others, name])
 
     @rule()
@@ -154,7 +156,7 @@ class SliceIndexBesideDictionary(RuleBasedStateMachine):
             rows = rows[: len(ids)]
             other = la.SliceIndex(rows, self.index.slice_bits, ids)
             if self.living:
-                with pytest.raises(la.ArgumentError, match="given more than once"):
+                with pytest.raises(la.errors.ArgumentError, match="given more than once"):
                     la.SliceIndex.merge([self.index, other, self.index])
         self.index = la.SliceIndex.merge([self.index, other])
         self._take(ids, rows)

@@ -19,7 +19,7 @@ NAMED = la.SliceIndex(ROWS, 8, np.random.default_rng(2).permutation(30_000) + 50
 MANY = la.SliceIndex(oracle.collection(2_300_000, 1, "uniform", 3), 4)
 
 
-def answer(found: la.Neighbors) -> list[Any]:
+def answer(found: la.results.Neighbors) -> list[Any]:
     assert found.scores is not None
     return [found.exact, found.ids.tolist(), found.distances.tolist(), found.scores.tolist()]
 

@@ -219,7 +219,7 @@ def _brute_force(
     ]
 
 
-def _listed(pairs: la.Pairs) -> list[tuple[int, int, int]]:
+def _listed(pairs: la.results.Pairs) -> list[tuple[int, int, int]]:
     columns = (pairs.left.tolist(), pairs.right.tolist(), pairs.distances.tolist())
     return list(zip(*columns, strict=True))
 
@@ -284,7 +284,7 @@ def test_the_width_grows_by_a_bit_when_the_collection_doubles() -> None:
     assert slice_width(0, 64) >= 1
     assert slice_width(1_000_000, 1024, memory=300_000_000) == 16
     assert slice_width(1_000_000, 1024, memory=272_600_000) == 17
-    with pytest.raises(la.ArgumentError, match="take at least"):
+    with pytest.raises(la.errors.ArgumentError, match="take at least"):
         slice_width(1_000_000, 1024, memory=200_000_000)
 
 
@@ -420,7 +420,7 @@ def test_merged_and_sharded_parts_equal_the_whole() -> None:
     grown = sharded.search(rows[:3], 3_003, exact=True, explain=True)
     assert all(len(set(line)) == 3_003 for line in grown.ids.tolist())
     assert grown.explanation is not None
-    with pytest.raises(la.ResultTooLargeError, match="limit=3 matches"):
+    with pytest.raises(la.errors.ResultTooLargeError, match="limit=3 matches"):
         sharded.within(rows[:9], 192, limit=3)
 
 

@@ -32,7 +32,7 @@ def test_of_one_batch_some_are_scanned(width: int, compressed: bool) -> None:
     assert (np.diff(some.offsets) == has).all()
     assert (some.distances <= 3).all()
     many = len(true.within(queries, 3).ids)
-    with pytest.raises(la.ResultTooLargeError):
+    with pytest.raises(la.errors.ResultTooLargeError):
         index.within(queries, 3, limit=many - 1)
     assert len(index.within(queries, 3, limit=many).ids) == many
 

@@ -169,7 +169,9 @@ def test_memory_bounds_the_choice() -> None:
         index = la.BlockIndex(rows, 3, tables, memory=10**6, compressed=compressed)
         choice = BlockChoice(64, index.blocks, index.lead)
         assert index.memory_bytes == choice.bytes(3_000, compressed)
-    with pytest.raises(la.ArgumentError, match="memory is 1000 bytes; the tables .* at least"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="memory is 1000 bytes; the tables .* at least"
+    ):
         la.BlockIndex(rows, 3, memory=1000)
 
 
@@ -254,7 +256,7 @@ def test_files_bring_back_the_same_index(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     la.BlockIndex(oracle.collection(500, 8, "uniform", 1), 3, 4).save(tmp_path / "blocks")
     damaged(tmp_path / "blocks", **changes)
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.load_index(tmp_path / "blocks")
 
 
@@ -273,7 +275,7 @@ def test_tables_that_point_outside_are_noticed_when_used(
     la.BlockIndex(rows, 3, 4).save(tmp_path / "blocks")
     damaged(tmp_path / "blocks", **changes)
     index = la.load_index(tmp_path / "blocks")
-    with pytest.raises(la.CorruptIndexError, match="points outside|rebuild"):
+    with pytest.raises(la.errors.CorruptIndexError, match="points outside|rebuild"):
         index.within(rows, 3)
 
 
@@ -290,9 +292,13 @@ def test_the_limit_is_exact() -> None:
     rows = oracle.collection(40, 8, "equal", 0)
     index = la.BlockIndex(rows)
     assert len(index.within(rows[:2], limit=80).ids) == 80
-    with pytest.raises(la.ResultTooLargeError, match="limit=79 matches within radius 3 of 2 que"):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match="limit=79 matches within radius 3 of 2 que"
+    ):
         index.within(rows[:2], limit=79)
-    with pytest.raises(la.ResultTooLargeError, match="limit=79 matches within radius 9 of 2 que"):
+    with pytest.raises(
+        la.errors.ResultTooLargeError, match="limit=79 matches within radius 9 of 2 que"
+    ):
         index.within(rows[:2], 9, limit=79)
     assert len(index.within(rows[:2], first=True, limit=2).ids) == 2
 
@@ -313,7 +319,7 @@ def test_the_limit_is_exact() -> None:
     ],
 )
 def test_parameters_that_make_no_sense_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.BlockIndex(oracle.collection(3, 8, "uniform", 0), **options)
 
 
@@ -337,7 +343,7 @@ def test_what_the_index_says_of_itself() -> None:
         "compressed": False,
         "header_bits": 9,
     }
-    with pytest.raises(la.SignatureError, match="queries have 128 bits, the index has 64"):
+    with pytest.raises(la.errors.SignatureError, match="queries have 128 bits, the index has 64"):
         index.within(np.zeros((1, 16), np.uint8))
 
 
@@ -355,7 +361,9 @@ def test_arrays_in_large_pages_are_arrays(count: int) -> None:
 @pytest.mark.parametrize("blocks", [65, 257, 2**31, 2**63 - 1])
 @pytest.mark.parametrize("lead", [None, 2**31])
 def test_more_blocks_than_bits_are_refused_at_once(blocks: int, lead: int | None) -> None:
-    with pytest.raises(la.ArgumentError, match=f"blocks is {blocks} and signatures have 64 bits"):
+    with pytest.raises(
+        la.errors.ArgumentError, match=f"blocks is {blocks} and signatures have 64 bits"
+    ):
         la.BlockIndex(oracle.collection(3, 8, "uniform", 0), blocks=blocks, lead=lead)
 
 
@@ -363,7 +371,7 @@ def test_blocks_of_wide_signatures_are_chosen_at_once() -> None:
     """C(60000, 30000) has 18,000 digits, and there are as many such numbers as blocks may lead."""
     rows = oracle.collection(3, 8192, "uniform", 0)
     for lead in (None, 30_000):
-        with pytest.raises(la.ArgumentError, match="at most 256; expected 4, 5, 6"):
+        with pytest.raises(la.errors.ArgumentError, match="at most 256; expected 4, 5, 6"):
             la.BlockIndex(rows, 3, blocks=60_000, lead=lead)
     assert la.BlockIndex(rows, 0, blocks=60_000).lead == 60_000
 
@@ -373,5 +381,5 @@ def test_a_description_of_too_many_tables_is_refused_at_once(tmp_path: Path) -> 
     for change in ({"blocks": 60_000, "lead": 30_000}, {"blocks": 2**62, "lead": 2**61}):
         index.save(tmp_path / "x")
         damaged(tmp_path / "x", **change)
-        with pytest.raises(la.CorruptIndexError, match="blocks lead"):
+        with pytest.raises(la.errors.CorruptIndexError, match="blocks lead"):
             la.load_index(tmp_path / "x")

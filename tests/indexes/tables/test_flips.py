@@ -118,7 +118,7 @@ def near_duplicates(
     return np.packbits(changed >= 0, axis=1, bitorder="little"), changed
 
 
-def flips_of(tuning: la.Tuning[Option]) -> int:
+def flips_of(tuning: la.results.Tuning[Option]) -> int:
     return int(tuning.search_settings["flips"])
 
 
@@ -141,7 +141,9 @@ def test_recall_is_measured_and_reached() -> None:
     one_fewer = index.within(queries, 3, weights=asked, flips=flips_of(tuning) - 1)
     assert len(one_fewer.ids) < len(few.ids)
     # Half precision in the weights changes next to nothing.
-    units = index.within(queries, 3, weights=la.quantize_weights(asked), flips=flips_of(tuning))
+    units = index.within(
+        queries, 3, weights=la.signatures.quantize_weights(asked), flips=flips_of(tuning)
+    )
     assert abs(len(units.ids) - len(few.ids)) <= 0.005 * len(few.ids)
     first = index.tune_flips(queries, asked, 3, recall=0.9, first=True, sample=3000)
     assert (first.queries, first.first) == (3000, True)
@@ -159,8 +161,8 @@ def test_a_query_with_many_matches_counts_once() -> None:
     alone = np.arange(100)  # which attempt finds the match of each query
     many = np.concatenate([alone[:-1], np.repeat(3, 10_000)])
     offsets = np.concatenate([np.arange(100), [100 + 9_999]])
-    one = la.Matches(np.arange(101), alone, np.zeros(100, np.int32), True)
-    hub = la.Matches(offsets, many, np.zeros(len(many), np.int32), True)
+    one = la.results.Matches(np.arange(101), alone, np.zeros(100, np.int32), True)
+    hub = la.results.Matches(offsets, many, np.zeros(len(many), np.int32), True)
     assert flips_of(flip_tuning(one, 3, False, 0.9)) == 95  # 90, and two standard errors
     # The last: 100 queries tell no more.
     assert flips_of(flip_tuning(hub, 3, False, 0.99)) == 98
@@ -265,7 +267,7 @@ def test_files_bring_back_the_same_index(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     la.FlipIndex(oracle.collection(1500, 8, "uniform", 1)).save(tmp_path / "flips")
     damaged(tmp_path / "flips", **changes)
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.load_index(tmp_path / "flips")
 
 
@@ -286,7 +288,7 @@ def test_tables_that_point_outside_are_noticed_when_used(
     damaged(tmp_path / "flips", **changes)
     index = la.load_index(tmp_path / "flips")
     assert isinstance(index, la.FlipIndex)
-    with pytest.raises(la.CorruptIndexError, match="points outside|rebuild"):
+    with pytest.raises(la.errors.CorruptIndexError, match="points outside|rebuild"):
         index.within(rows, 3, weights=some_weights(0, 500, 64), flips=flips)
 
 
@@ -300,9 +302,11 @@ def test_shards_of_flips_answer_as_one() -> None:
 
 @pytest.mark.parametrize("header_bits", [-1, 65, 31, 2.5])
 def test_headers_that_cannot_be_are_named(header_bits: Any) -> None:
-    with pytest.raises(la.ArgumentError, match="header_bits is .* from 0 to 30|of type float"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="header_bits is .* from 0 to 30|of type float"
+    ):
         la.FlipIndex(oracle.collection(3, 8, "uniform", 0), header_bits)
-    with pytest.raises(la.ArgumentError, match="header_bits is 9; expected .* from 0 to 8"):
+    with pytest.raises(la.errors.ArgumentError, match="header_bits is 9; expected .* from 0 to 8"):
         la.FlipIndex(oracle.collection(3, 1, "uniform", 0), 9)
 
 
@@ -322,7 +326,7 @@ def test_headers_that_cannot_be_are_named(header_bits: Any) -> None:
 )
 def test_arguments_that_make_no_sense_are_named(options: dict[str, Any], message: str) -> None:
     rows = oracle.collection(3, 8, "uniform", 0)
-    with pytest.raises(la.ArgumentError, match=message):
+    with pytest.raises(la.errors.ArgumentError, match=message):
         la.FlipIndex(rows).within(rows, **{"radius": 3, **options})
 
 
@@ -331,24 +335,24 @@ def test_weights_are_checked_in_bits_outside_of_the_header_too() -> None:
     index = la.FlipIndex(rows)
     weights[700, 0] = np.nan
     for flips in (None, 3, 200):
-        with pytest.raises(la.ArgumentError, match="weights of query 700 are not finite"):
+        with pytest.raises(la.errors.ArgumentError, match="weights of query 700 are not finite"):
             index.within(rows, 3, weights=weights, flips=flips)
-    with pytest.raises(la.ArgumentError, match="values that are not finite"):
+    with pytest.raises(la.errors.ArgumentError, match="values that are not finite"):
         index.fit_volatility(weights)
 
 
 def test_what_cannot_be_learnt_from_is_named() -> None:
     rows, weights = edited(100, 0)
     index = la.FlipIndex(rows)
-    with pytest.raises(la.ArgumentError, match="none of the 100 queries tried has a match"):
+    with pytest.raises(la.errors.ArgumentError, match="none of the 100 queries tried has a match"):
         index.tune_flips(~rows, weights, 3)
-    with pytest.raises(la.ArgumentError, match="weights have 1 rows"):
+    with pytest.raises(la.errors.ArgumentError, match="weights have 1 rows"):
         index.fit_volatility(weights[:1])
-    with pytest.raises(la.ArgumentError, match=r"others \(3, 64\); expected the same"):
+    with pytest.raises(la.errors.ArgumentError, match=r"others \(3, 64\); expected the same"):
         index.fit_volatility(weights, weights[:3])
-    with pytest.raises(la.ArgumentError, match="nothing to learn"):
+    with pytest.raises(la.errors.ArgumentError, match="nothing to learn"):
         index.fit_volatility(np.ones((5, 64), np.float32))
-    with pytest.raises(la.ArgumentError, match=r"shape \(64,\)"):
+    with pytest.raises(la.errors.ArgumentError, match=r"shape \(64,\)"):
         index.fit_volatility(weights[0])
 
 
@@ -388,11 +392,11 @@ def test_searching_does_not_change_the_index() -> None:
 def test_an_index_that_was_tuned_by_many_at_once_remembers_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def slow_key(tuning: la.Tuning[Option]) -> tuple[object, ...]:
+    def slow_key(tuning: la.results.Tuning[Option]) -> tuple[object, ...]:
         time.sleep(0.001)  # another thread's turn, in the middle of remembering
         return tuning.k, tuning.radius, tuning.first, tuning.target
 
-    monkeypatch.setattr(la.Tuning, "key", property(slow_key))
+    monkeypatch.setattr(la.results.Tuning, "key", property(slow_key))
     rows, weights = edited(5000, 0)
     queries, asked = near_duplicates(weights[:1000], 0.1)
     index = la.FlipIndex(rows)

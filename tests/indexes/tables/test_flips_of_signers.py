@@ -39,7 +39,7 @@ def signed(kind: str, count: int) -> tuple[Any, ...]:
         documents: Any = rng.normal(size=(count, 30))
         near: Any = documents + rng.normal(0, 0.1, documents.shape)
     elif kind == "below zero":
-        signer = la.SimHash(64, la.Features())
+        signer = la.SimHash(64, la.features.Features())
         documents = pages(count, 0)
         near = [{**page, "new": 3.0} for page in documents]
     else:
@@ -97,7 +97,7 @@ def test_batches_by_weights_equal_the_oracle(
     flips = data.draw(st.none() | st.integers(0, 30)) if recall < 1 else None
     asked = np.concatenate([queries[:12], queries[:4]])
     behind = np.concatenate([weights[:12], weights[:4]])
-    used = la.quantize_weights(behind) if data.draw(st.booleans()) else behind
+    used = la.signatures.quantize_weights(behind) if data.draw(st.booleans()) else behind
     sizes = chunks_for(la.SignatureFile(path), len(asked), chunk).sizes()
     matches = la.match_batch(
         path, asked, radius, weights=used, flips=flips, recall=recall, first=first,
@@ -146,7 +146,7 @@ def test_saved_weights_answer_as_those_of_signing(tmp_path: Path) -> None:
     la.save_signatures(tmp_path / "file", queries, la.TopSig(64, 3), weights=weights)
     saved = la.load_signatures(tmp_path / "file")
     index = la.FlipIndex(rows, 8)
-    units = la.quantize_weights(weights)
+    units = la.signatures.quantize_weights(weights)
     expected = index.within(queries, 3, weights=units, flips=5)
     assert found(index.within(saved.signatures, 3, weights=saved.weights, flips=5)) == found(
         expected

@@ -71,7 +71,7 @@ def test_blocks_in_parts_are_as_one(
         total = sum(map(len, expected))
         assert found(index.within(queries, radius, limit=total)) == expected
         if total:
-            with pytest.raises(la.ResultTooLargeError, match=f"limit={total - 1}"):
+            with pytest.raises(la.errors.ResultTooLargeError, match=f"limit={total - 1}"):
                 index.within(queries, radius, limit=total - 1)
     k = data.draw(st.integers(1, 9))
     near = index.search(queries, k, threads=threads)
@@ -130,7 +130,7 @@ def test_tuning_and_bad_weights_are_as_of_one_table() -> None:
         index = la.FlipIndex(rows, 8)
     assert index.tune_flips(rows, weights, 3) == whole.tune_flips(rows, weights, 3)
     weights[4, 60] = np.nan
-    with pytest.raises(la.ArgumentError, match="query 4"):
+    with pytest.raises(la.errors.ArgumentError, match="query 4"):
         index.within(rows, 3, weights=weights, first=True)
 
 
@@ -174,7 +174,7 @@ def test_damaged_parts_are_refused(tmp_path: Path, kind: Any, changes: dict[str,
     with tables_of(25):
         kind(rows, 3, ids=np.arange(100)).save(tmp_path / "x")
     damaged(tmp_path / "x", **changes)
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         index = la.load_index(tmp_path / "x")
         index.within(rows, 3)
         index.search(rows, 3)
@@ -189,7 +189,7 @@ def test_batches_have_chunks_that_tables_have_room_for(tmp_path: Path) -> None:
             matches = la.match_batch(
                 tmp_path / "one", rows[:40], method=method, append=False, chunk=10**12
             )
-            with pytest.raises(la.ArgumentError, match="51 queries; a batch has at most 50"):
+            with pytest.raises(la.errors.ArgumentError, match="51 queries; a batch has at most 50"):
                 la.match_batch(tmp_path / "one", rows[:51], method=method)
         assert found(matches) == found(expected)
         assert matches.exact

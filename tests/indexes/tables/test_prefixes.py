@@ -177,9 +177,9 @@ def test_damaged_files_are_refused(tmp_path: Path, changes: dict[str, Any]) -> N
     rows = oracle.collection(64, 8, "uniform", 1)
     la.PrefixIndex(rows, 3).save(tmp_path / "x")
     damaged(tmp_path / "x", **changes)
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.load_index(tmp_path / "x").search(rows, 3)
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises(la.errors.CorruptIndexError):
         la.load_index(tmp_path / "x", verify=False).within(rows, 3)
 
 
@@ -197,5 +197,5 @@ def test_damaged_files_are_refused(tmp_path: Path, changes: dict[str, Any]) -> N
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
-    with pytest.raises((la.ArgumentError, la.ResultTooLargeError), match=message):
+    with pytest.raises((la.errors.ArgumentError, la.errors.ResultTooLargeError), match=message):
         call(oracle.collection(30, 8, "uniform", 2))

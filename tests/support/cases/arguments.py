@@ -29,15 +29,15 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 OTHERS = {
     *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
-    *("DedupResult", "DedupSettings", "MediaResult", "TextResult"),
-    *("VectorResult", "dedup"),
+    *("DedupCounts", "DedupResult", "MediaResult", "TextResult", "VectorResult", "VerifiedPairs"),
+    "dedup",
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
-    *("RemoteCollection", "connect"),
+    "connect",
 }
 """What tests/collection, tests/dedup, tests/topics and tests/service have bad input for."""
 
 ANSWERS = {
-    *("Comparison", "Explanation", "Kernel", "KeyMatch", "KeyMatches"),
+    *("Comparison", "Explanation", "KeyMatch", "KeyMatches"),
     *("Clusters", "Matches", "Measurement", "Option", "Prediction"),
     *("Fingerprint", "RecordingMatch"),
     *("Neighbors", "PairClusters", "Pairs", "SavedSignatures", "Tuning"),
@@ -45,6 +45,27 @@ ANSWERS = {
     *("VectorMatches", "VectorNeighbors", "VectorPairs"),
 }
 """Made by the package and not by callers; only their methods are called."""
+
+MORE: dict[str, Any] = {
+    thing.__name__: thing
+    for thing in (
+        la.features.Features,
+        la.features.containment_pairs,
+        la.features.cosine_pairs,
+        la.features.jaccard_pairs,
+        la.features.weighted_jaccard_pairs,
+        la.images.thumbnail,
+        la.indexes.merge_neighbors,
+        la.pages.PageLimits,
+        la.signatures.kernels,
+        la.signatures.quantize_weights,
+        la.signatures.restore_weights,
+        la.signatures.signatures_from_hex,
+        la.signatures.signatures_to_hex,
+        la.signatures.signer_from_dict,
+    )
+}
+"""What packages offer beside the names at the top."""
 
 INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
@@ -60,7 +81,7 @@ INTERNAL = {
 def public_callables() -> dict[str, Callable[..., Any]]:
     """Return everything public that takes arguments, by name: functions, classes and methods."""
     found: dict[str, Callable[..., Any]] = {}
-    for name, thing in {**_public(la), **_public(advice)}.items():
+    for name, thing in {**_public(la), **_public(advice), **_public(la.results), **MORE}.items():
         if name in OTHERS or (isinstance(thing, type) and issubclass(thing, Exception)):
             continue
         if not isinstance(thing, type):
@@ -202,7 +223,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "WeightedMinHash": (la.WeightedMinHash, {}),
         "weighted_jaccard": (la.weighted_jaccard, {"a": texts, "b": texts}),
         "weighted_jaccard_pairs": (
-            la.weighted_jaccard_pairs,
+            la.features.weighted_jaccard_pairs,
             {"documents": texts, "left": [0], "right": [1]},
         ),
         "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
@@ -228,7 +249,7 @@ def calls(folder: Path) -> dict[str, Call]:
             la.cluster_pairs,
             {"pairs": [(0, 1), (1, 2)], "ids": [0, 1, 2], "keep": "max", "values": [1, 2, 3]},
         ),
-        "Features": (la.Features, {}),
+        "Features": (la.features.Features, {}),
         "FlipIndex": (la.FlipIndex, {"signatures": rows, "ids": ids}),
         "FlipIndex.attempts": (
             tuning.attempts,
@@ -243,15 +264,18 @@ def calls(folder: Path) -> dict[str, Call]:
         "MinHash": (la.MinHash, {}),
         "PrefixIndex": (la.PrefixIndex, {"signatures": rows, "ids": ids}),
         "ImageHash": (la.ImageHash, {}),
-        "thumbnail": (la.thumbnail, {"image": folder / "image.png"}),
+        "thumbnail": (la.images.thumbnail, {"image": folder / "image.png"}),
         "ImageHash.sign": (la.ImageHash().sign, {"images": [folder / "image.png"]}),
         "ImageHash.sign_with_quality": (
             la.ImageHash().sign_with_quality,
             {"images": [folder / "image.png"]},
         ),
         "load_hex": (la.load_hex, {"path": folder / "hashes.csv", "column": "hash", "id": "path"}),
-        "signatures_from_hex": (la.signatures_from_hex, {"hashes": ["00ff00ff00ff00ff"]}),
-        "signatures_to_hex": (la.signatures_to_hex, {"signatures": rows}),
+        "signatures_from_hex": (
+            la.signatures.signatures_from_hex,
+            {"hashes": ["00ff00ff00ff00ff"]},
+        ),
+        "signatures_to_hex": (la.signatures.signatures_to_hex, {"signatures": rows}),
         "Projection": (la.Projection, {"bits": 16, "dimensions": 4}),
         "Projection.sign": (la.Projection(16, 4).sign, {"vectors": weights[:, :4]}),
         "Projection.sign_with_weights": (
@@ -303,15 +327,15 @@ def calls(folder: Path) -> dict[str, Call]:
         "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
         "Words": (la.Words, {}),
         "Links": (la.Links, {}),
-        "PageLimits": (la.PageLimits, {}),
+        "PageLimits": (la.pages.PageLimits, {}),
         "compare_texts": (la.compare_texts, {"a": texts[0], "b": texts[1]}),
         "containment": (la.containment, {"a": texts, "b": texts}),
         "containment_pairs": (
-            la.containment_pairs,
+            la.features.containment_pairs,
             {"documents": texts, "left": [0], "right": [1]},
         ),
         "cosine": (la.cosine, {"a": texts, "b": texts}),
-        "cosine_pairs": (la.cosine_pairs, {"documents": texts, "left": [0], "right": [1]}),
+        "cosine_pairs": (la.features.cosine_pairs, {"documents": texts, "left": [0], "right": [1]}),
         "cumulative_distance_ratio": (
             advice.cumulative_distance_ratio,
             {"found_distances": found.distances, "true_distances": found.distances},
@@ -332,7 +356,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "growth": (advice.growth, {"signatures": rows, "sizes": [20], "k": 2, "sample": 2}),
         "hamming": (la.hamming, {"a": rows, "b": rows}),
         "jaccard": (la.jaccard, {"a": texts, "b": texts}),
-        "jaccard_pairs": (la.jaccard_pairs, {"documents": texts, "left": [0], "right": [1]}),
+        "jaccard_pairs": (
+            la.features.jaccard_pairs,
+            {"documents": texts, "left": [0], "right": [1]},
+        ),
         "load_index": (la.load_index, {"path": folder / "index"}),
         "load_signatures": (la.load_signatures, {"path": folder / "signatures"}),
         "save_signatures": (
@@ -350,7 +377,7 @@ def calls(folder: Path) -> dict[str, Call]:
             {"file": folder / "runs", "queries": queries, "weights": asked, "append": False},
         ),
         "merge_neighbors": (
-            la.merge_neighbors,
+            la.indexes.merge_neighbors,
             {"results": [found, found], "k": 2, "starts": [0, 100]},
         ),
         "near_duplicate_recall": (
@@ -370,9 +397,12 @@ def calls(folder: Path) -> dict[str, Call]:
             advice.plot_trade_off,
             {"evaluation": measured, "path": folder / "c.png"},
         ),
-        "quantize_weights": (la.quantize_weights, {"weights": weights}),
-        "restore_weights": (la.restore_weights, {"quantized": la.quantize_weights(weights)}),
-        "signer_from_dict": (la.signer_from_dict, {"description": learnt.to_dict()}),
+        "quantize_weights": (la.signatures.quantize_weights, {"weights": weights}),
+        "restore_weights": (
+            la.signatures.restore_weights,
+            {"quantized": la.signatures.quantize_weights(weights)},
+        ),
+        "signer_from_dict": (la.signatures.signer_from_dict, {"description": learnt.to_dict()}),
         "top_in_top": (
             advice.top_in_top,
             {"found_ids": found.ids, "true_ids": found.ids, "top": 2, "among": 3},
@@ -434,7 +464,7 @@ def calls(folder: Path) -> dict[str, Call]:
         (la.Links(), texts),
         (la.FeatureFunction(str.split, name="split"), texts),
         (la.Combined(la.Words(), la.Chars()), texts),
-        (la.Features(), [{"a": 1}, ["b", "c"], [(3, 2.5)]]),
+        (la.features.Features(), [{"a": 1}, ["b", "c"], [(3, 2.5)]]),
     ):
         kind = type(features).__name__
         everything[f"{kind}.counts"] = features.counts, {"documents": documents}

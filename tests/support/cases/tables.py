@@ -17,7 +17,7 @@ threads_used = st.sampled_from([None, 1, 2, 5])
 narrow = st.one_of(st.sampled_from([1, 7, 8, 9, 16, 33, 64]), st.integers(1, 64))
 
 
-def found(matches: la.Matches) -> list[list[tuple[int, int]]]:
+def found(matches: la.results.Matches) -> list[list[tuple[int, int]]]:
     return [list(zip(far.tolist(), near.tolist(), strict=True)) for near, far in matches]
 
 

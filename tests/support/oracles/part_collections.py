@@ -51,7 +51,7 @@ def expected(
     ]  # fmt: skip
 
 
-def told(answer: la.Answer) -> list[Told]:
+def told(answer: la.results.Answer) -> list[Told]:
     """Return what a collection answered, asked to explain."""
     found = []
     for match in answer:

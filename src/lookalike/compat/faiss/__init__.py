@@ -11,7 +11,7 @@ radius, which itself is left out. What differs:
   promises neither.
 - Files are lookalike's, checksummed; those of faiss are refused with what to do.
 - What faiss throws as `RuntimeError` or refuses by `assert` raises `FaissError`, which is both a
-  `RuntimeError` and an `la.ArgumentError`; what it would read beyond its memory for, too.
+  `RuntimeError` and an `la.errors.ArgumentError`; what it would read beyond its memory for, too.
 - There are no graphs and no clusters (`BHNSW`, `BIVF`), and nothing for vectors of floats.
 """
 

@@ -1,0 +1,77 @@
+"""What lookalike's functions and methods return.
+
+Each result has a short `repr` and is shown as a table in a notebook. A type is imported when it is
+first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from lookalike.lazy import lazy_names
+
+if TYPE_CHECKING:
+    # What type checkers read; the table below says the same.
+    from lookalike.advice import Measurement as Measurement
+    from lookalike.advice import Prediction as Prediction
+    from lookalike.collection import Answer as Answer
+    from lookalike.collection import Document as Document
+    from lookalike.collection import Match as Match
+    from lookalike.collection import Pair as Pair
+    from lookalike.collection import Report as Report
+    from lookalike.collection import Work as Work
+    from lookalike.collection import Written as Written
+    from lookalike.common_passages import Overlap as Overlap
+    from lookalike.common_passages import Overlaps as Overlaps
+    from lookalike.common_passages import Passage as Passage
+    from lookalike.common_passages import Passages as Passages
+    from lookalike.compare.texts import Comparison as Comparison
+    from lookalike.dedup import DedupCounts as DedupCounts
+    from lookalike.dedup import DedupResult as DedupResult
+    from lookalike.dedup import MediaResult as MediaResult
+    from lookalike.dedup import PairClusters as PairClusters
+    from lookalike.dedup import TextResult as TextResult
+    from lookalike.dedup import VectorResult as VectorResult
+    from lookalike.dedup import VerifiedPairs as VerifiedPairs
+    from lookalike.errors import ItemError as ItemError
+    from lookalike.indexes import Clusters as Clusters
+    from lookalike.indexes import Explanation as Explanation
+    from lookalike.indexes import KeyMatch as KeyMatch
+    from lookalike.indexes import KeyMatches as KeyMatches
+    from lookalike.indexes import Matches as Matches
+    from lookalike.indexes import Neighbors as Neighbors
+    from lookalike.indexes import Pairs as Pairs
+    from lookalike.indexes import Tuning as Tuning
+    from lookalike.indexes.tuning import Option as Option
+    from lookalike.parts import PartAnswer as PartAnswer
+    from lookalike.parts import PartMatch as PartMatch
+    from lookalike.recordings import Fingerprint as Fingerprint
+    from lookalike.recordings import RecordingMatch as RecordingMatch
+    from lookalike.signatures import SavedSignatures as SavedSignatures
+    from lookalike.topics import DocumentCluster as DocumentCluster
+    from lookalike.topics import DocumentClusters as DocumentClusters
+    from lookalike.vectors import VectorMatches as VectorMatches
+    from lookalike.vectors import VectorNeighbors as VectorNeighbors
+    from lookalike.vectors import VectorPairs as VectorPairs
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "lookalike.advice": "Measurement Prediction",
+            "lookalike.collection": "Answer Document Match Pair Report Work Written",
+            "lookalike.common_passages": "Overlap Overlaps Passage Passages",
+            "lookalike.compare.texts": "Comparison",
+            "lookalike.dedup": (
+                "DedupCounts DedupResult MediaResult PairClusters TextResult VectorResult "
+                "VerifiedPairs"
+            ),
+            "lookalike.errors": "ItemError",
+            "lookalike.indexes": (
+                "Clusters Explanation KeyMatch KeyMatches Matches Neighbors Pairs Tuning"
+            ),
+            "lookalike.indexes.tuning": "Option",
+            "lookalike.parts": "PartAnswer PartMatch",
+            "lookalike.recordings": "Fingerprint RecordingMatch",
+            "lookalike.signatures": "SavedSignatures",
+            "lookalike.topics": "DocumentCluster DocumentClusters",
+            "lookalike.vectors": "VectorMatches VectorNeighbors VectorPairs",
+        },
+    )
