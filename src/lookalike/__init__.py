@@ -73,8 +73,8 @@ if TYPE_CHECKING:
     from lookalike.indexes import match_batch as match_batch
     from lookalike.indexes import open_index as open_index
     from lookalike.parts import PartIndex as PartIndex
-    from lookalike.recordings import AudioHash as AudioHash
-    from lookalike.recordings import RecordingIndex as RecordingIndex
+    from lookalike.recordings.audio_hash import AudioHash as AudioHash
+    from lookalike.recordings.index import RecordingIndex as RecordingIndex
     from lookalike.signatures import BBitMinHash as BBitMinHash
     from lookalike.signatures import MinHash as MinHash
     from lookalike.signatures import Projection as Projection
@@ -119,7 +119,8 @@ else:
             ),
             "lookalike.pages": "",
             "lookalike.parts": "PartIndex",
-            "lookalike.recordings": "AudioHash RecordingIndex",
+            "lookalike.recordings.audio_hash": "AudioHash",
+            "lookalike.recordings.index": "RecordingIndex",
             "lookalike.results": "",
             "lookalike.signatures": (
                 "BBitMinHash MinHash Projection Signer SimHash TopSig WeightedMinHash "

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from lookalike.indexes.tuning import Option as Option
     from lookalike.parts import PartAnswer as PartAnswer
     from lookalike.parts import PartMatch as PartMatch
-    from lookalike.recordings import Fingerprint as Fingerprint
-    from lookalike.recordings import RecordingMatch as RecordingMatch
+    from lookalike.recordings.audio_hash import Fingerprint as Fingerprint
+    from lookalike.recordings.index import RecordingMatch as RecordingMatch
     from lookalike.signatures import SavedSignatures as SavedSignatures
     from lookalike.topics import DocumentCluster as DocumentCluster
     from lookalike.topics import DocumentClusters as DocumentClusters
@@ -69,7 +69,8 @@ else:
             ),
             "lookalike.indexes.tuning": "Option",
             "lookalike.parts": "PartAnswer PartMatch",
-            "lookalike.recordings": "Fingerprint RecordingMatch",
+            "lookalike.recordings.audio_hash": "Fingerprint",
+            "lookalike.recordings.index": "RecordingMatch",
             "lookalike.signatures": "SavedSignatures",
             "lookalike.topics": "DocumentCluster DocumentClusters",
             "lookalike.vectors": "VectorMatches VectorNeighbors VectorPairs",
