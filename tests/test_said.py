@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import lookalike as la
-from lookalike.dedup import DedupSettings
+from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
 

@@ -18,7 +18,7 @@ from benchmarks.spark.cluster_cost import Cost, cost_of
 from benchmarks.spark.corpora import write_corpus
 from benchmarks.spark.mllib import mllib_pairs
 from lookalike import spark as on_spark
-from lookalike.dedup import DedupSettings
+from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
 
 __all__ = ["NAME", "run_spark"]

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from lookalike.collection import list_collections as list_collections
     from lookalike.collection import open_collection as open_collection
     from lookalike.collection import restore_collection as restore_collection
-    from lookalike.common_passages import PassageHash as PassageHash
-    from lookalike.common_passages import overlaps as overlaps
-    from lookalike.common_passages import passages as passages
-    from lookalike.common_passages import sign_passages as sign_passages
+    from lookalike.common_passages.finding import overlaps as overlaps
+    from lookalike.common_passages.finding import passages as passages
+    from lookalike.common_passages.signing import PassageHash as PassageHash
+    from lookalike.common_passages.signing import sign_passages as sign_passages
     from lookalike.compare.texts import compare_texts as compare_texts
-    from lookalike.dedup import cluster_pairs as cluster_pairs
+    from lookalike.dedup.pair_clusters import cluster_pairs as cluster_pairs
     from lookalike.errors import LookalikeError as LookalikeError
     from lookalike.errors import LookalikeWarning as LookalikeWarning
     from lookalike.features import Chars as Chars
@@ -101,9 +101,11 @@ else:
             "lookalike.collection": (
                 "Collection drop_collection list_collections open_collection restore_collection"
             ),
-            "lookalike.common_passages": "PassageHash overlaps passages sign_passages",
+            "lookalike.common_passages.finding": "overlaps passages",
+            "lookalike.common_passages.signing": "PassageHash sign_passages",
             "lookalike.compare.texts": "compare_texts",
-            "lookalike.dedup": "cluster_pairs dedup",
+            "lookalike.dedup": "dedup",
+            "lookalike.dedup.pair_clusters": "cluster_pairs",
             "lookalike.errors": "LookalikeError LookalikeWarning",
             "lookalike.features": (
                 "Chars Combined FeatureFunction Vocabulary Weights Words containment cosine "

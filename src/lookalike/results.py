@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from lookalike.collection import Report as Report
     from lookalike.collection import Work as Work
     from lookalike.collection import Written as Written
-    from lookalike.common_passages import Overlap as Overlap
-    from lookalike.common_passages import Overlaps as Overlaps
-    from lookalike.common_passages import Passage as Passage
-    from lookalike.common_passages import Passages as Passages
+    from lookalike.common_passages.results import Overlap as Overlap
+    from lookalike.common_passages.results import Overlaps as Overlaps
+    from lookalike.common_passages.results import Passage as Passage
+    from lookalike.common_passages.results import Passages as Passages
     from lookalike.compare.texts import Comparison as Comparison
-    from lookalike.dedup import DedupCounts as DedupCounts
-    from lookalike.dedup import DedupResult as DedupResult
-    from lookalike.dedup import MediaResult as MediaResult
-    from lookalike.dedup import PairClusters as PairClusters
-    from lookalike.dedup import TextResult as TextResult
-    from lookalike.dedup import VectorResult as VectorResult
-    from lookalike.dedup import VerifiedPairs as VerifiedPairs
+    from lookalike.dedup.pair_clusters import PairClusters as PairClusters
+    from lookalike.dedup.pairs import VerifiedPairs as VerifiedPairs
+    from lookalike.dedup.result import DedupCounts as DedupCounts
+    from lookalike.dedup.result import DedupResult as DedupResult
+    from lookalike.dedup.result import MediaResult as MediaResult
+    from lookalike.dedup.result import TextResult as TextResult
+    from lookalike.dedup.result import VectorResult as VectorResult
     from lookalike.errors import ItemError as ItemError
     from lookalike.indexes import Clusters as Clusters
     from lookalike.indexes import Explanation as Explanation
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from lookalike.recordings.audio_hash import Fingerprint as Fingerprint
     from lookalike.recordings.index import RecordingMatch as RecordingMatch
     from lookalike.signatures import SavedSignatures as SavedSignatures
-    from lookalike.topics import DocumentCluster as DocumentCluster
-    from lookalike.topics import DocumentClusters as DocumentClusters
+    from lookalike.topics.result import DocumentCluster as DocumentCluster
+    from lookalike.topics.result import DocumentClusters as DocumentClusters
     from lookalike.vectors import VectorMatches as VectorMatches
     from lookalike.vectors import VectorNeighbors as VectorNeighbors
     from lookalike.vectors import VectorPairs as VectorPairs
@@ -57,12 +57,11 @@ else:
         {
             "lookalike.advice": "Measurement Prediction",
             "lookalike.collection": "Answer Document Match Pair Report Work Written",
-            "lookalike.common_passages": "Overlap Overlaps Passage Passages",
+            "lookalike.common_passages.results": "Overlap Overlaps Passage Passages",
             "lookalike.compare.texts": "Comparison",
-            "lookalike.dedup": (
-                "DedupCounts DedupResult MediaResult PairClusters TextResult VectorResult "
-                "VerifiedPairs"
-            ),
+            "lookalike.dedup.pair_clusters": "PairClusters",
+            "lookalike.dedup.pairs": "VerifiedPairs",
+            "lookalike.dedup.result": "DedupCounts DedupResult MediaResult TextResult VectorResult",
             "lookalike.errors": "ItemError",
             "lookalike.indexes": (
                 "Clusters Explanation KeyMatch KeyMatches Matches Neighbors Pairs Tuning"
@@ -72,7 +71,7 @@ else:
             "lookalike.recordings.audio_hash": "Fingerprint",
             "lookalike.recordings.index": "RecordingMatch",
             "lookalike.signatures": "SavedSignatures",
-            "lookalike.topics": "DocumentCluster DocumentClusters",
+            "lookalike.topics.result": "DocumentCluster DocumentClusters",
             "lookalike.vectors": "VectorMatches VectorNeighbors VectorPairs",
         },
     )

@@ -20,7 +20,7 @@ from lookalike.cli.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
-from lookalike.dedup import ALIASES, DedupSettings
+from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.vectors import RECALL
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE

@@ -16,7 +16,7 @@ import pytest
 
 import lookalike as la
 from dedup.test_dedup import corpus
-from lookalike.dedup import DedupResult
+from lookalike.dedup.result import DedupResult
 
 ALL = os.environ.get("LOOKALIKE_DAMAGE") == "all"
 """Whether every damage is done to every file at every step, which takes minutes; else some."""

@@ -18,7 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import STEPS, DedupResult, verify
+from lookalike.dedup import verify
+from lookalike.dedup.job import STEPS
+from lookalike.dedup.result import DedupResult
 from support.oracles import dedup as dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]

@@ -12,7 +12,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.dedup import DedupSettings
+from lookalike.dedup.settings import DedupSettings
 
 DOCUMENTS = ["the quick brown fox jumps over the lazy dog", "something else", "the quick brown fox"]
 ODD: list[object] = [

@@ -26,7 +26,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupResult, DedupSettings, decide, propose
+from lookalike.dedup import decide, propose
+from lookalike.dedup.result import DedupResult
+from lookalike.dedup.settings import DedupSettings
 from support.oracles import dedup as dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))

@@ -11,7 +11,7 @@ import soundfile
 from benchmarks.recordings.sounds import music, with_noise
 
 import lookalike as la
-from lookalike.dedup import MediaResult
+from lookalike.dedup.result import MediaResult
 from lookalike.media import medium_of_files
 from lookalike.recordings.medium import RecordingMedium, same_share, similar_pairs
 

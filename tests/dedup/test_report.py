@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupSettings
 from lookalike.dedup.report import clusters as samples
 from lookalike.dedup.report.clusters import (
     SCRIPT,
@@ -28,6 +27,7 @@ from lookalike.dedup.report.figures import (
     similarity_bins,
     similarity_of_chance,
 )
+from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import FileError
 from lookalike.report.markup import compact, escape_html
 from support.cases.report_pages import VOCABULARY, corpus, edited, page_of, text_of

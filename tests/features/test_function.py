@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupSettings
+from lookalike.dedup.settings import DedupSettings
 from lookalike.features.choice import chosen_features, unit_text
 
 texts = st.lists(st.text("ab \n", max_size=12), min_size=1, max_size=8)

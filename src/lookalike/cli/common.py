@@ -17,8 +17,7 @@ from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
 from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, find_columns
 from lookalike.corpora.opening import with_pages
-from lookalike.dedup import ALIASES, DedupSettings
-from lookalike.dedup.settings import refuse_idle
+from lookalike.dedup.settings import ALIASES, DedupSettings, refuse_idle
 from lookalike.errors import ArgumentError, FileError, LookalikeError, Said
 from lookalike.features.text import STOP_LISTS
 from lookalike.pages import PageLimits

@@ -31,8 +31,10 @@ from lookalike.cli.terminal import (
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder
-from lookalike.dedup import DEVICES, DedupResult, DedupSettings, MediaResult, TextResult, dedup
+from lookalike.dedup import dedup
 from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, support_lines, supports
+from lookalike.dedup.result import DedupResult, MediaResult, TextResult
+from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.write import check_file_list, check_kept_files
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT

@@ -10,8 +10,9 @@ from typing import cast
 from lookalike.cli.common import check_not_read
 from lookalike.cli.parser import Parser
 from lookalike.cli.terminal import progress_bars, say
-from lookalike.dedup import TextResult, dedup
+from lookalike.dedup import dedup
 from lookalike.dedup.report.clusters import largest_clusters
+from lookalike.dedup.result import TextResult
 from lookalike.errors import FileError
 from lookalike.shown import escape_terminal
 

@@ -19,7 +19,8 @@ from lookalike.cli.terminal import say_rows, warn
 from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.formats import is_table
-from lookalike.dedup import DedupSettings, PairClusters, cluster_pairs
+from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
+from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows

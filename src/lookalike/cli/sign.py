@@ -22,8 +22,8 @@ from lookalike.corpora.signing import (
     sign_corpus,
 )
 from lookalike.corpora.writing import check_outside_folder
-from lookalike.dedup import DedupSettings
 from lookalike.dedup.kinds import TEXT, medium_with, refuse
+from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS

@@ -6,58 +6,13 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
-from lookalike.lazy import names_from
-
 if TYPE_CHECKING:
-    from lookalike.dedup.job import STEPS
-    from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
-    from lookalike.dedup.pairs import VerifiedPairs
-    from lookalike.dedup.result import (
-        DedupCounts,
-        DedupResult,
-        MediaResult,
-        TextResult,
-        VectorResult,
-    )
-    from lookalike.dedup.settings import ALIASES, CLUSTERINGS, DEVICES, DedupSettings
+    from lookalike.dedup.result import DedupResult
     from lookalike.features.choice import FeatureChoice
     from lookalike.features.text import Lengths
     from lookalike.media import Medium
     from lookalike.pages import PageLimits
-    from lookalike.recordings.audio_hash import AudioHash
-    from lookalike.signatures.methods import METHODS
-
-__all__ = [
-    "ALIASES",
-    "CLUSTERINGS",
-    "DEVICES",
-    "METHODS",
-    "STEPS",
-    "DedupCounts",
-    "DedupResult",
-    "DedupSettings",
-    "MediaResult",
-    "PairClusters",
-    "TextResult",
-    "VectorResult",
-    "VerifiedPairs",
-    "cluster_pairs",
-    "dedup",
-]
-
-__getattr__ = names_from(
-    globals(),
-    {
-        "lookalike.dedup.job": ["STEPS"],
-        "lookalike.dedup.pair_clusters": ["PairClusters", "cluster_pairs"],
-        "lookalike.dedup.pairs": ["VerifiedPairs"],
-        "lookalike.dedup.result": (
-            "DedupCounts DedupResult MediaResult TextResult VectorResult".split()
-        ),
-        "lookalike.dedup.settings": ["ALIASES", "CLUSTERINGS", "DEVICES", "DedupSettings"],
-        "lookalike.signatures.methods": ["METHODS"],
-    },
-)
+    from lookalike.recordings import AudioHash
 
 
 def dedup(

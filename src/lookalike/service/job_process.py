@@ -21,7 +21,8 @@ from lookalike.collection.care.duplicates import delete_unchanged, find_pairs, p
 from lookalike.collection.care.transfer import import_documents
 from lookalike.collection.documents import Seen
 from lookalike.collection.stores.address import parse_address
-from lookalike.dedup import cluster_pairs, dedup
+from lookalike.dedup import dedup
+from lookalike.dedup.pair_clusters import cluster_pairs
 from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.service.jobs import drop_upload, lines_of, now, read_state, write_state
 from lookalike.service.library import open_for_strangers

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from lookalike.lazy import names_from
-
 if TYPE_CHECKING:
     from lookalike.features.choice import FeatureChoice
     from lookalike.features.text import Lengths
     from lookalike.pages import PageLimits
-    from lookalike.topics.result import DocumentCluster, DocumentClusters
-
-__all__ = ["DocumentCluster", "DocumentClusters", "cluster_documents"]
-
-__getattr__ = names_from(
-    globals(), {"lookalike.topics.result": ("DocumentCluster", "DocumentClusters")}
-)
+    from lookalike.topics.result import DocumentClusters
 
 
 def cluster_documents(

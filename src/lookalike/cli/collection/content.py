@@ -16,7 +16,7 @@ from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
 from lookalike.collection.stores.address import parse_address
-from lookalike.common_passages import PassageHash
+from lookalike.common_passages.signing import PassageHash
 from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.features import Chars, Combined, FeatureKind, Words

@@ -28,7 +28,7 @@ from lookalike.cli.parser import Subparsers, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
 from lookalike.collection.query import refuse_votes
-from lookalike.common_passages import PassageHash
+from lookalike.common_passages.signing import PassageHash
 from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded
 from lookalike.parts.signer import PartSigner, SignedParts
