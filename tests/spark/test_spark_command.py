@@ -78,6 +78,8 @@ def test_formats_that_spark_reads_and_writes(
         sorted(rows_of(tmp_path / where, format)) for where in (f"local{name.suffix}", "out")
     )
     assert out == local and 0 < len(out) < 60
+    parts = (tmp_path / "out").glob("part-*")
+    assert all(name.suffix in path.suffixes for path in parts)
 
 
 def rows_of(path: Path, format: str) -> list[tuple[str, ...]]:

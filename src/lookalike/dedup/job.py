@@ -235,7 +235,6 @@ def _conclude(
         old=old,
         estimated=estimated,
         in_old=int((matched_old >= 0).sum()),
-        largest_cluster=int(np.bincount(labels, minlength=1).max()),
         without_features=int(signed.too_short[new].sum()),
         bad_rows=documents.bad,
         binary_files=documents.binary,

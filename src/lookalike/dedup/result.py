@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -38,10 +38,10 @@ from lookalike.dedup.pairs import (
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.summary import (
+    Summarized,
     Wording,
     columns_text,
     left_out_lines,
-    summary_text,
     text_wording,
 )
 from lookalike.indexes.base import DEFAULT_LIMIT
@@ -80,6 +80,7 @@ class DedupCounts:
     clusters: int
     """Groups of two or more items."""
     largest_cluster: int
+    """Items of the largest group; 0 if there is none."""
     without_features: int = 0
     """Kept because they cannot be compared: too short, without a vector, of one color, silent."""
     bad_rows: int = 0
@@ -203,7 +204,7 @@ class _KindAttributes:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class DedupResult(_KindAttributes, ABC):
+class DedupResult(_KindAttributes, Summarized):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
 
     `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
@@ -222,14 +223,6 @@ class DedupResult(_KindAttributes, ABC):
     """Of a dropped item with the one that stands for it; NaN for kept items."""
     first_equal: Ints
     """For each item the first with the same text, vector or bytes."""
-    counts: DedupCounts
-    seconds: dict[str, float]
-    """Of each step."""
-    warnings: list[str]
-    reused: tuple[str, ...] = ()
-    """Steps that an earlier run in the same `work` had done or begun."""
-    overlapped: tuple[str, ...] = ()
-    """Steps that were partly done while reading: `seconds` has only the rest."""
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @cached_property
@@ -272,14 +265,6 @@ class DedupResult(_KindAttributes, ABC):
 
     @abstractmethod
     def _write_report(self, path: Path, command: Sequence[str] | None) -> None: ...
-
-    @abstractmethod
-    def wording(self) -> Wording:
-        """Return the words for items of this kind in summaries and reports."""
-
-    def summary(self) -> str:
-        """Return what was found in a few lines."""
-        return summary_text(self)
 
     @abstractmethod
     def described(self) -> dict[str, Any]:

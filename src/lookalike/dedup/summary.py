@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from lookalike.features.choice import unit_text
 from lookalike.shown import escape_terminal
@@ -55,36 +56,37 @@ class Wording:
     """Further lines."""
 
 
-class _Summarized(Protocol):
-    """A result of any kind or engine."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Summarized(ABC):
+    """What the results of all kinds and engines have."""
 
-    @property
-    def counts(self) -> DedupCounts: ...
-    @property
-    def seconds(self) -> dict[str, float]: ...
-    @property
-    def warnings(self) -> list[str]: ...
-    @property
-    def reused(self) -> tuple[str, ...]: ...
-    @property
-    def overlapped(self) -> tuple[str, ...]: ...
-    def wording(self) -> Wording: ...
+    counts: DedupCounts
+    seconds: dict[str, float]
+    """Of each step."""
+    warnings: list[str]
+    reused: tuple[str, ...] = ()
+    """Steps that an earlier run in the same `work` had done or begun."""
+    overlapped: tuple[str, ...] = ()
+    """Steps that were partly done while reading: `seconds` has only the rest."""
+
+    @abstractmethod
+    def wording(self) -> Wording:
+        """Return the words for items of this kind in summaries and reports."""
+
+    def summary(self) -> str:
+        """Return counts and times, a line each."""
+        text = [
+            f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in count_lines(self)
+        ]
+        items = self.wording().items
+        text += ["", f"  {'step':<18} {'seconds':>12}  {f'{items}/s':>12}"]
+        for step, seconds, rate, note in timings(self):
+            text.append(f"  {step:<18} {seconds:>12.2f}  {rate:>12}  {note}".rstrip())
+        text += [f"\nwarning: {warning}" for warning in self.warnings]
+        return "\n".join(text)
 
 
-def summary_text(result: _Summarized) -> str:
-    """Return counts and times, a line each."""
-    text = [
-        f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in count_lines(result)
-    ]
-    items = result.wording().items
-    text += ["", f"  {'step':<18} {'seconds':>12}  {f'{items}/s':>12}"]
-    for step, seconds, rate, note in timings(result):
-        text.append(f"  {step:<18} {seconds:>12.2f}  {rate:>12}  {note}".rstrip())
-    text += [f"\nwarning: {warning}" for warning in result.warnings]
-    return "\n".join(text)
-
-
-def count_lines(result: _Summarized) -> list[Line]:
+def count_lines(result: Summarized) -> list[Line]:
     """Return all counts that matter for this result."""
     counts, words = result.counts, result.wording()
     share = f"{share_text(counts.kept, counts.documents)} of the {words.items}"
@@ -185,7 +187,7 @@ def share_text(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def timings(result: _Summarized) -> list[tuple[str, float, str, str]]:
+def timings(result: Summarized) -> list[tuple[str, float, str, str]]:
     """Return each step and their sum: name, seconds, items per second, and a note.
 
     A step has no speed if a part of its work was done elsewhere.
@@ -200,7 +202,7 @@ def timings(result: _Summarized) -> list[tuple[str, float, str, str]]:
     return [*rows, ("all", whole, _rate(result, 0.0 if result.reused else whole), "")]
 
 
-def _rate(result: _Summarized, seconds: float) -> str:
+def _rate(result: Summarized, seconds: float) -> str:
     return f"{result.counts.documents / seconds:,.0f}" if seconds > 0 else "-"
 
 

@@ -24,7 +24,7 @@ _CSV = {"header": True, "multiLine": True, "escape": '"'}
 _READERS: dict[str, tuple[str, dict[str, Any]]] = {
     "jsonl": ("json", {}),
     "csv": ("csv", {**_CSV, "sep": ","}),
-    "tsv": ("csv", {**_CSV, "sep": "\t"}),
+    "tsv": ("csv", {**_CSV, "sep": "\t", "extension": "tsv"}),
     "parquet": ("parquet", {}),
     "text": ("text", {}),
 }

@@ -227,7 +227,7 @@ class _Job:
                 "kept": documents - facts.dropped - copies - (texts if none else 0),
                 "exact_duplicates": equal - facts.estimated,
                 "clusters": facts.clusters + texts,
-                "largest_cluster": max(facts.largest, collapsed.largest, min(1, documents)),
+                "largest_cluster": max(facts.largest, collapsed.largest),
                 "verified_pairs": rows.pair_count,
             }
         others = documents - named["kept"] - named["exact_duplicates"]

@@ -255,7 +255,7 @@ class _Place:
             texts=int((sizes > 1).sum()),
             copies=int((sizes - 1).sum()),
             clusters=int((in_clusters > 1).sum()),
-            largest=int(in_clusters.max(initial=0)),
+            largest=int(in_clusters[in_clusters > 1].max(initial=0)),
             dropped=int(sizes.sum()) - (0 if none else clusters),
             estimated=0 if none or self.settings.verify else int(others),
             compared=compared + decision.compared,

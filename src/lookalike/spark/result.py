@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from lookalike.corpora.base import pa
-from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.summary import Wording, left_out_lines, size_text, summary_text, text_wording
+from lookalike.dedup.summary import Summarized, Wording, left_out_lines, size_text, text_wording
 from lookalike.spark.collapse import Collapsed, count_every_pair, equal_pairs, every_pair
 from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import PositionSet, collect_positions, numbered_columns, pieces_of
@@ -30,23 +29,18 @@ COUNTED = (
 """The counts that Spark knows; the others of `DedupCounts` keep their defaults."""
 
 
-@dataclass(frozen=True, eq=False)
-class SparkDedup:
-    """The kept rows, the dropped rows, and why. Its frames can be read until `close`."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SparkDedup(Summarized):
+    """The kept rows, the dropped rows, and why. Its frames can be read until `close`.
+
+    Of the counts of the local job, Spark knows those in `COUNTED`. `compared_pairs` are pairs with
+    similar signatures, each counted once.
+    """
 
     settings: DedupSettings
-    counts: DedupCounts
-    """Counts of the local job, of which Spark knows those in `COUNTED`. `compared_pairs` are pairs
-    with similar signatures, each counted once.
-    """
-    seconds: dict[str, float]
-    """Of each step."""
-    warnings: list[str]
     left_out: dict[str, int]
     """Documents that were left out, by kind."""
     _rows: ResultRows = field(repr=False)
-    reused: tuple[str, ...] = ()
-    overlapped: tuple[str, ...] = ()
 
     @cached_property
     def survivors(self) -> Any:
@@ -84,10 +78,6 @@ class SparkDedup:
         """Return the words for its documents."""
         lines = left_out_lines(self.left_out)
         return text_wording(self.settings, size_text(self.counts.bytes), lines)
-
-    def summary(self) -> str:
-        """Return what was found in a few lines."""
-        return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return settings, completeness, counts, seconds and warnings in plain values."""
@@ -195,8 +185,8 @@ class ResultRows:
         other, copies, old = sql.col("duplicate_of"), self.collapsed.copies, self.old
         in_old = sql.count(sql.when(other < old, 1))
         dropped, matched = self.found.agg(sql.count(other), in_old).first()
-        several = sql.count(sql.when(sql.col("size") > 1, 1))
-        clusters, largest = self._sizes.agg(several, sql.max("size")).first()
+        sizes = self._sizes.where("size > 1").agg(sql.count("*"), sql.max("size"))
+        clusters, largest = sizes.first()
         equal = copies | self.collapsed.firsts if self.settings.keep == "none" else copies
         if not self.settings.verify:  # a duplicate by signatures alone is not an exact one
             equal -= self._positions(self.found.where("other"))
@@ -204,7 +194,7 @@ class ResultRows:
             "kept": documents - dropped,
             "in_old": matched,
             "clusters": clusters,
-            "largest_cluster": max(largest or 0, min(1, documents)),
+            "largest_cluster": largest or 0,
             "exact_duplicates": equal.count_from(old),
             "verified_pairs": self.pair_count,
         }

@@ -47,15 +47,6 @@ class Decided:
 
 
 @dataclass(frozen=True, eq=False)
-class _Settled:
-    accepted: Any
-    groups: Any
-    compared: int
-    alike: int
-    tired: bool
-
-
-@dataclass(frozen=True, eq=False)
 class Rounds:
     """Decides about large components."""
 
@@ -81,21 +72,25 @@ class Rounds:
         many = compared.alike > PAIRS_A_TASK
         if self.settings.measure == "containment":  # the larger stays, and rank decides too little
             labels, many = work.keep(self.verifier.with_sizes(labels, needed)), False
-        settled = self._settle(accepted, labels, values, many)
-        split = settled.groups.where(f"kind = {SPLIT}")
+        accepted, chosen, of_rounds = self._settle(accepted, labels, values, many)
+        split = chosen.where(f"kind = {SPLIT}")
         count, largest = split.agg(sql.sum("first"), sql.max("cluster")).first()
-        groups = self._likeness(settled.groups.where(f"kind = {GROUP}").drop("kind"))
-        facts = self._facts(groups) + ResolvedFacts(
-            compared=settled.compared + compared.count,
-            alike=settled.alike + compared.alike,
+        of_pairs = ResolvedFacts(
+            compared=compared.count,
+            alike=compared.alike,
             split=count or 0,
             split_largest=largest or 0,
-            tired=int(settled.tired),
         )
-        return Decided(groups, settled.accepted, facts)
+        groups = self._likeness(chosen.where(f"kind = {GROUP}").drop("kind"))
+        return Decided(groups, accepted, self._facts(groups) + of_pairs + of_rounds)
 
-    def _settle(self, accepted: Any, labels: Any, values: Any, many: bool) -> _Settled:
-        """Decide, compare kept documents that share a neighbor, and decide again."""
+    def _settle(
+        self, accepted: Any, labels: Any, values: Any, many: bool
+    ) -> tuple[Any, Any, ResolvedFacts]:
+        """Decide, compare kept documents that share a neighbor, and decide again.
+
+        Return all accepted pairs, the rows of `GROUPS`, and counts of the pairs compared here.
+        """
         work, compared, alike = self.work, 0, 0
         done = work.spark.createDataFrame([], "left long, right long")
         for _ in range(ROUNDS):
@@ -104,7 +99,7 @@ class Rounds:
             chosen = map_arrow(joined, choose, GROUPS, self.settings, self.signed.old)
             groups = work.keep(chosen)
             if self.settings.cluster != "star" or not self.settings.by_signatures:
-                return _Settled(accepted, groups, 0, 0, False)
+                return accepted, groups, ResolvedFacts()
             unmet = groups.where(f"kind = {UNMET}").selectExpr("first as left", "cluster as right")
             unmet = work.keep(unmet.join(done, ["left", "right"], "left_anti"))
             found = self.verifier.similarities(unmet)
@@ -112,11 +107,11 @@ class Rounds:
             more = 0 if near is None else near.count()
             compared += 0 if found is None else found.count()
             if not more:
-                return _Settled(accepted, groups, compared, alike, False)
+                return accepted, groups, ResolvedFacts(compared=compared, alike=alike)
             alike += more
             done = done.union(unmet)
             accepted = accepted.union(near)
-        return _Settled(accepted, groups, compared, alike, True)
+        return accepted, groups, ResolvedFacts(compared=compared, alike=alike, tired=1)
 
     def _deciding(self, accepted: Any, labels: Any, values: Any) -> Any:
         """Return the pairs without those of two documents that are surely dropped.
