@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, flag, whole_number
-from lookalike.corpora import Corpus, write_table
+from lookalike.corpora import Corpus, check_table_target, write_table
 from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
@@ -601,7 +601,11 @@ class MediaResult(DedupResult):
 
     def write_dropped(self, path: str | Path) -> int:
         """List the dropped files; in a table, with the file that stands for each."""
-        return write.write_dropped_files(self, file_path("path", path))
+        target = file_path("path", path)
+        write.check_file_list(target)
+        dropped = np.flatnonzero(~self.keep)
+        by_group = dropped[np.argsort(self.clusters[dropped], kind="stable")]
+        return write.write_files(self, by_group, target)
 
     def write_annotated(self, path: str | Path) -> int:
         """Write a table of all files: whether each is kept, its group, and what stands for it.
@@ -610,7 +614,9 @@ class MediaResult(DedupResult):
         `duplicate_of` that of the file that stands for a dropped one, with their `similarity` and
         `distance`, which are null for kept files.
         """
-        return write.write_annotated_files(self, file_path("path", path))
+        target = file_path("path", path)
+        check_table_target(target)
+        return write.write_files(self, np.arange(len(self.files)), target)
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the pairs: `left`, `right`, `similarity`, `distance`; return how many."""

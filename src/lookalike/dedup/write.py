@@ -226,32 +226,19 @@ def write_kept_files(result: MediaResult, path: Path) -> int:
     check_kept_files(path)
     if _is_folder(path):
         return _copy(result, result.survivors_rows, path)
-    return _write_list(result, result.survivors_rows, path, _file_columns)
-
-
-def write_dropped_files(result: MediaResult, path: Path) -> int:
-    """List the dropped files, by group; in a table, with the file that stands for each."""
-    check_file_list(path)
-    gone = np.flatnonzero(~result.keep)
-    gone = gone[np.argsort(result.clusters[gone], kind="stable")]
-    return _write_list(result, gone, path, _annotated_columns)
-
-
-def write_annotated_files(result: MediaResult, path: Path) -> int:
-    """Write a table of all files; see `MediaResult.write_annotated`."""
-    check_table_target(path)
-    return write_table(_batches(result, np.arange(len(result.files)), _annotated_columns), path)
+    return write_files(result, result.survivors_rows, path, annotated=False)
 
 
 def write_file_pairs(result: MediaResult, path: Path) -> int:
     """Write the pairs; an equal file is paired with the first one, at similarity 1."""
-    check_table_target(path)
     (pairs,) = with_copies(result.different_pairs, result.first_equal, 0)
     paths = partial(_paths, result)
     return write_table(pair_batches(pairs, paths, paths), path)
 
 
-def _write_list(result: MediaResult, rows: Ints, path: Path, columns: Any) -> int:
+def write_files(result: MediaResult, rows: Ints, path: Path, *, annotated: bool = True) -> int:
+    """List files: in a table with their facts, and if `annotated` with what was found."""
+    columns = _annotated_columns if annotated else _file_columns
     if format_of(path) != "text":
         return write_table(_batches(result, rows, columns), path)
     lines = [os.fsencode(result.files[row]) for row in rows.tolist()]
