@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lookalike.features.text import Lengths
     from lookalike.media import Medium
     from lookalike.pages import PageLimits
-    from lookalike.recordings import AudioHash
+    from lookalike.recordings.audio_hash import AudioHash
 
 
 def dedup(
