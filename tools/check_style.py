@@ -171,11 +171,11 @@ def page_texts(file: str, source: str) -> Iterator[Text]:
     source = re.sub(r"<[^>\n]+>|https?://\S+", " ", source)
     parts: list[tuple[int, str]] = []
     for number, line in enumerate([*source.splitlines(), ""], 1):
-        alone = line.startswith(("#", "|")) or not line.strip()
+        alone = line.lstrip().startswith(("#", "|")) or not line.strip()
         if parts and (alone or re.match(r"\s*(?:[-*+]|\d+\.) ", line)):
             yield Text(file, parts, LONGEST_IN_PAGES)
             parts = []
-        if line.startswith("#"):
+        if line.lstrip().startswith("#"):
             yield Text(file, [(number, line.lstrip("# "))], LONGEST_IN_PAGES)
         elif not alone:
             parts.append((number, re.sub(r"^\s*(?:[-*+>]|\d+\.) ", "", line).replace("**", "")))
