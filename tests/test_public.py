@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tools.make_docs import API
 
 import lookalike as la
 
@@ -72,7 +73,7 @@ def test_type_checkers_read_the_names_that_are_there(module: str) -> None:
         for alias in node.names
         if alias.asname == alias.name
     }
-    modules = {name for name, (home, _) in read.items() if home == "lookalike"}
+    modules = {name for name in dir(package) if isinstance(getattr(package, name), ModuleType)}
     assert set(read) - modules == set(package.__all__)
     for name, (home, _) in read.items():
         assert getattr(importlib.import_module(str(home)), name) is getattr(package, name)
@@ -172,3 +173,13 @@ def test_what_pages_use_is_public() -> None:
         if name not in importlib.import_module(module).__all__
     )
     assert hidden == [], "used in README or docs, but not in __all__"
+
+
+def test_the_reference_has_every_public_name_once() -> None:
+    listed = [name for _, names in API.values() for name in names.split()]
+    assert len(listed) == len(set(listed))
+    for name in listed:
+        home, _, last = f"lookalike.{name}".rpartition(".")
+        assert last in importlib.import_module(home).__all__
+    for name in importlib.import_module("lookalike").__all__:
+        assert name in listed or f"errors.{name}" in listed or name == "__version__"

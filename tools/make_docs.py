@@ -13,10 +13,11 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
-import lookalike
+from lookalike import errors
 from lookalike.cli import full_parser
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +32,55 @@ FROM_ROOT = {
     "examples/README.md": "examples.md",
 }
 """Where pages outside of `docs/` are on the site."""
+
+API = {
+    "Jobs": (
+        "Functions that process a whole corpus, or measure one.",
+        "dedup cluster_pairs overlaps passages sign_passages compare_texts cluster_documents "
+        "cluster match_batch plan tune evaluate advice.growth dedup.DedupSettings pages.PageLimits",
+    ),
+    "Collections": (
+        "Documents in SQLite or PostgreSQL that are added, removed and searched at any time.",
+        "open_collection connect list_collections drop_collection restore_collection Collection "
+        "client.RemoteCollection",
+    ),
+    "Signers": (
+        "A signer turns items into signatures: rows of a `uint8[n, bits // 8]` array.",
+        "SimHash MinHash BBitMinHash WeightedMinHash TopSig Projection ImageHash AudioHash "
+        "PassageHash Signer load_signer signatures.signer_from_dict save_signatures "
+        "load_signatures load_hex signatures.signatures_from_hex signatures.signatures_to_hex "
+        "hamming estimated_radius estimated_similarity signatures.quantize_weights "
+        "signatures.restore_weights",
+    ),
+    "Features": (
+        "Features are the parts of a document that are compared. Exact similarity counts them.",
+        "Words Chars Links Combined FeatureFunction features.Features Vocabulary Weights "
+        "jaccard weighted_jaccard cosine containment features.jaccard_pairs "
+        "features.weighted_jaccard_pairs features.cosine_pairs features.containment_pairs",
+    ),
+    "Indexes": (
+        "An index finds neighbors of a signature. [Choose an index](../planning.md) says which.",
+        "ScanIndex SliceIndex BlockIndex FlipIndex PrefixIndex ClusterIndex BandIndex VectorIndex "
+        "PartIndex RecordingIndex GpuIndex ShardedIndex SignatureFile Index load_index open_index "
+        "indexes.merge_neighbors",
+    ),
+    "Results": (
+        "What functions and methods return. All types are in `lookalike.results`.",
+        " ".join(f"results.{name}" for name in import_module("lookalike.results").__all__),
+    ),
+    "Errors": (
+        "What lookalike raises. All errors are in `lookalike.errors`, and are a `LookalikeError`.",
+        " ".join(f"errors.{name}" for name in errors.__all__),
+    ),
+    "Helpers": (
+        "Thumbnails, the kernels of this machine, and measures of recall.",
+        "images.thumbnail signatures.kernels signatures.Kernel advice.recall_at_k "
+        "advice.recall_by_distance advice.near_duplicate_recall advice.nearest_hit_rate "
+        "advice.top_in_top advice.cumulative_distance_ratio advice.plot_growth "
+        "advice.plot_touched advice.plot_trade_off",
+    ),
+}
+"""The pages of the reference of the Python API: what a page is about, and its names."""
 
 
 def main() -> int:
@@ -58,7 +108,8 @@ def collect(folder: Path) -> None:
     for source, text in texts.items():
         _write(folder / _place(source), _relinked(text, source))
     _write(folder / "reference" / "commands.md", _commands())
-    _write(folder / "reference" / "api.md", _api())
+    for group in API:
+        _write(folder / "reference" / f"{group.lower()}.md", _api_page(group))
 
 
 def _write(path: Path, text: str) -> None:
@@ -115,20 +166,11 @@ def _subcommands(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.Ar
     return [pair for one in found for pair in one.choices.items()]
 
 
-def _api() -> str:
-    """Return a page with every public name, grouped by the package that it comes from."""
-    groups: dict[str, list[str]] = {}
-    for name in lookalike.__all__:
-        module = getattr(getattr(lookalike, name), "__module__", None)
-        if not name.startswith("_") and module is not None:
-            groups.setdefault(".".join(module.split(".")[:2]), []).append(name)
-    sections = [
-        f"\n## {group}\n" + "".join(f"\n::: lookalike.{name}\n" for name in names)
-        for group, names in sorted(groups.items())
-    ]
-    return "# Python API\n\nEverything is imported as `import lookalike as la`.\n" + "".join(
-        sections
-    )
+def _api_page(group: str) -> str:
+    """Return a page with the names of a group."""
+    purpose, names = API[group]
+    blocks = "".join(f"\n::: lookalike.{name}\n" for name in names.split())
+    return f"# {group}\n\n{purpose}\n{blocks}"
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from lookalike.lazy import lazy_names
 if TYPE_CHECKING:
     # What type checkers read; the table below says the same.
     from lookalike import advice as advice
+    from lookalike import client as client
     from lookalike import errors as errors
     from lookalike import features as features
     from lookalike import images as images
@@ -119,11 +120,9 @@ else:
                 "ShardedIndex SignatureFile SliceIndex cluster load_index match_batch "
                 "open_index"
             ),
-            "lookalike.pages": "",
             "lookalike.parts": "PartIndex",
             "lookalike.recordings.audio_hash": "AudioHash",
             "lookalike.recordings.index": "RecordingIndex",
-            "lookalike.results": "",
             "lookalike.signatures": (
                 "BBitMinHash MinHash Projection Signer SimHash TopSig WeightedMinHash "
                 "estimated_radius estimated_similarity hamming load_hex load_signatures "
@@ -132,4 +131,5 @@ else:
             "lookalike.topics": "cluster_documents",
             "lookalike.vectors": "VectorIndex",
         },
+        modules="advice client errors features images indexes pages results signatures",
     )

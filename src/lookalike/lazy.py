@@ -11,31 +11,30 @@ from lookalike.checks import optional_module
 
 
 def lazy_names(
-    package: dict[str, Any], table: Mapping[str, str]
+    package: dict[str, Any], table: Mapping[str, str], modules: str = ""
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of a package that imports names when used.
 
     Args:
         package: The `globals()` of the package, where a name is kept once it was used.
-        table: The names of each module, with spaces between them. Modules in the package are
-            attributes of it, too.
+        table: The names that come from each module, with spaces between them.
+        modules: Modules of the package that are imported when they are used, with spaces between.
     """
     home = package["__name__"]
     module_of = {name: module for module, names in table.items() for name in names.split()}
     public = sorted(module_of)
-    modules = [module.removeprefix(f"{home}.") for module in table]
-    modules = [name for name in modules if name.isidentifier() and name[0] != "_"]
 
     def attribute(name: str) -> Any:
         if name in module_of:
             value = package[name] = getattr(import_module(module_of[name]), name)
             return value
-        if name in modules:
+        if name in modules.split():
             return import_module(f"{home}.{name}")
         raise AttributeError(f"module {home!r} has no attribute {name!r}")
 
     def names() -> list[str]:
-        return sorted({*public, *modules, *(name for name in package if name.startswith("__"))})
+        own = (name for name in package if name.startswith("__"))
+        return sorted({*public, *modules.split(), *own})
 
     return public, attribute, names
 
@@ -48,7 +47,8 @@ def names_from(
         module: names if isinstance(names, str) else " ".join(names)
         for module, names in later.items()
     }
-    return lazy_names(package, table)[1]
+    modules = " ".join(module.removeprefix(f"{package['__name__']}.") for module in table)
+    return lazy_names(package, table, modules)[1]
 
 
 class LazyModule:

@@ -35,7 +35,7 @@ def read(words: str) -> Page:
 
 @pytest.mark.parametrize("words", SNIPPETS)
 @pytest.mark.parametrize("kind", [la.Words(), la.Words(2), la.Chars(3), la.Words((1, 2))])
-def test_others_beside_links_read_the_text_alone(kind: la.FeatureKind, words: str) -> None:
+def test_others_beside_links_read_the_text_alone(kind: la.features.FeatureKind, words: str) -> None:
     found = read(words)
     marked = found.marked or ""
     assert without_marks(marked).split() == cleaned(found.text).split()

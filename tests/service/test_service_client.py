@@ -43,7 +43,7 @@ wheres = st.one_of(
 class Both:
     """The same call here and there must return the same, or raise the same."""
 
-    def __init__(self, here: la.Collection, there: la.RemoteCollection) -> None:
+    def __init__(self, here: la.Collection, there: la.client.RemoteCollection) -> None:
         self.here, self.there = here, there
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
