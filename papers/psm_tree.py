@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.advice.plots import GREY, line_style, new_figure, save_figure
+from lookalike.advice.plots import GRAY, line_style, new_figure, save_figure
 from lookalike.indexes.tables.flip_sets import Volatility
 from papers.page import Section
 from papers.shared import World
@@ -214,7 +214,7 @@ def _draw(world: World) -> str:
                 if child in places:
                     dash = "-" if child[:-1] == one[:-1] else "--"
                     far = places[child]
-                    axes.plot([x, far[0]], [y, far[1]], color=GREY, linestyle=dash, linewidth=1)
+                    axes.plot([x, far[0]], [y, far[1]], color=GRAY, linestyle=dash, linewidth=1)
             _node(axes, one, x, y, colour)
         axes.text(start + width / 2, 0.55, f"h = {size}", ha="center", fontsize=10, color=colour)
         start += width + 0.45

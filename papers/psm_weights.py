@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.advice.plots import GREY, line_style, new_figure, save_figure
+from lookalike.advice.plots import GRAY, line_style, new_figure, save_figure
 from lookalike.checks import optional_module
 from lookalike.features import Features
 from lookalike.features.text import ENGLISH
@@ -218,7 +218,7 @@ def _draw(world: World, drawn: dict[tuple[str, str], Floats]) -> str:
     normal = np.exp(-(centres**2) / 2) / math.sqrt(2 * math.pi)
     laplace = np.exp(-math.sqrt(2) * np.abs(centres)) / math.sqrt(2)
     for values, label, dash in ((normal, "normal", ":"), (laplace, "Laplace", "--")):
-        axes.plot(centres, values, label=label, color=GREY, linestyle=dash, linewidth=1.2)
+        axes.plot(centres, values, label=label, color=GRAY, linestyle=dash, linewidth=1.2)
     axes.set_yscale("log")
     axes.set_ylim(1e-5, 2)
     axes.set_xlabel("weight of a bit, in standard deviations")

@@ -1,4 +1,4 @@
-"""What plans say of groups around centres is what these do."""
+"""What plans say of groups around centers is what these do."""
 
 from __future__ import annotations
 

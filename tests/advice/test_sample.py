@@ -21,10 +21,10 @@ Rows = NDArray[np.uint8]
 
 
 def skewed(count: int, bits: int, seed: int = 0) -> Rows:
-    """Signatures around 20 centres, and a tenth anywhere."""
+    """Signatures around 20 centers, and a tenth anywhere."""
     generator = np.random.default_rng(seed)
-    centres = generator.integers(0, 256, (20, bits // 8), dtype=np.uint8)
-    rows = centres[generator.choice(20, count, p=generator.dirichlet(np.full(20, 0.5)))]
+    centers = generator.integers(0, 256, (20, bits // 8), dtype=np.uint8)
+    rows = centers[generator.choice(20, count, p=generator.dirichlet(np.full(20, 0.5)))]
     rows ^= np.packbits(generator.random((count, bits)) < 0.08, axis=1)
     anywhere = generator.random(count) < 0.1
     rows[anywhere] = generator.integers(0, 256, (int(anywhere.sum()), bits // 8), dtype=np.uint8)

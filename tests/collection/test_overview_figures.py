@@ -132,7 +132,7 @@ def test_regions_of_the_map_count_their_places(docs: Collection) -> None:
     for number, region in enumerate(drawn.regions):
         inside = {documents[place.id] for place in drawn.places if place.region == number}
         assert inside == {rows[row].tobytes() for row in clusters.members(number)}
-        center = clusters.centres[number].tobytes()
+        center = clusters.centers[number].tobytes()
         far = {one: apart(center, one) for one in inside}
         assert region.size == len(inside)
         assert region.mean_distance == round(sum(far.values()) / len(far), 2)

@@ -321,7 +321,7 @@ def ways_out(index: la.Index, path: Path) -> list[Callable[[], Any]]:
     if isinstance(index, la.SliceIndex):
         ways.append(lambda: la.SliceIndex.merge([la.SliceIndex(ROWS, 4), index]))
     if isinstance(index, la.ClusterIndex):
-        ways += [lambda: index.centres, lambda: index.tune_probes(1)]
+        ways += [lambda: index.centers, lambda: index.tune_probes(1)]
     return ways
 
 

@@ -14,10 +14,10 @@ from support.oracles.vectors import check_nearest, cosines
 
 
 def clustered(count: int, width: int, seed: int = 0) -> NDArray[np.float32]:
-    """Return vectors around centres, as embeddings are."""
+    """Return vectors around centers, as embeddings are."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(20, width))
-    return (centres[rng.integers(0, 20, count)] + rng.normal(size=(count, width))).astype("f4")
+    centers = rng.normal(size=(20, width))
+    return (centers[rng.integers(0, 20, count)] + rng.normal(size=(count, width))).astype("f4")
 
 
 @pytest.fixture(scope="module")

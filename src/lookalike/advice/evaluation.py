@@ -24,6 +24,7 @@ from lookalike.checks import callback, seed_number, thread_count, whole_number, 
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ClusterIndex, Index, Neighbors, ScanIndex
 from lookalike.indexes.kinds import KINDS, Settings
+from lookalike.indexes.rows import Signatures
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.slices.search import rerank_count
 from lookalike.indexes.tables.prefixes import MOST_ORDERS
@@ -389,7 +390,7 @@ class Questions:
     asked for, and the query itself left out. Otherwise every index would seem better than it is.
     """
 
-    queries: NDArray[np.uint8]
+    queries: Signatures
     members: NDArray[np.int64] | None
     """Positions in the collection that the queries were taken from; None if they were given."""
     k: int
@@ -472,7 +473,7 @@ def measure_scan(questions: Questions) -> Measurement:
 
 def measure_index(
     questions: Questions,
-    signatures: NDArray[np.uint8],
+    signatures: Signatures,
     index: str,
     parameters: Settings,
     settings: Iterable[Settings],
@@ -508,16 +509,14 @@ def measure_index(
 
 
 def searched_index(
-    index: Index, queries: NDArray[np.uint8], k: int, *, explain: bool = False, **settings: Any
+    index: Index, queries: Signatures, k: int, *, explain: bool = False, **settings: Any
 ) -> Neighbors:
     """Search an index of any kind; some do not explain their answers."""
     taken = {"explain": explain} if "explain" in index.settings("search") else {}
     return index.search(queries, k, **taken, **settings)
 
 
-def _with_distances(
-    answers: Answers, questions: Questions, signatures: NDArray[np.uint8]
-) -> Answers:
+def _with_distances(answers: Answers, questions: Questions, signatures: Signatures) -> Answers:
     """Return what was found by score alone with its true distances, which are not timed."""
     ids = answers.neighbors.ids
     pairs = zip(questions.queries, ids, strict=True)

@@ -23,13 +23,13 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import FileError
 from lookalike.indexes.clusters.groups import MOST_WORK, group_count
 from lookalike.indexes.clusters.index import ClusterIndex
-from lookalike.indexes.clusters.majority import PER_CENTRE, ROUNDS
+from lookalike.indexes.clusters.majority import PER_CENTER, ROUNDS
+from lookalike.indexes.rows import Signatures
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockChoice, BlockIndex
@@ -111,13 +111,13 @@ class MachineCosts:
     """A byte of a signature, copied to its place in a new table."""
     table_sort: float
     """A signature sorted among others with the same header, each time these are twice as many."""
-    centre: float
+    center: float
     """A center of a group, put in order, beside comparing it."""
     group: float
     """A group read, beside the signatures in it."""
     grouped_row: float
     """A signature given to the nearest center while groups are made, beside comparing."""
-    grouped_centre: float
+    grouped_center: float
     """A center that it is compared with, beside the bytes."""
     flip: float
     """A set of flips chosen by weights, each time these are twice as many."""
@@ -236,8 +236,6 @@ def _write(path: Path, machine: dict[str, Any], costs: MachineCosts) -> None:
 
 
 # Measuring
-
-Signatures = NDArray[np.uint8]
 
 _SEED = 7
 _MEMORY = 1 << 27  # bytes that are read at random places: more than caches hold
@@ -446,7 +444,7 @@ def _table_builds(generator: np.random.Generator) -> dict[str, float]:
 def _groups(generator: np.random.Generator, query: float, scanned_byte: float) -> dict[str, float]:
     """Time groups, few and many of them, read and built."""
     width, k = 32, 10
-    read, built = _Timed("centre", "group"), _Timed("grouped_row", "grouped_centre")
+    read, built = _Timed("center", "group"), _Timed("grouped_row", "grouped_center")
     for size in (_COUNT // 4, _COUNT):
         rows = _uniform(generator, size, width)
         queries = _uniform(generator, _QUERIES, width)
@@ -502,7 +500,7 @@ def pushes(count: int, k: int) -> float:
 
 def rows_assigned(count: int, made: int, groups: int) -> float:
     """Return how often a signature is given to a center while groups are made and split."""
-    trained = min(count, PER_CENTRE * made) * ROUNDS
+    trained = min(count, PER_CENTER * made) * ROUNDS
     split = min(MOST_WORK, max(0.0, groups / made - 1.1))
     return trained + count * (1 + split)
 

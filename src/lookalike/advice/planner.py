@@ -170,14 +170,36 @@ def plan(
             "count and bits are needed, or signatures that tell them: plan(count=1_000_000, "
             "bits=64, radius=3), or plan(signatures=rows, radius=3)"
         )
+    wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
+    if wide % 8:
+        raise ArgumentError(Said("bits"), f" is {wide}; expected a multiple of 8")
+    if (radius is None) == (k is None):
+        raise ArgumentError(
+            f"radius and k: {'neither' if k is None else 'both'} given; expected one of them: "
+            "radius for everything within a number of bits, k for a number of nearest neighbors"
+        )
+    if batch is not None and radius is None:
+        raise ArgumentError(
+            Said("batch"), " goes with ", Said("radius"), ": match_batch finds everything within it"
+        )
     number: Any = None if given else queries
-    question = _question(count, bits, radius, k, recall, memory, number, batch)
+    question = Question(
+        whole_number("count", count, at_least=1, at_most=_MOST_COUNT),
+        wide,
+        None if radius is None else whole_number("radius", radius, at_least=0, at_most=wide),
+        None if k is None else whole_number("k", k, at_least=1),
+        share("recall", recall),
+        None if memory is None else whole_number("memory", memory, at_least=0),
+        None if number is None else whole_number("queries", number, at_least=1),
+        None,
+        None if batch is None else whole_number("batch", batch, at_least=1, at_most=MOST_ROWS),
+        one_of("device", device, ("cpu", "gpu")),
+    )
     if rows is not None or given:
         question = replace(question, sample=_sample(rows, queries if given else None, question))
     if costs is not None:
         instance("costs", costs, MachineCosts, "what machine_costs() returned, or None")
     prices = machine_costs() if costs is None else costs
-    question = replace(question, device=one_of("device", device, ("cpu", "gpu")))
     made = list(filter(None, _predictions(question, prices)))
     sure = [_best(kind, question) for kind in made if kind[0].exact]
     exact = min(
@@ -270,44 +292,6 @@ def _sample(rows: Any, queries: Any, question: Question) -> Sample:
             "than count: leave it out, or give some of them"
         )
     return Sample(rows, asked)
-
-
-def _question(
-    count: SupportsIndex,
-    bits: SupportsIndex,
-    radius: SupportsIndex | None,
-    k: SupportsIndex | None,
-    recall: SupportsFloat,
-    memory: SupportsIndex | None,
-    queries: SupportsIndex | None,
-    batch: SupportsIndex | None,
-) -> Question:
-    """Return a question that makes sense, or say what does not."""
-    wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
-    if wide % 8:
-        raise ArgumentError(Said("bits"), f" is {wide}; expected a multiple of 8")
-    if (radius is None) == (k is None):
-        given = "both" if k is not None else "neither"
-        raise ArgumentError(
-            f"radius and k: {given} given; expected one of them: radius for everything within a "
-            "number of bits, k for a number of nearest neighbors"
-        )
-    if batch is not None and radius is None:
-        raise ArgumentError(
-            Said("batch"), " goes with ", Said("radius"), ": match_batch finds everything within it"
-        )
-    return Question(
-        whole_number("count", count, at_least=1, at_most=_MOST_COUNT),
-        wide,
-        None if radius is None else whole_number("radius", radius, at_least=0, at_most=wide),
-        None if k is None else whole_number("k", k, at_least=1),
-        share("recall", recall),
-        None if memory is None else whole_number("memory", memory, at_least=0),
-        None if queries is None else whole_number("queries", queries, at_least=1),
-        batch=None
-        if batch is None
-        else whole_number("batch", batch, at_least=1, at_most=MOST_ROWS),
-    )
 
 
 # Choosing

@@ -13,11 +13,11 @@ from lookalike.indexes.tuning import Tuning
 from lookalike.shown import brief
 
 # Colors of Okabe and Ito, which people with any kind of color vision can tell apart.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "osD^vPX"
-GREY = "#555555"
+GRAY = "#555555"
 _NOTE = {"textcoords": "offset points", "fontsize": 9}
-_SCAN = {"label": "exhaustive scan", "color": GREY, "linestyle": "--", "linewidth": 1.5}
+_SCAN = {"label": "exhaustive scan", "color": GRAY, "linestyle": "--", "linewidth": 1.5}
 
 
 def plot_trade_off(evaluation: Tuning[Measurement], path: str | os.PathLike[str]) -> None:
@@ -146,23 +146,23 @@ def new_figure(title: str, subtitle: str) -> tuple[Any, Any]:
     axes = figure.add_subplot()
     axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=22)
     place = {"xycoords": "axes fraction", "xytext": (0, 7), **_NOTE}
-    axes.annotate(subtitle, (0, 1), color=GREY, **place)
+    axes.annotate(subtitle, (0, 1), color=GRAY, **place)
     axes.grid(True, which="major", color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def label_point(axes: Any, text: str, x: float, y: float, colour: str) -> None:
+def label_point(axes: Any, text: str, x: float, y: float, color: str) -> None:
     """Write beside a point, on white so that lines do not cross it."""
     box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-    axes.annotate(text, (x, y), xytext=(7, -10), color=colour, bbox=box, zorder=2.5, **_NOTE)
+    axes.annotate(text, (x, y), xytext=(7, -10), color=color, bbox=box, zorder=2.5, **_NOTE)
 
 
 def line_style(number: int) -> dict[str, Any]:
     """Return color and marker of the line with this number."""
     return {
-        "color": _COLOURS[number % len(_COLOURS)],
+        "color": _COLORS[number % len(_COLORS)],
         "marker": _MARKERS[number % len(_MARKERS)],
         "markersize": 6,
         "linewidth": 1.6,

@@ -539,8 +539,8 @@ def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Predict
     trial = question.sample.trial(question)
     tried = question.recall < 1 and trial.lacks("clusters") is None
     groups = trial.groups(option) if tried else made
-    centres = made if made <= LARGE else _BRANCHES * round(math.sqrt(made))
-    row = costs.grouped_row + centres * (costs.grouped_centre + width * costs.scanned_byte)
+    centers = made if made <= LARGE else _BRANCHES * round(math.sqrt(made))
+    row = costs.grouped_row + centers * (costs.grouped_center + width * costs.scanned_byte)
     build = 1e-9 * rows_assigned(count, made, groups) * row
     for part in _PARTS:
         probe = max(1, min(groups, round(part * least_probe(groups))))
@@ -550,7 +550,7 @@ def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Predict
         sharing = max(1.0, question.together * probe / groups)
         byte = max(costs.scanned_byte, costs.reading_byte / sharing)
         time = costs.query + groups * width * costs.scanned_byte + rows * width * byte
-        time += groups * costs.centre + probe * costs.group
+        time += groups * costs.center + probe * costs.group
         yield replace(
             option,
             microseconds=1e-3 * time,

@@ -27,12 +27,12 @@ from lookalike.indexes.base import Index
 from lookalike.indexes.clusters.groups import group_count
 from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.results import Neighbors
+from lookalike.indexes.rows import Signatures
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.indexes.tuning import Option, build_option, other_columns, sampling_error
 
-Signatures = NDArray[np.uint8]
 Work = tuple[float, float, float]
 """Lists looked up, entries of them, and signatures compared."""
 
@@ -164,7 +164,7 @@ class Sample:
         wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
         return float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
 
-    def _neighbors(self, question: Question) -> NDArray[np.uint8]:
+    def _neighbors(self, question: Question) -> Signatures:
         """Return the nearest of the sample, as many as tell of the k nearest of the collection."""
         k = question.k or 1
         if self.given < question.count:
@@ -256,11 +256,7 @@ class Trial:
     """
 
     def __init__(
-        self,
-        signatures: NDArray[np.uint8],
-        queries: NDArray[np.uint8] | None,
-        question: Question,
-        seed: int,
+        self, signatures: Signatures, queries: Signatures | None, question: Question, seed: int
     ) -> None:
         generator = np.random.default_rng(seed)
         order = generator.permutation(len(signatures))
@@ -342,7 +338,7 @@ class Trial:
         return others
 
     @cached_property
-    def _rows(self) -> NDArray[np.uint8]:
+    def _rows(self) -> Signatures:
         return np.ascontiguousarray(self._signatures[self._places])
 
     @cached_property

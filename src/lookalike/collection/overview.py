@@ -144,8 +144,8 @@ def map_of(docs: Collection, *, most: int = 2_000, regions: int = 40) -> Map:
             return Map([], [], 0, view.state.version)
         count = min(regions, max(1, int(np.sqrt(len(sample)))), len(np.unique(signatures, axis=0)))
         clusters = cluster(signatures, count)
-        apart = _apart(clusters.centres, clusters.centres)
-        far = _apart(signatures, clusters.centres)
+        apart = _apart(clusters.centers, clusters.centers)
+        far = _apart(signatures, clusters.centers)
         where, centers = _placed(apart, far)
         ids = dict(_documents_of(view, sample.numbers, 1))
         named = [ids[number] for number in sample.numbers.tolist()]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,13 +31,11 @@ from lookalike.gpu.finding import (
 )
 from lookalike.gpu.tiles import Source, Tiles, at_or_none, refuse_too_many
 from lookalike.indexes.all_pairs import PairColumns, too_many_pairs
-from lookalike.indexes.base import ExhaustiveIndex, Masks, Signatures
+from lookalike.indexes.base import ExhaustiveIndex, Masks, RowsIndex
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import Matches, Neighbors, merged_matches
-from lookalike.indexes.rows import Rows
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
+from lookalike.indexes.rows import Rows, Signatures
+from lookalike.storage import Container
 
 Progress = Callable[[int, int], object]
 """Called with how many have arrived, and of how many."""
@@ -75,7 +73,7 @@ class _Scope:
         return found if self.places is None else at_or_none(self.places, found)
 
 
-class GpuIndex(ExhaustiveIndex):
+class GpuIndex(RowsIndex, ExhaustiveIndex):
     """Exhaustive search on a CUDA card: always exact, the answers of `ScanIndex`.
 
     Widths from 8 to 4096 bits. 64, 128 and multiples of 256 bits take no more memory than they
@@ -92,6 +90,7 @@ class GpuIndex(ExhaustiveIndex):
     """
 
     kind: ClassVar[str] = "scan"  # of its files
+    _rows: Source  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class GpuIndex(ExhaustiveIndex):
 
     def _place(self, source: Source, progress: Progress | None) -> None:
         """Bring the signatures to the card, unless they are to stay."""
-        self._source = source
+        self._rows = source
         self._layout = Layout.of(source.bits)
         self._asking = threading.Lock()  # a card does one thing at a time; memory is for one, too
         if len(source) > MOST_SIGNATURES:
@@ -124,30 +123,12 @@ class GpuIndex(ExhaustiveIndex):
                 refuse_too_many(self._card, self._layout, len(source))
                 self._tiles = source.tiles(self._layout, progress)
 
-    @property
-    def bits(self) -> int:
-        """How many bits each signature has."""
-        return self._source.bits
-
-    @property
-    def own_ids(self) -> bool:
-        """Whether ids are the caller's."""
-        return self._source.ids is not None
-
-    @property
-    def next_id(self) -> int:
-        """One more than the largest id."""
-        return self._source.next_id
-
-    def __len__(self) -> int:
-        return len(self._source)
-
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
         with self._card:
-            return self._source.signatures(), self._source.all_ids()
+            return self._rows.signatures(), self._rows.all_ids()
 
     def _nearest(
-        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
+        self, rows: Signatures, k: int, among: Among, masks: Masks, threads: int
     ) -> Neighbors:
         ids, far = np.full((len(rows), k), -1, np.int64), np.full((len(rows), k), -1, np.int32)
         with self._asking, self._card:
@@ -156,17 +137,11 @@ class GpuIndex(ExhaustiveIndex):
             for begin in range(0, len(rows), step):
                 some = Queries.of(self._card, self._layout, rows[begin : begin + step])
                 found, far[begin : begin + step] = _nearest(scope, some, k)
-                ids[begin : begin + step] = self._source.ids_at(found)
+                ids[begin : begin + step] = self._rows.ids_at(found)
         return Neighbors(ids, far, exact=True)
 
     def _within(
-        self,
-        rows: Signatures,
-        radius: int,
-        limit: int,
-        among: Among | None,
-        masks: Masks,
-        threads: int,
+        self, rows: Signatures, radius: int, limit: int, among: Among, masks: Masks, threads: int
     ) -> Matches:
         parts: list[Found] = []
         with self._asking, self._card:
@@ -176,7 +151,7 @@ class GpuIndex(ExhaustiveIndex):
                 left = limit - sum(len(part[0]) for part in parts)
                 for query, found, far in within(scope.parts(), some, radius, left):
                     own = scope.positions(found)
-                    parts.append((query + begin, self._source.ids_at(own), far))
+                    parts.append((query + begin, self._rows.ids_at(own), far))
         return merged_matches(len(rows), parts, exact=True)
 
     def _pairing(self, radius: int) -> dict[str, Any]:
@@ -184,7 +159,7 @@ class GpuIndex(ExhaustiveIndex):
 
     def _compare(self, radius: int, skipped: NDArray[np.uint8] | None, limit: int) -> PairColumns:
         """Return pairs of rows as they were given, none of them skipped."""
-        order = self._source.order
+        order = self._rows.order
         wanted = None
         if skipped is not None:
             wanted = skipped == 0 if order is None else skipped[order] == 0
@@ -209,19 +184,18 @@ class GpuIndex(ExhaustiveIndex):
             return
         if first is not None:
             yield first
-        yield from self._source.passing(
+        yield from self._rows.passing(
             self._layout, 0 if first is None else first.base + first.count
         )
 
-    def _scope(self, among: Among | None) -> _Scope:
+    def _scope(self, among: Among) -> _Scope:
         """Return what a question goes through; what can stay on the card is made once."""
-        chosen = None
-        if among is not None:
-            chosen = Chosen.of(among, self.next_id).has(self._source.ids_in_order)
-            if _COPIED * int(np.count_nonzero(chosen)) <= len(chosen):
-                places = np.flatnonzero(chosen)
-                copies = [(self._source.only(self._layout, self._tiles, places), None)]
-                return _Scope(lambda: copies, places)
+        ids = Chosen.of(among, self)
+        chosen = None if ids is None else ids.has(self._rows.ids_in_order)
+        if chosen is not None and _COPIED * int(np.count_nonzero(chosen)) <= len(chosen):
+            places = np.flatnonzero(chosen)
+            copies = [(self._rows.only(self._layout, self._tiles, places), None)]
+            return _Scope(lambda: copies, places)
         if self._streaming:
             return _Scope(lambda: self._allowed(chosen))
         ready = list(self._allowed(chosen))
@@ -255,12 +229,9 @@ class GpuIndex(ExhaustiveIndex):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
-    def _meta(self) -> dict[str, Any]:
-        return {**super()._meta(), "ascending_ids": True}
-
     def _arrays(self) -> dict[str, NDArray[Any]]:
         with self._card:
-            return self._source.arrays()
+            return self._rows.arrays()
 
     def _restore(self, container: Container) -> None:
         rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)

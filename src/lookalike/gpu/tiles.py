@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.errors import ArgumentError, SignatureError
 from lookalike.gpu.card import PIECE, Card, Layout
 from lookalike.indexes.batch.signature_file import read_ahead
-from lookalike.indexes.rows import Rows, check_ids
+from lookalike.indexes.rows import Rows, Signatures, check_ids
 
 _UPLOAD = 64 * 2**20  # bytes uploaded and sorted at a time; the card has them twice
 
@@ -101,7 +101,7 @@ class Tiles:
             part.fill(begin, end, rows)
         return part
 
-    def download(self) -> NDArray[np.uint8]:
+    def download(self) -> Signatures:
         """Return all signatures in the order of their positions."""
         signatures = np.empty((self.count, self.layout.bytes), np.uint8)
         step = max(1, _UPLOAD // (self.layout.stored * PIECE)) * PIECE
@@ -131,6 +131,9 @@ class Source:
 
     Then a position decides ties as ids do.
     """
+
+    ascending = True
+    """Whether `arrays` are in the order of ids."""
 
     def __init__(
         self, card: Card, rows: Any, ids: NDArray[np.int64] | None, ascending: bool
@@ -181,12 +184,12 @@ class Source:
             return positions
         return at_or_none(self.ids_in_order, positions)
 
-    def signatures(self) -> NDArray[np.uint8]:
+    def signatures(self) -> Signatures:
         """Return the signatures as they were given."""
         if isinstance(self._rows, np.ndarray):
             return self._rows
         if self._tiles is None:
-            copy: NDArray[np.uint8] = self._card.host(self._rows)
+            copy: Signatures = self._card.host(self._rows)
             return copy
         ordered = self._tiles.download()
         if self.order is None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
+from lookalike.indexes.rows import Signatures
 from lookalike.signatures.random import random_words
 
 _WORD = 64  # bits that a word has at most
@@ -89,7 +90,7 @@ def seconds_for_all(count: int, width: int) -> float:
 
 
 def cheapest_drawing(
-    signatures: NDArray[np.uint8], count: int, radius: int, recall: float
+    signatures: Signatures, count: int, radius: int, recall: float
 ) -> Drawing | None:
     """Return what finds each pair within the radius with a chance of at least `recall`.
 
@@ -163,7 +164,7 @@ def _log_factorials(most: int) -> NDArray[np.float64]:
     return np.array([math.lgamma(number + 1) for number in range(most + 1)])
 
 
-def _distances(signatures: NDArray[np.uint8]) -> tuple[list[int], NDArray[np.float64]]:
+def _distances(signatures: Signatures) -> tuple[list[int], NDArray[np.float64]]:
     """Return distances of pairs that were picked at random, and the share of each."""
     count = len(signatures)
     words = random_words(1, 2 * _SAMPLE)
@@ -178,14 +179,14 @@ def _distances(signatures: NDArray[np.uint8]) -> tuple[list[int], NDArray[np.flo
     return far.tolist(), times / len(found)
 
 
-Compare = Callable[[NDArray[np.uint8] | None, int], "PairColumns"]
+Compare = Callable[[Signatures | None, int], "PairColumns"]
 """Returns pairs of rows that are not skipped (1), or raises `too_many_pairs` beyond a limit."""
 
 PairColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def pairs_of_rows(
-    signatures: NDArray[np.uint8],
+    signatures: Signatures,
     ids: NDArray[np.int64],
     radius: int,
     limit: int,
@@ -243,7 +244,7 @@ class _Groups:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, signatures: NDArray[np.uint8], ids: NDArray[np.int64]) -> _Groups:
+    def of(cls, signatures: Signatures, ids: NDArray[np.int64]) -> _Groups:
         rows, offsets = _native.equal_rows(signatures)
         group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         return cls(len(ids), rows[np.lexsort((ids[rows], group))], offsets)
@@ -319,12 +320,7 @@ class _Groups:
 
 
 def _compare(
-    rows: NDArray[np.uint8],
-    groups: _Groups,
-    radius: int,
-    limit: int,
-    threads: int,
-    each_with_each: bool,
+    rows: Signatures, groups: _Groups, radius: int, limit: int, threads: int, each_with_each: bool
 ) -> PairColumns:
     """Return the pairs of distinct signatures: of rows that stand alone or for their group."""
     skipped, most = groups.skipped(), min(limit, NO_LIMIT)
@@ -343,7 +339,7 @@ def _compare(
 
 
 def _compare_drawn(
-    rows: NDArray[np.uint8], groups: _Groups, radius: int, recall: float, limit: int, threads: int
+    rows: Signatures, groups: _Groups, radius: int, recall: float, limit: int, threads: int
 ) -> PairColumns | None:
     """Return each pair with a chance of at least `recall`; None where finding all is as quick."""
     distinct = len(rows) - len(groups.rows) + len(groups.sizes)

@@ -99,114 +99,6 @@ class _Table:
             raise
 
 
-class KeyedRows:
-    """Rows that come and go under keys; writers wait for each other."""
-
-    permutations: int
-    layout: BandLayout
-
-    def _begin(self) -> None:
-        self._writing = threading.Lock()
-        self._table = _Table(self.permutations, self.layout)
-        self._numbers: dict[Any, int] = {}  # of rows in the table; in order of insertion
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            return key in self._numbers
-        except TypeError:
-            raise _unhashable(key) from None
-
-    def keys(self) -> list[Any]:
-        """Return all keys, as inserted."""
-        return list(self._numbers)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.keys())
-
-    @property
-    def memory_bytes(self) -> int:
-        """How many bytes rows and bands take; keys are Python's, and not counted."""
-        return self._table.rows.memory_bytes
-
-    def remove(self, key: Hashable) -> None:
-        """Remove the row under this key, which may be used again."""
-        self.remove_many([key])
-
-    def remove_many(self, keys: Iterable[Hashable]) -> None:
-        """Remove many at once, all or none."""
-        several = as_keys(keys)
-        with self._writing:
-            numbers = [self._number(key) for key in several]
-            if len(set(numbers)) != len(numbers):
-                raise ArgumentError("a key is given more than once; nothing was removed")
-            self._table.rows.remove(np.array(numbers, np.int64))
-            for key in several:
-                del self._numbers[key]
-            self._tidy()
-
-    def _keys_and_rows(self) -> tuple[list[Any], NDArray[np.uint32]]:
-        """Return keys and rows, as inserted."""
-        with self._writing:
-            return self.keys(), self._copied(self._all_numbers())
-
-    def _insert_rows(self, keys: list[Any], rows: NDArray[np.uint32], replace: bool) -> None:
-        """Insert rows under keys that are not there yet, or are to be replaced; all or none."""
-        if len(keys) != len(rows):
-            raise ArgumentError(f"there are {len(keys)} keys and {len(rows)} rows")
-        with self._writing:
-            first = len(self._table.keys)
-            try:
-                new = dict(zip(keys, range(first, first + len(keys)), strict=True))
-            except TypeError:
-                raise _unhashable(next(key for key in keys if not _is_hashable(key))) from None
-            if len(new) != len(keys):
-                raise ArgumentError("a key is given more than once; nothing was inserted")
-            old: list[Any] = []
-            if not self._numbers.keys().isdisjoint(new):
-                old = [key for key in keys if key in self._numbers]
-            if old and not replace:
-                raise ArgumentError(
-                    f"the key {brief(old[0])} is in the index already; remove it first, or pass "
-                    "replace=True; nothing was inserted"
-                )
-            self._table.append(keys, rows)
-            if old:
-                self._table.rows.remove(np.array([self._numbers.pop(key) for key in old]))
-            self._numbers.update(new)
-            self._tidy()
-
-    def _number(self, key: Hashable) -> int:
-        try:
-            return self._numbers[key]
-        except KeyError:
-            raise ArgumentError(f"the key {brief(key)} is not in the index") from None
-        except TypeError:
-            raise _unhashable(key) from None
-
-    def _all_numbers(self) -> NDArray[np.int64]:
-        return np.fromiter(self._numbers.values(), np.int64, len(self._numbers))
-
-    def _copied(self, numbers: NDArray[np.int64]) -> NDArray[np.uint32]:
-        rows = np.empty((len(numbers), self.permutations), np.uint32)
-        self._table.rows.copy(numbers, rows)
-        return rows
-
-    def _tidy(self) -> None:
-        """Begin a new table when more rows were removed than are there: constant time a removal."""
-        if self._table.rows.removed <= max(_FEW, len(self._numbers)):
-            return
-        table = _Table(self.permutations, self.layout)
-        keys, numbers = self.keys(), self._all_numbers()
-        for begin in range(0, len(keys), _COPIED_AT_A_TIME):
-            part = slice(begin, begin + _COPIED_AT_A_TIME)
-            table.append(keys[part], self._copied(numbers[part]))
-        self._numbers = dict(zip(keys, range(len(keys)), strict=True))
-        self._table = table
-
-
 def as_keys(keys: Iterable[Hashable]) -> list[Any]:
     """Return keys in a list; those of an array as Python's own."""
     if isinstance(keys, np.ndarray) and keys.ndim == 1:
@@ -234,7 +126,7 @@ def _unhashable(key: object) -> ArgumentError:
     )
 
 
-class BandIndex(KeyedRows, StoredIndex):
+class BandIndex(StoredIndex):
     """MinHash rows under keys of any kind, inserted, removed and searched by similarity.
 
     A row is found where a whole band of its values equals the query's, and enough of all values do.
@@ -284,7 +176,46 @@ class BandIndex(KeyedRows, StoredIndex):
             )
         self.layout = bands_for(self.permutations, self.threshold, self.recall)
         self._least = least_equal(self.permutations, self.threshold, self.recall)
-        self._begin()
+        self._writing = threading.Lock()
+        self._table = _Table(self.permutations, self.layout)
+        self._numbers: dict[Any, int] = {}  # of rows in the table; in order of insertion
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return key in self._numbers
+        except TypeError:
+            raise _unhashable(key) from None
+
+    def keys(self) -> list[Any]:
+        """Return all keys, as inserted."""
+        return list(self._numbers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())
+
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes rows and bands take; keys are Python's, and not counted."""
+        return self._table.rows.memory_bytes
+
+    def remove(self, key: Hashable) -> None:
+        """Remove the row under this key, which may be used again."""
+        self.remove_many([key])
+
+    def remove_many(self, keys: Iterable[Hashable]) -> None:
+        """Remove many at once, all or none."""
+        several = as_keys(keys)
+        with self._writing:
+            numbers = [self._number(key) for key in several]
+            if len(set(numbers)) != len(numbers):
+                raise ArgumentError("a key is given more than once; nothing was removed")
+            self._table.rows.remove(np.array(numbers, np.int64))
+            for key in several:
+                del self._numbers[key]
+            self._tidy()
 
     @property
     def least_similarity(self) -> float:
@@ -448,6 +379,65 @@ class BandIndex(KeyedRows, StoredIndex):
             described = state["signer"]
             self._adopt(state["mark"], None if described is None else signer_from_dict(described))
         self._insert_rows(state["keys"], state["values"], False)
+
+    def _keys_and_rows(self) -> tuple[list[Any], NDArray[np.uint32]]:
+        """Return keys and rows, as inserted."""
+        with self._writing:
+            return self.keys(), self._copied(self._all_numbers())
+
+    def _insert_rows(self, keys: list[Any], rows: NDArray[np.uint32], replace: bool) -> None:
+        """Insert rows under keys that are not there yet, or are to be replaced; all or none."""
+        if len(keys) != len(rows):
+            raise ArgumentError(f"there are {len(keys)} keys and {len(rows)} rows")
+        with self._writing:
+            first = len(self._table.keys)
+            try:
+                new = dict(zip(keys, range(first, first + len(keys)), strict=True))
+            except TypeError:
+                raise _unhashable(next(key for key in keys if not _is_hashable(key))) from None
+            if len(new) != len(keys):
+                raise ArgumentError("a key is given more than once; nothing was inserted")
+            old: list[Any] = []
+            if not self._numbers.keys().isdisjoint(new):
+                old = [key for key in keys if key in self._numbers]
+            if old and not replace:
+                raise ArgumentError(
+                    f"the key {brief(old[0])} is in the index already; remove it first, or pass "
+                    "replace=True; nothing was inserted"
+                )
+            self._table.append(keys, rows)
+            if old:
+                self._table.rows.remove(np.array([self._numbers.pop(key) for key in old]))
+            self._numbers.update(new)
+            self._tidy()
+
+    def _number(self, key: Hashable) -> int:
+        try:
+            return self._numbers[key]
+        except KeyError:
+            raise ArgumentError(f"the key {brief(key)} is not in the index") from None
+        except TypeError:
+            raise _unhashable(key) from None
+
+    def _all_numbers(self) -> NDArray[np.int64]:
+        return np.fromiter(self._numbers.values(), np.int64, len(self._numbers))
+
+    def _copied(self, numbers: NDArray[np.int64]) -> NDArray[np.uint32]:
+        rows = np.empty((len(numbers), self.permutations), np.uint32)
+        self._table.rows.copy(numbers, rows)
+        return rows
+
+    def _tidy(self) -> None:
+        """Begin a new table when more rows were removed than are there: constant time a removal."""
+        if self._table.rows.removed <= max(_FEW, len(self._numbers)):
+            return
+        table = _Table(self.permutations, self.layout)
+        keys, numbers = self.keys(), self._all_numbers()
+        for begin in range(0, len(keys), _COPIED_AT_A_TIME):
+            part = slice(begin, begin + _COPIED_AT_A_TIME)
+            table.append(keys[part], self._copied(numbers[part]))
+        self._numbers = dict(zip(keys, range(len(keys)), strict=True))
+        self._table = table
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""What all indexes share: `StoredIndex` is saved and opened, `Index` is searched by signatures."""
+"""Base classes of indexes: `StoredIndex` is saved and loaded, `Index` is searched by signatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from copy import copy, deepcopy
 from functools import cached_property, lru_cache
 from inspect import signature
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,46 +33,48 @@ from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.filters import Among, as_masks, no_masks
 from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
-from lookalike.indexes.rows import Rows, as_ids
+from lookalike.indexes.rows import Rows, Signatures, as_ids
 from lookalike.indexes.segments import Segment
 from lookalike.shown import brief
 from lookalike.signatures import Signer, as_queries
 from lookalike.signatures.signer import signer_contents, signer_in
+from lookalike.storage import (
+    Container,
+    Strings,
+    container_bytes,
+    container_in,
+    open_container,
+    write_container,
+)
 
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
-
-
-Signatures = NDArray[np.uint8]
 Masks = Signatures | None
 
 DEFAULT_LIMIT = 100_000_000
-"""Results that `within` and `pairs` return at most by default: about 2 GB."""
+"""Maximum number of results of `within` and `pairs` by default: about 2 GB."""
 
-_SHARED = ("_container", "_writing", "signer")  # with a deep copy; it has a lock of its own
+_SHARED = ("_container", "_writing", "signer")  # attributes that a deep copy does not copy
 
 
 class StoredIndex(ABC):
-    """An index of any kind: how it is named, copied, pickled, saved and opened.
+    """Base class of all indexes: copying, pickling, saving and loading.
 
-    A kind says what it consists of (`_meta` and `_arrays`) and takes that over from a container
-    (`_restore`). `lookalike.indexes.kinds` lists all kinds.
+    A subclass defines what is saved (`_meta` and `_arrays`) and how it is loaded (`_restore`).
     """
 
     kind: ClassVar[str]
     """The name of this kind of index in files."""
 
     signer: Signer | None = None
-    """The signer of the indexed items, if it is known; saved with the index."""
+    """Signer of the indexed items, or None if unknown. Saved with the index."""
 
     names: Sequence[str] | None = None
-    """The names of documents, `names[id]`, if they are known; saved with the index."""
+    """Names of documents, `names[id]`, or None. Saved with the index."""
 
     _container: Container | None = None
     """The file behind the index, if it was loaded from one."""
 
     _pointers: ClassVar[str] = "it points"
-    """What points to signatures, for the message that it points nowhere."""
+    """What refers to signatures, for the error message of a damaged file."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -88,13 +90,13 @@ class StoredIndex(ABC):
     # Copying
 
     def __copy__(self) -> Self:
-        """Return another index over the same arrays; what changes one does not change the other."""
+        """Return a copy that shares the arrays; changes to one do not affect the other."""
         twin = type(self).__new__(type(self))
         vars(twin).update(vars(self))
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return the same with arrays of its own, in memory; the file and the signer are shared."""
+        """Return a copy with its own arrays in memory; the file and the signer are shared."""
         twin = copy(self)
         for name, value in vars(twin).items():
             if name not in _SHARED:
@@ -107,30 +109,23 @@ class StoredIndex(ABC):
     # Saving
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the index to a file, whole or not at all; `la.load_index` opens it.
+        """Write the index to a file atomically. `la.load_index` opens it.
 
-        `notes`, plain values, are kept in the file and come back as `index.notes`.
+        Args:
+            path: File to write; an existing file is replaced.
+            notes: Values to store with the index, fit for JSON. They return as `index.notes`.
         """
-        from lookalike.storage.container import write_container  # not needed to search
-
         target = file_path("path", path)
         write_container(target, *self._saved(None if notes is None else plain_notes(notes)))
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes, and a pickle holds; `from_bytes` is its inverse.
-
-        For processes on one machine to share a large index, save it, and open the file in each.
-        """
-        from lookalike.storage.container import container_bytes
-
+        """Return the bytes that `save` writes. `from_bytes` is the inverse."""
         return container_bytes(*self._saved(self.notes or None))
 
     def _saved(
         self, notes: dict[str, Any] | None
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a container needs to hold the index with all that belongs to it."""
-        from lookalike.storage.strings import Strings
-
+        """Return metadata and arrays of the index with its signer, names and notes."""
         self._verify_rest()
         meta, arrays = self._contents()
         if notes is not None:
@@ -142,7 +137,7 @@ class StoredIndex(ABC):
         return meta, {**arrays, **names}
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return description and arrays that belong together."""
+        """Return metadata and arrays of one state of the index."""
         return self._meta(), self._arrays()
 
     def _meta(self) -> dict[str, Any]:
@@ -150,28 +145,24 @@ class StoredIndex(ABC):
 
     @abstractmethod
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that make up the index, by the names they are saved under."""
+        """Return the arrays to save, by name."""
 
     # Opening
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Self:
-        """Open a saved index of this kind; see `la.load_index`, which opens all kinds."""
-        from lookalike.storage.container import open_container
-
+        """Open a saved index of this class. `la.load_index` opens any class."""
         return cls._of(open_container(file_path("path", path), verify=flag("verify", verify)))
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the index that `to_bytes` wrote, its arrays within the bytes, and verified."""
-        from lookalike.storage.container import container_in
-
+        """Return the index that `to_bytes` returned the bytes of, without copying its arrays."""
         return cls._of(container_in(data))
 
     @classmethod
     def _of(cls, container: Container) -> Self:
-        """Return the index that a container holds, if it is of this kind."""
-        from lookalike.indexes.kinds import index_in  # which knows all kinds
+        """Return the index in a container, if it is of this class."""
+        from lookalike.indexes.kinds import index_in  # imports this module
 
         if hasattr(cls, "kind"):
             cls._expect(container)
@@ -184,7 +175,7 @@ class StoredIndex(ABC):
 
     @classmethod
     def _expect(cls, container: Container) -> None:
-        """Raise if a container holds something else."""
+        """Raise if a container holds something other than an index of this kind."""
         from lookalike.indexes.kinds import kind_in
 
         if (found := container.meta.get("index")) == cls.kind:
@@ -197,9 +188,7 @@ class StoredIndex(ABC):
 
     @classmethod
     def from_container(cls, container: Container) -> Self:
-        """Return the index that a container holds, its arrays mapped."""
-        from lookalike.storage.strings import Strings
-
+        """Return the index in a container, with its arrays memory-mapped."""
         container.verify_ahead()
         index = cls.__new__(cls)
         index._container = container
@@ -211,44 +200,41 @@ class StoredIndex(ABC):
 
     @abstractmethod
     def _restore(self, container: Container) -> None:
-        """Take over what `_meta` and `_arrays` saved."""
+        """Load what `_meta` and `_arrays` saved."""
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What `save` was given to keep with the index, if it was loaded from a file."""
+        """Notes that were saved with the index; empty if there are none."""
         notes = self._container.meta.get("notes") if self._container else None
         return dict(notes) if isinstance(notes, dict) else {}
 
     @property
     def file(self) -> str | None:
-        """The path of the file behind the index; None if it was not loaded from one."""
+        """Path of the file that the index was loaded from, or None."""
         container = self._container
         return str(container.path) if container and container.is_file else None
 
     def verify(self) -> None:
-        """Read the file behind the index and raise `CorruptIndexError` if it is damaged."""
+        """Check the file of the index against its checksums.
+
+        Raises:
+            CorruptIndexError: If the file is damaged.
+        """
         if self._container:
             self._container.verify()
 
     def _verify_rest(self) -> None:
-        """Verify what has not been verified so far, of a file opened with `verify=False`.
-
-        Called before items leave the index other than as answers: damage must not get into a new
-        file with checksums that fit.
-        """
+        """Verify what `verify=False` skipped, before damage could get into a new file."""
         if self._container:
             self._container.verify_rest()
 
     def _damaged(self) -> CorruptIndexError:
         name = self._container.path if self._container else "the index"
-        return CorruptIndexError(f"{name}: {self._pointers} outside of the collection; rebuild it")
+        return CorruptIndexError(f"{name}: {self._pointers} outside the collection; rebuild it")
 
 
 class GrowingIndex(StoredIndex):
-    """An index that items are added to: it gives them ids, and one thread writes at a time.
-
-    Searches that are running meanwhile see the index as it was when they began.
-    """
+    """An index that can be added to while it is searched; one thread writes at a time."""
 
     _own_ids: bool
     _next_id: int
@@ -256,32 +242,33 @@ class GrowingIndex(StoredIndex):
 
     @property
     def own_ids(self) -> bool:
-        """Whether ids are the caller's, and not positions."""
+        """Whether the caller gave ids; otherwise ids are positions."""
         return self._own_ids
 
     @property
     def next_id(self) -> int:
-        """The id that the next item without an id gets."""
+        """Id of the next item that is added without an id."""
         return self._next_id
 
     def remove(self, ids: ArrayLike) -> None:
-        """Remove items by id; raises if one is not there, and then removes none.
+        """Remove items by id. Removed items are only marked; `compact` frees their space.
 
-        They are only marked; `compact` frees their place.
+        Raises:
+            ArgumentError: If an id is not in the index. Nothing is removed then.
         """
         wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
         with self._writing:
             self._remove(wanted)
 
     def _ids_for(self, given: NDArray[np.int64] | None, count: int) -> NDArray[np.int64]:
-        """Return the ids of new items: the given ones, or the next free numbers."""
+        """Return the ids of new items: the given ids, or the next free numbers."""
         if given is not None:
             self._refuse_known(given)
             self._own_ids = True
         elif self._next_id + count > 2**63:
             raise ArgumentError(
-                f"the largest id so far is {self._next_id - 1}, and int64 ends at 2**63 - 1; "
-                "give new items ids of your own"
+                f"the largest id is {self._next_id - 1}; ids must be less than 2**63. Pass ids "
+                "for the new items"
             )
         ids = np.arange(self._next_id, self._next_id + count) if given is None else given
         self._next_id = max(self._next_id, int(ids.max(initial=-1)) + 1)
@@ -289,12 +276,12 @@ class GrowingIndex(StoredIndex):
 
     @classmethod
     def _merging(cls, indexes: Iterable[Self]) -> tuple[Self, list[Self], list[int]]:
-        """Return an index without items, the parts to make it of, and the first id of each."""
+        """Return an empty index, the indexes to merge, and what to add to the ids of each."""
         parts = instances("indexes", indexes, cls, f"a {cls.__name__}")
         if not parts:
             raise ArgumentError("there are no indexes to merge; expected at least one")
         if len({part.own_ids for part in parts}) > 1:
-            raise ArgumentError("some indexes have ids of the caller's and some do not")
+            raise ArgumentError("some indexes were built with ids and some without")
         merged, next_ids = cls.__new__(cls), [part.next_id for part in parts]
         merged._writing, merged._own_ids = threading.Lock(), parts[0].own_ids
         if merged._own_ids:
@@ -313,7 +300,7 @@ class GrowingIndex(StoredIndex):
 
     @abstractmethod
     def _without_room(self) -> None:
-        """Give up the room for new items, which belongs to the original of this copy."""
+        """Drop the spare room for new items, which belongs to the original of this copy."""
 
     def __copy__(self) -> Self:
         with self._writing:
@@ -328,40 +315,39 @@ class GrowingIndex(StoredIndex):
 
 
 class Index(StoredIndex):
-    """A collection of signatures that can be searched.
+    """Base class of indexes of signatures.
 
-    The signatures are used in place; changing them changes the answers. All searches may be called
-    from many threads at once, release the GIL, can be interrupted, and give the same answer for any
-    number of threads.
+    Signatures are used in place: do not change them afterwards. Searches are thread-safe, release
+    the GIL, can be interrupted, and return the same results for any number of threads.
     """
 
     @property
     @abstractmethod
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
 
     @property
     @abstractmethod
     def own_ids(self) -> bool:
-        """Whether ids are the caller's, and not positions."""
+        """Whether the caller gave ids; otherwise ids are positions."""
 
     @property
     @abstractmethod
     def next_id(self) -> int:
-        """One more than the largest id there has been."""
+        """One more than the largest id so far."""
 
     @property
     def takes_masks(self) -> bool:
-        """Whether queries may have masks, which say which of their bits count."""
+        """Whether `search` and `within` accept masks, which select the bits to compare."""
         return False
 
-    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return all signatures that have not been removed, and their ids."""
+    def living(self) -> tuple[Signatures, NDArray[np.int64]]:
+        """Return all signatures that were not removed, and their ids."""
         self._verify_rest()
         return self._living()
 
     @abstractmethod
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
+    def _living(self) -> tuple[Signatures, NDArray[np.int64]]: ...
 
     @abstractmethod
     def search(
@@ -369,14 +355,17 @@ class Index(StoredIndex):
         queries: ArrayLike,
         k: SupportsIndex,
         *,
-        among: Among | None = None,
+        among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id.
 
         Args:
-            among: Search only these ids; unknown ids are ignored. Or a mask, True or False for each
-                id from 0 to `next_id`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
+            among: Ids to search; unknown ids are ignored. Or a mask, `bool[next_id]` (default: all
+                ids).
+            threads: Number of threads (default: all cores).
         """
 
     @abstractmethod
@@ -386,12 +375,18 @@ class Index(StoredIndex):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
+        among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query; `among`: of these.
+        """Return every signature within Hamming distance `radius` of each query.
 
-        More than `limit` matches in all raise `ResultTooLargeError`: no answer is cut short.
+        Args:
+            queries, among, threads: See `search`.
+            radius: Largest Hamming distance.
+            limit: Maximum number of matches of all queries together.
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
 
     def pairs(
@@ -403,15 +398,19 @@ class Index(StoredIndex):
         threads: SupportsIndex | None = None,
         recall: SupportsFloat | None = None,
     ) -> Pairs:
-        """Return every pair of the collection at distance `radius` or less, each once; exact.
+        """Return every pair of signatures within Hamming distance `radius`, each pair once.
 
         Args:
-            limit: More pairs than this raise `ResultTooLargeError`.
-            collapse: Pair each signature with the first of its equals and no other, which keeps a
-                million copies linear.
-            recall: Find each pair with at least this chance, whatever the signatures are. At a wide
-                radius that is quicker: only signatures that agree in some random bits are compared.
-                The answer is then not `exact`, unless finding all is as quick.
+            radius: Largest Hamming distance.
+            limit: Maximum number of pairs.
+            collapse: Pair each signature only with the first signature equal to it, so that n
+                copies make n - 1 pairs.
+            threads: Number of threads (default: all cores).
+            recall: Find each pair with at least this probability (default: all pairs). Faster at a
+                large radius; the result is then usually not `exact`.
+
+        Raises:
+            ResultTooLargeError: If there are more pairs than `limit`.
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
@@ -421,23 +420,23 @@ class Index(StoredIndex):
         return pairs_of_rows(*self.living(), near, most, together, workers, recall=part, **how)
 
     def _pairing(self, radius: int) -> dict[str, Any]:
-        """Return how pairs are compared: by blocks where that is cheaper, or otherwise."""
+        """Return the arguments of `pairs_of_rows` that depend on the kind of index."""
         return {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"
 
     def summary(self) -> str:
-        """Return what the index holds, and what was chosen for it, in a few words."""
+        """Return a one-line description of the index."""
         return f"{len(self):,} signatures of {self.bits} bits"
 
     @property
     def memory_bytes(self) -> int:
-        """How many bytes the arrays take, in memory or mapped from a file."""
+        """Size of the arrays in bytes, in memory or memory-mapped."""
         return sum(array.nbytes for array in self._arrays().values())
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {
             "index": self.kind,
             "signatures": len(self),
@@ -447,7 +446,7 @@ class Index(StoredIndex):
         }
 
     def settings(self, method: str) -> frozenset[str]:
-        """Return the settings that `search` or `within` of this index takes, by name."""
+        """Return the names of the parameters of `search` or `within`."""
         return _parameters(type(self), one_of("method", method, ("search", "within")))
 
 
@@ -458,12 +457,12 @@ class RowsIndex(Index):
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return self._rows.bits
 
     @property
     def own_ids(self) -> bool:
-        """Whether ids are the caller's, and not positions."""
+        """Whether the caller gave ids; otherwise ids are positions."""
         return self._rows.ids is not None
 
     @property
@@ -478,7 +477,7 @@ class RowsIndex(Index):
     def _segment(self) -> Segment:
         return Segment(self._rows, 1)  # without lists, so that the width does not matter
 
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
         return self._rows.signatures, self._rows.all_ids()
 
     def _meta(self) -> dict[str, Any]:
@@ -492,24 +491,26 @@ class RowsIndex(Index):
 
 
 class PlainSearch(Index):
-    """An index whose `search` is exact and has no settings."""
+    """An index whose `search` is exact and has no options of its own."""
 
     def search(
         self,
         queries: ArrayLike,
         k: SupportsIndex,
         *,
-        among: Among | None = None,
+        among: Among = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
         Args:
-            among: Search only these ids, or those whose place in a mask is True.
-            masks: One for each query: only bits that are 1 there are compared. `distances` count
-                these; ties are broken by the distance over all bits, then by id. Refused by an
-                index that does not take them (`takes_masks`).
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: One mask per query: only bits that are 1 in it are compared. Ties are broken by
+                the distance over all bits, then by id. Only if `takes_masks`.
+            threads: Number of threads (default: all cores).
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
@@ -518,7 +519,7 @@ class PlainSearch(Index):
 
     @abstractmethod
     def _nearest(
-        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
+        self, rows: Signatures, k: int, among: Among, masks: Masks, threads: int
     ) -> Neighbors: ...
 
     def _masks(self, masks: ArrayLike, queries: int) -> Signatures:
@@ -536,14 +537,19 @@ class ExhaustiveIndex(PlainSearch):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
+        among: Among = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query; exact.
+        """Return every signature within Hamming distance `radius` of each query; exact.
 
-        `among` and `masks` as for `search`. More than `limit` matches in all raise
-        `ResultTooLargeError`, before memory runs out.
+        Args:
+            queries, among, masks, threads: See `search`.
+            radius: Largest Hamming distance.
+            limit: Maximum number of matches of all queries together.
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
@@ -556,15 +562,9 @@ class ExhaustiveIndex(PlainSearch):
 
     @abstractmethod
     def _within(
-        self,
-        rows: Signatures,
-        radius: int,
-        limit: int,
-        among: Among | None,
-        masks: Masks,
-        threads: int,
+        self, rows: Signatures, radius: int, limit: int, among: Among, masks: Masks, threads: int
     ) -> Matches:
-        """Return what `within` does, or raise `TooManyResults`."""
+        """Return the result of `within`, or raise `TooManyResults`."""
 
 
 @lru_cache
@@ -574,21 +574,21 @@ def _parameters(kind: type[Index], method: str) -> frozenset[str]:
 
 @contextmanager
 def described(container: Container, what: str) -> Iterator[None]:
-    """Raise `CorruptIndexError` for what goes wrong while the description of `what` is read."""
+    """Turn errors while the metadata of `what` is read into `CorruptIndexError`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptIndexError(
-            f"{container.path}: the description of the {what} cannot be used: {error!r}"
+            f"{container.path}: the metadata of the {what} is invalid: {error!r}"
         ) from error
 
 
 def plain_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return notes that a file can keep, or say why it cannot."""
+    """Return notes as JSON stores them, or raise."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(dict(notes)))
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(
-            f"notes are {brief(notes)}; expected a dictionary of plain values ({error})"
+            f"notes are {brief(notes)}; expected a dictionary fit for JSON ({error})"
         ) from error
     return plain

@@ -1,13 +1,13 @@
-"""What a search is restricted to: some signatures (`among`), and some bits (`masks`).
+"""Restrictions of a search: to some signatures (`among`) or to some bits (`masks`).
 
-With masks, `distances` count the bits that differ where the query's mask is 1; results are in the
-order of (masked distance, unmasked distance, id), and exact.
+With masks, `distances` count differing bits where the query's mask is 1. Results are sorted by
+(masked distance, unmasked distance, id), and exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from lookalike.indexes.rows import as_ids
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
-    from lookalike.indexes.base import Index
+    from lookalike.indexes.base import GrowingIndex, Index
 
 _COPY, _COPIED_BYTES = 16, 1024  # comparisons that copying a row costs: these, or by its bytes
 
@@ -29,18 +29,18 @@ _MARKED = 32  # ids are marked in a mask where it has no more places for each of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Chosen:
-    """Ids that may be found: those listed, or those whose place in a mask is True."""
+    """Ids that may be found: a sorted list, or a mask over all ids."""
 
     ids: NDArray[np.int64] | None
-    """In ascending order, each once."""
+    """Distinct, ascending."""
     mask: NDArray[np.bool_] | None
 
     @classmethod
-    def of(cls, among: Among, next_id: int) -> Chosen:
-        """Return what `among` says, or what is wrong with it."""
-        if isinstance(among, Chosen):
+    def of(cls, among: Among, index: Index | GrowingIndex) -> Chosen | None:
+        """Return which ids of an index `among` chooses; None if it does not restrict them."""
+        if among is None or isinstance(among, Chosen):
             return among
-        array = as_array("among", among)
+        array, next_id = as_array("among", among), index.next_id
         if array.dtype != np.bool_:
             try:
                 return cls._listed(as_ids(array), next_id)
@@ -65,13 +65,13 @@ class Chosen:
         return cls(ordered[first], None)
 
     def __len__(self) -> int:
-        """Return how many ids are chosen, whether they are there or not."""
+        """Return the number of chosen ids, including ids that do not exist."""
         if self.mask is not None:
             return int(np.count_nonzero(self.mask))
         return 0 if self.ids is None else len(self.ids)
 
     def listed(self) -> NDArray[np.int64]:
-        """Return the chosen ids, in ascending order."""
+        """Return the chosen ids, ascending."""
         if self.mask is not None:
             return np.flatnonzero(self.mask)
         return np.empty(0, np.int64) if self.ids is None else self.ids
@@ -90,7 +90,7 @@ class Chosen:
         return found
 
     def shifted(self, shift: int, count: int) -> Chosen:
-        """Return the choice for a part whose ids begin at `shift`, and are `count` at most."""
+        """Return the choice for a shard with `count` ids that start at `shift`."""
         if self.mask is not None:
             return Chosen(None, self.mask[shift : shift + count])
         if self.ids is None:
@@ -100,25 +100,17 @@ class Chosen:
         return Chosen(self.ids[begin:end] - shift, None)
 
 
-Among = ArrayLike | Chosen
-"""What callers give, and what an index gives to its shards."""
+Among = ArrayLike | Chosen | None
+"""What callers pass, and what an index passes to its shards; None: all ids."""
 
 
 def worth_copying(count: int, bits: int, queries: int) -> int:
-    """Return up to how many chosen rows, of `count`, are better copied than left in place."""
+    """Return the largest number of chosen rows, of `count`, that are worth copying."""
     return queries * count // (max(_COPY, 8 * _COPIED_BYTES // bits) + queries)
 
 
-def only_chosen(matches: Matches, chosen: Chosen) -> Matches:
-    """Return the matches whose ids are chosen."""
-    kept = chosen.has(matches.ids)
-    counts = np.concatenate([[0], np.cumsum(kept)])
-    ids, distances = matches.ids[kept], matches.distances[kept]
-    return replace(matches, offsets=counts[matches.offsets], ids=ids, distances=distances)
-
-
 def as_masks(masks: ArrayLike, bits: int, queries: int) -> NDArray[np.uint8]:
-    """Return a mask for each of the queries, or say what is wrong with them."""
+    """Return one mask per query, or raise."""
     rows = as_queries(masks, bits, "masks")
     if len(rows) != queries:
         raise ArgumentError(
@@ -129,7 +121,7 @@ def as_masks(masks: ArrayLike, bits: int, queries: int) -> NDArray[np.uint8]:
 
 
 def no_masks(index: Index, masks: object) -> None:
-    """Raise if there are masks, of an index that compares whole signatures only."""
+    """Raise if there are masks, for an index that does not support them."""
     if masks is not None:
         raise ArgumentError(
             f"masks are given, and {type(index).__name__} finds signatures by bits that all have "
@@ -138,7 +130,7 @@ def no_masks(index: Index, masks: object) -> None:
 
 
 def without_settings(**settings: object) -> None:
-    """Raise if one of the settings is given that choose what of an answer may be missing."""
+    """Raise if an option is given that would make the result approximate."""
     for name, value in settings.items():
         if value is not None:
             raise ArgumentError(
@@ -151,7 +143,7 @@ def without_settings(**settings: object) -> None:
 def nearest_masked(
     ids: Sequence[NDArray[np.int64]], parts: Sequence[Neighbors], k: int, *, exact: bool
 ) -> Neighbors:
-    """Return the k nearest of all parts, whose ids are these."""
+    """Return the k nearest of all parts; `ids` are their ids."""
     every = np.concatenate(ids, axis=1)
     distances = np.concatenate([part.distances for part in parts], axis=1)
     unmasked = np.concatenate([_unmasked(part) for part in parts], axis=1)
@@ -163,7 +155,7 @@ def nearest_masked(
 def merged_masked_matches(
     ids: Sequence[NDArray[np.int64]], parts: Sequence[Matches], queries: int, *, exact: bool
 ) -> Matches:
-    """Return the matches of all parts, whose ids are these."""
+    """Return the matches of all parts; `ids` are their ids."""
     every = np.concatenate(ids)
     query = np.concatenate([part.columns()["query"] for part in parts])
     distances = np.concatenate([part.distances for part in parts])

@@ -19,7 +19,7 @@ from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,7 @@ from lookalike.signatures.files import (
     signatures_in,
     weights_in,
 )
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
-
+from lookalike.storage import Container, is_container, open_container
 
 Settings = Mapping[str, Any]
 
@@ -260,8 +257,6 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
     The file must not be changed in place while it is open; saving to the same name is safe, because
     that makes a new file.
     """
-    from lookalike.storage.container import open_container  # not needed to search, so not at import
-
     checked = flag("verify", verify)
     return index_in(open_container(file_path("path", path), verify=checked))
 
@@ -274,8 +269,6 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     `ScanIndex`, with the signer and the names of the documents where the file has them. Files are
     verified as `load_index` does; those of `np.save` have no checksums.
     """
-    from lookalike.storage.container import is_container, open_container
-
     path, verify = file_path("path", path), flag("verify", verify)
     if path.is_dir():
         raise FormatError(f"{path} is a folder; expected a file with signatures{_sign_first(path)}")

@@ -1,4 +1,4 @@
-"""What searches return: arrays, whether they are complete, and one answer from several."""
+"""Results of searches, and how results of several parts are merged."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import pyarrow
 
 NO_LIMIT = 2**63 - 1
-"""The largest number of results that the core can count to."""
+"""Largest limit that the core accepts."""
 
 
 def as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return NumPy's own int64; the core gives C's `long long`, which prints differently."""
+    """Return NumPy's int64; the core returns C's `long long`, which prints differently."""
     return array.view(np.int64)
 
 
@@ -39,56 +39,66 @@ def too_many_matches(limit: int, radius: SupportsIndex, queries: int) -> ResultT
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Explanation:
-    """What a search did for each query: arrays of one number a query, unless said otherwise."""
+    """What a search did: arrays with one number per query, unless stated otherwise."""
 
     exact: NDArray[np.bool_]
-    """Whether this query's answer is proven."""
+    """Whether the result of this query is proven exact."""
     lists: NDArray[np.int64]
-    """Slice lists read."""
+    """Number of slice lists read."""
     postings: NDArray[np.int64]
-    """Entries of these lists."""
+    """Number of entries in these lists."""
     candidates: NDArray[np.int64]
-    """Signatures that got a score, or were verified."""
+    """Number of signatures that got a score, or were compared."""
     reranked: NDArray[np.int64]
-    """True distances computed."""
+    """Number of distances computed."""
     expanded: NDArray[np.int64] | None = None
-    """How many differing bits lists were read up to."""
+    """Largest number of bits in which the lists that were read differ from the query."""
     optimistic: NDArray[np.int32] | None = None
-    """int32[queries, k]: the least distance that each result's score allows."""
+    """int32[queries, k]: smallest distance that the score of each result allows."""
     pessimistic: NDArray[np.int32] | None = None
-    """int32[queries, k]: the largest distance that each result's score allows."""
+    """int32[queries, k]: largest distance that the score of each result allows."""
 
     @classmethod
     def of_scan(cls, queries: int, compared: int) -> Explanation:
-        """Return what a comparison with so many signatures did."""
+        """Return the explanation of a scan over `compared` signatures."""
         none, every = np.zeros(queries, np.int64), np.full(queries, compared, np.int64)
         return cls(np.ones(queries, bool), none, none, every, every)
 
 
 class Result(ABC):
-    """Results as columns: one row per query and neighbor, or per pair."""
+    """Base class of results: columns with one row per neighbor, match or pair."""
 
     @abstractmethod
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the rows as arrays of equal length, by name."""
 
     def to_arrow(self) -> pyarrow.Table:
-        """Return the rows as a PyArrow table. Needs the extra `arrow`."""
+        """Return the rows as a PyArrow table."""
         return optional_module("pyarrow", "to_arrow()", extra="").table(self.columns())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a pandas frame. Needs the extra `pandas`."""
+        """Return the rows as a pandas DataFrame. Needs the extra `pandas`."""
         frame: pandas.DataFrame = optional_module("pandas", "to_pandas()").DataFrame(self.columns())
         return frame
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Neighbors(Result):
-    """The k nearest of each query, nearest first, ties by id.
+    """The k nearest neighbors of each query, nearest first, ties by id.
 
-    Where there are fewer than k, the rest of the row is -1 in both arrays. `result[i]` gives ids
-    and distances of query i without that padding. A search by score alone (`rerank=0`) returns the
-    best by (score, id), and distances that are -1.
+    If a query has fewer than k neighbors, the rest of its row is -1. `result[i]` returns ids and
+    distances of query i without this padding. A search by score alone (`rerank=0`) sorts by (score,
+    id) and has distances of -1.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> index = la.ScanIndex(np.array([[0], [1], [7]], np.uint8))
+        >>> index.search(np.array([[3]], np.uint8), k=2)
+        Neighbors(queries=1, k=2, exact=True)
+        >>> ids, distances = index.search(np.array([[3]], np.uint8), k=2)[0]
+        >>> ids.tolist(), distances.tolist()
+        ([1, 2], [1, 1])
     """
 
     ids: NDArray[np.int64]
@@ -96,15 +106,15 @@ class Neighbors(Result):
     distances: NDArray[np.int32]
     """int32[queries, k]"""
     exact: bool
-    """Whether these are provably the nearest."""
+    """Whether these are guaranteed to be the nearest."""
     explanation: Explanation | None = None
-    """What the search did, if it was asked to explain."""
+    """What the search did, if `explain=True`."""
     scores: NDArray[np.int32] | None = None
-    """int32[queries, k] of slices: the bits that agree in slices that were near enough to be read,
-    or in all where the query was scanned; -1 where nothing is. None of indexes without slices."""
+    """int32[queries, k]: number of bits that agree in the slices that were read, or -1. None for
+    indexes without slices.
+    """
     unmasked: NDArray[np.int32] | None = None
-    """int32[queries, k]: the distances over all bits, if the queries had masks; by these ties are
-    broken before they are by id."""
+    """int32[queries, k]: distances over all bits, if the queries had masks. They break ties."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -120,10 +130,7 @@ class Neighbors(Result):
         return f"Neighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `distance` of every neighbor found.
-
-        Of slices also `score`, and with masks `unmasked`.
-        """
+        """Return `query`, `id`, `distance` and, if known, `unmasked` and `score`."""
         query, rank = np.nonzero(self.ids >= 0)
         columns: dict[str, NDArray[Any]] = {
             "query": query,
@@ -139,10 +146,17 @@ class Neighbors(Result):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Matches(Result):
-    """Everything within a radius of each query, sorted by (distance, id).
+    """All matches within a radius of each query, sorted by (distance, id).
 
-    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` gives its ids and
-    distances.
+    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` returns their ids
+    and distances.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> index = la.ScanIndex(np.array([[0], [1], [7]], np.uint8))
+        >>> index.within(np.array([[0], [7]], np.uint8), radius=1).columns()["id"].tolist()
+        [0, 1, 2]
     """
 
     offsets: NDArray[np.int64]
@@ -150,12 +164,11 @@ class Matches(Result):
     ids: NDArray[np.int64]
     distances: NDArray[np.int32]
     exact: bool
-    """Whether nothing within the radius is missing."""
+    """Whether no match within the radius is missing."""
     explanation: Explanation | None = None
-    """What the search did, if it was asked to explain."""
+    """What the search did, if `explain=True`."""
     unmasked: NDArray[np.int32] | None = None
-    """The distances over all bits, if the queries had masks; by these ties are broken before they
-    are by id."""
+    """Distances over all bits, if the queries had masks. They break ties."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -172,7 +185,7 @@ class Matches(Result):
         return f"Matches(queries={len(self)}, matches={len(self.ids)}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `distance` of every match; with masks `unmasked`, too."""
+        """Return `query`, `id` and `distance` of every match; with masks also `unmasked`."""
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         columns: dict[str, NDArray[Any]] = {
             "query": query,
@@ -184,7 +197,15 @@ class Matches(Result):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Pairs(Result):
-    """Pairs of one collection within a radius, each once with left < right, sorted by both."""
+    """Pairs of a collection within a radius, each once with left < right, sorted.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> pairs = la.ScanIndex(np.array([[0], [1], [7]], np.uint8)).pairs(radius=1)
+        >>> pairs.left.tolist(), pairs.right.tolist(), pairs.distances.tolist()
+        ([0], [1], [1])
+    """
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -208,7 +229,7 @@ MatchColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def merged_matches(queries: int, parts: Iterable[MatchColumns], *, exact: bool) -> Matches:
-    """Return all matches of so many queries, in the order of (query, distance, id)."""
+    """Return all matches of `queries` queries, sorted by (query, distance, id)."""
     none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
     query, ids, distances = (np.concatenate(columns) for columns in zip(none, *parts, strict=True))
     order = np.lexsort((ids, distances, query))
@@ -216,7 +237,7 @@ def merged_matches(queries: int, parts: Iterable[MatchColumns], *, exact: bool) 
 
 
 def offsets_of(query: NDArray[np.int64], queries: int) -> NDArray[np.int64]:
-    """Return where the matches of each query begin, and the last end."""
+    """Return the offsets of the matches of each query."""
     offsets = np.zeros(queries + 1, np.int64)
     np.cumsum(np.bincount(query, minlength=queries), out=offsets[1:])
     return offsets
@@ -225,7 +246,7 @@ def offsets_of(query: NDArray[np.int64], queries: int) -> NDArray[np.int64]:
 def nearest_of(
     ids: NDArray[Any], distances: NDArray[Any], k: int, *others: NDArray[Any]
 ) -> tuple[NDArray[Any], ...]:
-    """Return the k nearest of each row, by (distance, id), and the same places of other arrays."""
+    """Return the k nearest of each row, by (distance, id), and the same columns of other arrays."""
     last = np.iinfo(np.int32).max
     order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
     return taken(order, k, ids, distances, *others)
@@ -245,18 +266,18 @@ def nearest_of_parts(
 def best_of(
     ids: NDArray[Any], scores: NDArray[Any], k: int, *others: NDArray[Any]
 ) -> tuple[NDArray[Any], ...]:
-    """Return the k best of each row, by (score, id), and the same places of other arrays."""
+    """Return the k best of each row, by (score, id), and the same columns of other arrays."""
     order = np.lexsort((ids, -scores), axis=1)[:, :k]  # what is not there has a score of -1
     return taken(order, k, ids, scores, *others)
 
 
 def taken(order: NDArray[Any], k: int, *arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Return these places of each row of the arrays, in k columns."""
+    """Return these columns of each row of the arrays, padded to k columns."""
     return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)
 
 
 def padded(array: NDArray[Any], k: int) -> NDArray[Any]:
-    """Return the array with k columns, the new ones -1."""
+    """Return the array with k columns, padded with -1."""
     if array.shape[1] == k:
         return array
     return np.pad(array, ((0, 0), (0, k - array.shape[1])), constant_values=-1)

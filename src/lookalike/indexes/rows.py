@@ -1,10 +1,10 @@
-"""Signatures with their ids: what every index is made of; and arrays in large pages."""
+"""Signatures with their ids, and arrays in huge pages."""
 
 from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -13,23 +13,24 @@ from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
+from lookalike.storage import Container
 
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
+Signatures = NDArray[np.uint8]
+"""uint8[n, bits // 8]"""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rows:
-    """Signatures and, unless positions are the ids, the caller's ids. Nothing is copied."""
+    """Signatures and, unless ids are positions, the ids. Nothing is copied."""
 
-    signatures: NDArray[np.uint8]
+    signatures: Signatures
     ids: NDArray[np.int64] | None = None
     ascending: bool = True
-    """Whether ids grow with position."""
+    """Whether ids ascend with position."""
 
     @classmethod
     def of(cls, signatures: ArrayLike, ids: ArrayLike | None = None) -> Rows:
-        """Return valid rows, or raise an error that names what is wrong with them."""
+        """Return validated rows, or raise an error that says what is wrong."""
         rows = as_signatures(signatures)
         if ids is None:
             return cls(rows)
@@ -40,7 +41,7 @@ class Rows:
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return 8 * int(self.signatures.shape[1])
 
     @property
@@ -49,16 +50,16 @@ class Rows:
         return len(self) if self.ids is None else int(self.ids.max(initial=-1)) + 1
 
     def all_ids(self) -> NDArray[np.int64]:
-        """Return the ids, also where they are positions."""
+        """Return the ids; positions if the caller gave none."""
         return np.arange(len(self), dtype=np.int64) if self.ids is None else self.ids
 
     def take(self, places: NDArray[np.int64]) -> Rows:
-        """Return copies of the rows at these places, which ascend."""
+        """Return copies of the rows at ascending positions."""
         ids = places if self.ids is None else self.ids[places]
         return Rows(self.signatures[places], ids, self.ascending)
 
     def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name."""
+        """Return the arrays to save, by name."""
         arrays: dict[str, NDArray[Any]] = {f"{prefix}signatures": self.signatures}
         if self.ids is not None:
             arrays[f"{prefix}ids"] = self.ids
@@ -66,7 +67,7 @@ class Rows:
 
     @classmethod
     def restored(cls, container: Container, ascending: bool, prefix: str = "") -> Rows:
-        """Return the rows that `arrays` saved, mapped and not read."""
+        """Return the rows that `arrays` saved, memory-mapped."""
         signatures = container.array(f"{prefix}signatures", np.uint8, 2)
         if not 1 <= signatures.shape[1] <= MAX_BITS // 8:
             raise CorruptIndexError(
@@ -84,7 +85,7 @@ class Rows:
 
 
 def as_ids(ids: NDArray[Any]) -> NDArray[np.int64]:
-    """Return ids as int64 from 0 up, or say what is wrong with them."""
+    """Return ids as int64, or raise."""
     if ids.ndim != 1:
         raise ArgumentError(f"ids have shape {ids.shape}; expected one dimension")
     if not len(ids):
@@ -102,7 +103,7 @@ def as_ids(ids: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
-    """Return valid ids and whether they ascend."""
+    """Return validated ids, and whether they ascend."""
     array = as_array("ids", ids)
     if array.ndim != 1 or len(array) != count:
         raise ArgumentError(
@@ -122,7 +123,7 @@ _PAGE = 1 << 21
 
 
 def empty_in_large_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Return an array like `numpy.empty`, in new pages of 2 MB where the system has such."""
+    """Return an uninitialized array, in huge pages of 2 MB where the system has them."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if size < _PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return np.empty(shape, dtype)

@@ -1,4 +1,4 @@
-"""ScanIndex: every signature, every time. The truth that other indexes are measured by."""
+"""ScanIndex: exhaustive search, the reference that other indexes are compared with."""
 
 from __future__ import annotations
 
@@ -7,65 +7,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.indexes.base import ExhaustiveIndex, Masks, RowsIndex, Signatures
+from lookalike.indexes.base import ExhaustiveIndex, Masks, RowsIndex
 from lookalike.indexes.filters import Among, Chosen, worth_copying
 from lookalike.indexes.results import Matches, Neighbors
-from lookalike.indexes.rows import Rows
+from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
 
 
 class ScanIndex(RowsIndex, ExhaustiveIndex):
-    """Exhaustive search, always exact, nothing to build.
+    """Compare every query with every signature; always exact.
 
-    One query reads the collection once, at the speed of memory; a batch is compared tile by tile,
-    so that what was read serves all its queries. Costs no memory beside the signatures. `pairs`
-    compares each signature with each.
+    A single query reads the collection once, at memory bandwidth. A batch is compared in tiles, so
+    that each part is read once for all queries. Takes no memory beyond the signatures.
+
+    Args:
+        signatures: Array `uint8[n, bits // 8]`; it is used in place.
+        ids: Ids of the signatures, distinct and at least 0 (default: their positions).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> signatures = np.array([[0b0000], [0b0001], [0b0111]], np.uint8)
+        >>> la.ScanIndex(signatures).search(signatures[:1], k=2).distances
+        array([[0, 1]], dtype=int32)
     """
 
     kind = "scan"
+    takes_masks = True
 
     def __init__(self, signatures: ArrayLike, ids: ArrayLike | None = None) -> None:
         self._rows = Rows.of(signatures, ids)
 
     @property
-    def signatures(self) -> NDArray[np.uint8]:
-        """The signatures, where the caller has them."""
+    def signatures(self) -> Signatures:
+        """The signatures, as given."""
         self._verify_rest()
         return self._rows.signatures
 
     @property
     def ids(self) -> NDArray[np.int64] | None:
-        """The caller's ids; None if positions are the ids."""
+        """Ids given by the caller, or None if ids are positions."""
         self._verify_rest()
         return self._rows.ids
 
-    @property
-    def takes_masks(self) -> bool:
-        """Whether queries may have masks: yes."""
-        return True
-
     def _nearest(
-        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
+        self, rows: Signatures, k: int, among: Among, masks: Masks, threads: int
     ) -> Neighbors:
-        part = self._segment if among is None else self._chosen(among, len(rows))
-        return scan_nearest(part, rows, k, threads, masks)
+        return scan_nearest(self._searched(among, len(rows)), rows, k, threads, masks)
 
     def _within(
-        self,
-        rows: Signatures,
-        radius: int,
-        limit: int,
-        among: Among | None,
-        masks: Masks,
-        threads: int,
+        self, rows: Signatures, radius: int, limit: int, among: Among, masks: Masks, threads: int
     ) -> Matches:
-        part = self._segment if among is None else self._chosen(among, len(rows))
-        return scan_within(part, rows, radius, limit, threads, masks)
+        return scan_within(self._searched(among, len(rows)), rows, radius, limit, threads, masks)
 
     def _pairing(self, radius: int) -> dict[str, Any]:
         return {"each_with_each": True}
 
-    def _chosen(self, among: Among, queries: int) -> Segment:
-        chosen = Chosen.of(among, self.next_id)
-        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), self.bits, queries))
-        return part
+    def _searched(self, among: Among, queries: int) -> Segment:
+        most = worth_copying(len(self), self.bits, queries)
+        return chosen_of((self._segment,), Chosen.of(among, self), most)[0]

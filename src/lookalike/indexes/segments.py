@@ -18,11 +18,12 @@ from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, padded
-from lookalike.indexes.rows import Rows
+from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.slices.lists import Lists, wants_lists
+from lookalike.storage import Container
 
 if TYPE_CHECKING:
-    from lookalike.storage.container import Container
+    from lookalike.indexes.base import GrowingIndex, Index
 
 BUFFER = 2048
 """Rows of a segment that is still added to."""
@@ -40,7 +41,7 @@ class Segment:
     """A byte per row, 1 where it was removed."""
     lists: Lists | None = None
     removals: int = 0
-    store: tuple[NDArray[np.uint8], NDArray[np.int64]] | None = None
+    store: tuple[Signatures, NDArray[np.int64]] | None = None
     """Larger arrays of our own that the rows are the beginning of, with room for more."""
 
     @classmethod
@@ -177,14 +178,18 @@ class Segment:
         return segment
 
 
-def only_among(segments: Segments, among: Among, next_id: int) -> Segments:
+def only_among(segments: Segments, among: Among, index: Index | GrowingIndex) -> Segments:
     """Return the segments of what may be found: few rows are copied and compared one by one."""
+    if among is None:
+        return segments
     most = max(_COPIED, sum(segment.alive for segment in segments) // _COPIED_SHARE)
-    return chosen_of(segments, Chosen.of(among, next_id), most)
+    return chosen_of(segments, Chosen.of(among, index), most)
 
 
-def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> Segments:
+def chosen_of(segments: Segments, chosen: Chosen | None, most: int) -> Segments:
     """Return the chosen rows alone: copies of up to `most`, else with others left out."""
+    if chosen is None:
+        return segments
     if len(chosen) > most:
         return tuple(segment.only(chosen) for segment in segments)
     copied = [segment.rows.take(segment.places(chosen)) for segment in segments]
@@ -306,11 +311,7 @@ def without_ids(segments: Segments, ids: NDArray[np.int64]) -> Segments:
 
 
 def scan_nearest(
-    segment: Segment,
-    queries: NDArray[np.uint8],
-    k: int,
-    threads: int,
-    masks: NDArray[np.uint8] | None = None,
+    segment: Segment, queries: Signatures, k: int, threads: int, masks: Signatures | None = None
 ) -> Neighbors:
     """Return the k nearest of each query, by the bits of its mask if there are masks; exact."""
     rows, found = segment.rows, min(k, segment.alive)
@@ -330,11 +331,11 @@ def scan_nearest(
 
 def scan_within(
     segment: Segment,
-    queries: NDArray[np.uint8],
+    queries: Signatures,
     radius: int,
     limit: int,
     threads: int,
-    masks: NDArray[np.uint8] | None = None,
+    masks: Signatures | None = None,
 ) -> Matches:
     """Return everything within the radius, by the bits of each query's mask if there are masks.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,7 @@ from lookalike.indexes.results import (
     nearest_of,
     too_many_matches,
 )
+from lookalike.indexes.rows import Signatures
 from lookalike.indexes.segments import only_among
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.slices.search import (
@@ -44,9 +45,7 @@ from lookalike.indexes.slices.search import (
 )
 from lookalike.shown import brief
 from lookalike.signatures import as_queries
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
+from lookalike.storage import Container
 
 
 def told_together(results: list[Neighbors]) -> Explanation | None:
@@ -172,7 +171,7 @@ class ShardedIndex(Index):
     def __len__(self) -> int:
         return sum(len(shard) for shard in self.shards)
 
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
         parts = [shard.living() for shard in self.shards]
         ids = [own + shift for (_, own), shift in zip(parts, self._shifts, strict=True)]
         return np.concatenate([signatures for signatures, _ in parts]), np.concatenate(ids)
@@ -187,7 +186,7 @@ class ShardedIndex(Index):
         rerank: SupportsIndex | None = None,
         exact: bool = False,
         explain: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
@@ -212,15 +211,14 @@ class ShardedIndex(Index):
             options |= {"expand": expand, "admit": admit, "rerank": rerank, "exact": prove}
             for one in self.slice_indexes()[:1]:
                 cut = self.bits, one.slice_bits
-                settings = search_settings(*cut, wanted, expand, admit, rerank, prove)
+                settings = search_settings(*cut, wanted, expand, admit, rerank, prove, tell)
         if alone and not self.is_scored:
             raise ArgumentError(
                 Said("rerank"), " is 0, and some shards have no scores; expected slice indexes only"
             )
-        sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
         together = not prove and (alone or expand is not None)
-        if settings and together and len(sliced) == len(self.shards):
-            return self._by_score(sliced, rows, wanted, settings, tell, threads, among)
+        if settings and together and all(isinstance(shard, SliceIndex) for shard in self.shards):
+            return self._by_score(rows, wanted, settings, among, thread_count(threads))
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
             most, own = min(wanted, max(1, len(shard))), _taken(shard, "search", options)
@@ -228,21 +226,8 @@ class ShardedIndex(Index):
 
         found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
         told = told_together(found) if tell else None
-        proven = all(result.exact for result in found)
         numbered = _numbered([result.ids for result in found], self._shifts)
-        if masks is not None:
-            return replace(nearest_masked(numbered, found, wanted, exact=proven), explanation=told)
-        ids = np.concatenate(numbered, axis=1)
-        distances = np.concatenate([result.distances for result in found], axis=1)
-        if not self.is_scored:
-            ids, distances = nearest_of(ids, distances, wanted)
-            return Neighbors(ids, distances, proven, told)
-        scores = np.concatenate([result.scores for result in found if result.scores is not None], 1)
-        if alone:
-            ids, scores, distances = best_of(ids, scores, wanted, distances)
-        else:
-            ids, distances, scores = nearest_of(ids, distances, wanted, scores)
-        return Neighbors(ids, distances, proven, told, scores)
+        return replace(_merged(found, numbered, wanted, by_score=alone), explanation=told)
 
     def _refuse_masks(self) -> None:
         """Raise if one of the shards takes no masks, in shards of shards too."""
@@ -253,24 +238,15 @@ class ShardedIndex(Index):
                 no_masks(shard, self)
 
     def _by_score(
-        self,
-        shards: list[SliceIndex],
-        rows: NDArray[np.uint8],
-        k: int,
-        settings: Settings,
-        explain: bool,
-        threads: SupportsIndex | None,
-        among: Among | None,
+        self, rows: Signatures, k: int, settings: Settings, among: Among, threads: int
     ) -> Neighbors:
         """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
-        best, slice_bits = settings.rerank or k, shards[0].slice_bits
+        best, slice_bits = settings.rerank or k, self.slice_indexes()[0].slice_bits
 
         def ask(shard: SliceIndex, share: int, only: Chosen | None) -> CoreAnswer:
-            parts = shard._segments
-            if only is not None:
-                parts = only_among(parts, only, shard.next_id)
+            parts = only_among(shard._segments, only, shard)
             try:
-                return nearest_in(parts, slice_bits, rows, best, settings, False, explain, share)
+                return nearest_in(parts, rows, best, settings, share)
             except _native.CorruptLists:
                 raise shard._damaged() from None
 
@@ -297,7 +273,7 @@ class ShardedIndex(Index):
         else:
             merged.ids, merged.distances, merged.scores = ids, distances, scores
             merged.proven[:] = 0
-        explanation = merged.explanation(self.bits, slice_bits, k) if explain else None
+        explanation = merged.explanation(self.bits, slice_bits, k) if settings.explain else None
         exact = bool(merged.proven.all())
         return Neighbors(merged.ids, merged.distances, exact, explanation, merged.scores)
 
@@ -308,7 +284,7 @@ class ShardedIndex(Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         exact: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
@@ -369,11 +345,11 @@ class ShardedIndex(Index):
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(lambda call: action(*call), calls))
 
-    def _chosen(self, among: Among | None) -> Sequence[Chosen | None]:
+    def _chosen(self, among: Among) -> Sequence[Chosen | None]:
         """Return which of its own ids each shard may find."""
-        if among is None:
+        whole = Chosen.of(among, self)
+        if whole is None:
             return [None] * len(self.shards)
-        whole = Chosen.of(among, self.next_id)
         shifts = zip(self.shards, self._shifts, strict=True)
         return [whole.shifted(shift, shard.next_id) for shard, shift in shifts]
 
@@ -443,41 +419,52 @@ def merge_neighbors(
     best = None if rerank is None else rerank_count(rerank, wanted)
     _expect_enough(wanted, best, least)
     numbered = _numbered([part.ids for part in parts], _starts(parts, starts))
-    ids = np.concatenate(numbered, axis=1)
-    _refuse_repeated(ids)
+    _refuse_repeated(np.concatenate(numbered, axis=1))
     if any(part.unmasked is not None for part in parts):
-        return _of_masked(parts, numbered, wanted, best)
-    distances = np.concatenate([part.distances for part in parts], axis=1)
-    scored = [part.scores for part in parts if part.scores is not None]
-    scores = np.concatenate(scored, axis=1) if len(scored) == len(parts) else None
-    unknown = bool(((ids >= 0) & (distances < 0)).any())
+        _check_masked(parts, best)
+        return _merged(parts, numbered, wanted)
+    unknown = any(((part.ids >= 0) & (part.distances < 0)).any() for part in parts)
     if best is None and not unknown:
-        more = () if scores is None else (scores,)
-        ids, distances, *rest = nearest_of(ids, distances, wanted, *more)
-        exact = all(part.exact for part in parts)
-        return Neighbors(ids, distances, exact, None, rest[0] if rest else None)
-    if scores is None:
+        return _merged(parts, numbered, wanted)
+    if any(part.scores is None for part in parts):
         raise ArgumentError(
             "some results have no scores; expected those of SliceIndex, or of a ShardedIndex of "
             "such, to be merged by score"
         )
-    if not best:  # by score alone
-        ids, scores, distances = best_of(ids, scores, wanted, distances)
-        return Neighbors(ids, distances, False, None, scores)
+    if not best:
+        return _merged(parts, numbered, wanted, by_score=True)
     if unknown:
         raise ArgumentError(
             f"rerank is {best}, and distances were not computed: search the shards with "
             f"k={best} and rerank={best}, and not with rerank=0"
         )
-    ids, scores, distances = best_of(ids, scores, best, distances)
-    ids, distances, scores = nearest_of(ids, distances, wanted, scores)
-    return Neighbors(ids, distances, False, None, scores)
+    top = _merged(parts, numbered, best, by_score=True)
+    return replace(_merged([top], [top.ids], wanted), exact=False)
 
 
-def _of_masked(
-    parts: list[Neighbors], ids: list[NDArray[np.int64]], k: int, rerank: int | None
+def _merged(
+    parts: Sequence[Neighbors], ids: Sequence[NDArray[np.int64]], k: int, *, by_score: bool = False
 ) -> Neighbors:
-    """Return the nearest by the bits that count, ties by all bits and then by id."""
+    """Return the k nearest of all parts, or the k best by score; these are their ids."""
+    exact = all(part.exact for part in parts) and not by_score
+    if parts[0].unmasked is not None:
+        return nearest_masked(ids, parts, k, exact=exact)
+    every = np.concatenate(ids, axis=1)
+    distances = np.concatenate([part.distances for part in parts], axis=1)
+    scored = [part.scores for part in parts if part.scores is not None]
+    if len(scored) < len(parts):
+        every, distances = nearest_of(every, distances, k)
+        return Neighbors(every, distances, exact)
+    scores = np.concatenate(scored, axis=1)
+    if by_score:
+        every, scores, distances = best_of(every, scores, k, distances)
+    else:
+        every, distances, scores = nearest_of(every, distances, k, scores)
+    return Neighbors(every, distances, exact, None, scores)
+
+
+def _check_masked(parts: Sequence[Neighbors], rerank: int | None) -> None:
+    """Raise if results of searches with masks cannot be merged."""
     if rerank is not None:
         raise ArgumentError(
             f"rerank is {rerank}, and the shards were searched with masks, which needs no scores; "
@@ -487,7 +474,6 @@ def _of_masked(
         raise ArgumentError(
             "some results are of a search with masks and some are not; expected the same of all"
         )
-    return nearest_masked(ids, parts, k, exact=all(part.exact for part in parts))
 
 
 def _expect_enough(k: int, rerank: int | None, least: int) -> None:

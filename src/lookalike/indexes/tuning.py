@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -188,11 +188,28 @@ def own_tuning(
     return Tuning(chosen=option, options=(option,), **asked)
 
 
-def with_tuning(
-    tunings: Iterable[Tuning[Option]], tuning: Tuning[Option]
-) -> tuple[Tuning[Option], ...]:
-    """Return the tunings of an index with a new one, which replaces that of the same question."""
-    return (*(each for each in tunings if each.key != tuning.key), tuning)
+class SelfTuned:
+    """What an index found out about its recall, and saves."""
+
+    kind: ClassVar[str]
+    _tunings: tuple[Tuning[Option], ...] = ()
+
+    @property
+    def tunings(self) -> tuple[Tuning[Option], ...]:
+        """Tunings of the index, the latest last."""
+        return self._tunings
+
+    def _keep(self, tuning: Tuning[Option]) -> None:
+        """Keep a tuning, in place of that of the same question."""
+        self._tunings = (*(each for each in self._tunings if each.key != tuning.key), tuning)
+
+    def _saved_tunings(self) -> list[dict[str, Any]]:
+        return [tuning.saved() for tuning in self._tunings]
+
+    def _restore_tunings(self, saved: Iterable[Any], *settings: str, least: int = 1) -> None:
+        self._tunings = tuple(
+            Tuning.restored(self.kind, settings, dict(each), least=least) for each in saved
+        )
 
 
 def sufficient(tunings: Iterable[Tuning[Option]], k: int, target: float) -> list[Tuning[Option]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lookalike.checks import callback, file_path, instance, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, DocumentError, FormatError
 from lookalike.indexes.base import StoredIndex
-from lookalike.parts import PartIndex
+from lookalike.parts.index import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import read_recordings
 from lookalike.shown import brief

@@ -18,7 +18,7 @@ from lookalike import _native
 from lookalike.checks import instance, share
 from lookalike.errors import DocumentError
 from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
-from lookalike.parts import PartIndex
+from lookalike.parts.index import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
 from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings

@@ -116,7 +116,7 @@ def _assigned(
     while True:
         # In the order of `cluster`, so that of equally near centers the same one is taken.
         used = np.flatnonzero(sizes)
-        centres = ScanIndex(np.ascontiguousarray(found.centres[used]), used)
+        centres = ScanIndex(np.ascontiguousarray(found.centers[used]), used)
         for begin in range(0, len(rows), _AT_A_TIME):
             at = positions[begin : begin + _AT_A_TIME]
             nearest = centres.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
@@ -131,7 +131,7 @@ def _assigned(
     names = np.full(number + 1, -1, np.int64)  # also of -1, where there is no cluster
     names[order] = np.arange(len(order))
     return Assigned(
-        np.ascontiguousarray(found.centres[order]),
+        np.ascontiguousarray(found.centers[order]),
         names[assigned.labels],
         assigned.distances,
         names[assigned.other_labels],

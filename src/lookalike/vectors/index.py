@@ -25,7 +25,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, described
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.kinds import signature_index_in
 from lookalike.indexes.rows import as_ids, check_ids
-from lookalike.indexes.tuning import Option, Tuning, with_tuning
+from lookalike.indexes.tuning import Option, SelfTuned, Tuning
 from lookalike.shown import counted
 from lookalike.signatures import Projection
 from lookalike.signatures.signer import signer_in
@@ -49,7 +49,7 @@ from lookalike.vectors.tuning import SAMPLE, effort_for, tuned, usual_effort
 _BITS = 512
 
 
-class VectorIndex(GrowingIndex):
+class VectorIndex(SelfTuned, GrowingIndex):
     """Vectors, and which of them are nearest to a query by the angle between them.
 
     Signatures, the signs of random projections, are put into groups (`la.ClusterIndex`). A search
@@ -92,7 +92,6 @@ class VectorIndex(GrowingIndex):
         self._parts = Parts(signatures, Store(rows, rows[:0], own), self.signer)
         self._own_ids = own is not None
         self._next_id = len(rows) if own is None else int(own.max(initial=-1)) + 1
-        self._tunings: tuple[Tuning[Option], ...] = ()
         self._writing = threading.Lock()
 
     def _signatures(self, rows: NDArray[Any], threads: int) -> NDArray[np.uint8]:
@@ -123,11 +122,6 @@ class VectorIndex(GrowingIndex):
     def clusters(self) -> int:
         """How many groups of signatures there are."""
         return self._parts.signatures.clusters
-
-    @property
-    def tunings(self) -> tuple[Tuning[Option], ...]:
-        """What was found out about effort and recall, the latest last."""
-        return self._tunings
 
     def __len__(self) -> int:
         return len(self._parts.signatures)
@@ -189,7 +183,7 @@ class VectorIndex(GrowingIndex):
             "removed": len(self._parts.store) - len(self),
             "added": inner["added"],
             "seed": self.signer.seed,
-            "tunings": [tuning.saved() for tuning in self._tunings],
+            "tunings": self._saved_tunings(),
             "memory_bytes": self.memory_bytes,
             "file": self.file,
         }
@@ -204,7 +198,7 @@ class VectorIndex(GrowingIndex):
         recall: SupportsFloat | None = None,
         exact: bool = False,
         explain: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> VectorNeighbors:
         """Return the k most similar vectors of each query with their cosines, ties by id.
@@ -243,7 +237,7 @@ class VectorIndex(GrowingIndex):
         *,
         recall: SupportsFloat | None = None,
         limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
+        among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> VectorMatches:
         """Return every vector whose cosine with a query is `similarity` or more.
@@ -307,14 +301,15 @@ class VectorIndex(GrowingIndex):
         self._verify_rest()
         tuning = tuned(self._parts, wanted, target, asked, most, workers)
         with self._writing:
-            self._tunings = with_tuning(self._tunings, tuning)
+            self._keep(tuning)
         return tuning
 
     def _queries(self, vectors: Any) -> NDArray[np.float32]:
         return in_single_precision(as_vectors(vectors, dimensions=self.dimensions, single=True))
 
-    def _among(self, store: Store, among: Among | None) -> NDArray[np.int64] | None:
-        return None if among is None else store.chosen(Chosen.of(among, self.next_id))
+    def _among(self, store: Store, among: Among) -> NDArray[np.int64] | None:
+        chosen = Chosen.of(among, self)
+        return None if chosen is None else store.chosen(chosen)
 
     def add(
         self, vectors: Any, ids: ArrayLike | None = None, *, threads: SupportsIndex | None = None
@@ -376,7 +371,7 @@ class VectorIndex(GrowingIndex):
             "dtype": str(self.dtype),
             "own_ids": self._own_ids,
             "next_id": self._next_id,
-            "tunings": [tuning.saved() for tuning in self._tunings],
+            "tunings": self._saved_tunings(),
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -398,10 +393,7 @@ class VectorIndex(GrowingIndex):
         with described(container, "vectors"):
             signer = signer_in(container)
             self._own_ids, self._next_id = bool(meta["own_ids"]), int(meta["next_id"])
-            self._tunings = tuple(
-                Tuning.restored(self.kind, ("candidates", "probe"), dict(each))
-                for each in meta["tunings"]
-            )
+            self._restore_tunings(meta["tunings"], "candidates", "probe")
             half = {"float16": True, "float32": False}[meta["dtype"]]
         rows = container.array("vectors", np.uint16 if half else np.float32, 2)
         rows = rows.view(np.float16) if half else rows

@@ -42,7 +42,7 @@ class LinearIndex(RowsIndex):
         k: SupportsIndex,
         *,
         at_once: SupportsIndex = 1000,
-        among: Among | None = None,
+        among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, `at_once` queries at a time; exact."""
@@ -62,7 +62,7 @@ class LinearIndex(RowsIndex):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
+        among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; exact."""
@@ -76,12 +76,12 @@ class LinearIndex(RowsIndex):
         return merged_matches(len(rows), [found], exact=True)
 
     def _compared(
-        self, queries: NDArray[np.uint8], among: Among | None
+        self, queries: NDArray[np.uint8], among: Among
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return ids and distances of all signatures for each query; -1 where none is wanted."""
         ids = self._rows.all_ids()
-        if among is not None:
-            ids = np.where(Chosen.of(among, self.next_id).has(ids), ids, -1)
+        if (chosen := Chosen.of(among, self)) is not None:
+            ids = np.where(chosen.has(ids), ids, -1)
         differing = queries[:, None] ^ self._rows.signatures[None]
         distances = np.bitwise_count(differing).sum(axis=2, dtype=np.int32)
         return np.broadcast_to(ids, distances.shape), np.where(ids >= 0, distances, -1)

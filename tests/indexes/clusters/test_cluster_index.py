@@ -75,7 +75,7 @@ def test_answers_are_those_of_the_groups_that_are_read(
     sizes = np.diff(inner.offsets).tolist()
     signature = dict(zip(ids, rows, strict=True))
     for query, row in enumerate(queries):
-        read = cluster_oracle.probed(inner.centres, sizes, row, probe, min(k, max(1, len(chosen))))
+        read = cluster_oracle.probed(inner.centers, sizes, row, probe, min(k, max(1, len(chosen))))
         every = sorted((oracle.distance(signature[one], row), one) for one in chosen)
         places = index._state.segments[0].find(np.array(ids, np.int64))
         own = dict(zip(ids, inner.group_of(places).tolist(), strict=True))
@@ -115,11 +115,11 @@ def test_groups_hold_everything_once(
     assert (inner.offsets[0], inner.offsets[-1]) == (0, len(rows))
     assert (np.diff(inner.offsets) > 0).all()
     signature = dict(zip(ids, rows.tolist(), strict=True))
-    for group, centre in enumerate(inner.centres):
+    for group, center in enumerate(inner.centers):
         part = slice(inner.offsets[group], inner.offsets[group + 1])
-        own, far = inner.rows.all_ids()[part].tolist(), inner.from_centre[part].tolist()
+        own, far = inner.rows.all_ids()[part].tolist(), inner.from_center[part].tolist()
         assert inner.rows.signatures[part].tolist() == [signature[one] for one in own]
-        assert far == [oracle.distance(row, centre) for row in inner.rows.signatures[part]]
+        assert far == [oracle.distance(row, center) for row in inner.rows.signatures[part]]
         order = list(zip(far, own, strict=True))
         assert order == sorted(order)
     living, living_ids = index.living()
@@ -137,11 +137,11 @@ def test_pairs_are_all_there(case: Any, radius: int) -> None:
 
 
 def hubs() -> Any:
-    """Return signatures most of which are near one centre."""
+    """Return signatures most of which are near one center."""
     rng = np.random.default_rng(8)
-    centre, others = rng.integers(0, 256, (1, 16), np.uint8), clustered(2_000, 16, seed=3)
+    center, others = rng.integers(0, 256, (1, 16), np.uint8), clustered(2_000, 16, seed=3)
     noise = np.packbits(rng.random((6_000, 128)) < 0.05, axis=1)
-    return np.concatenate([centre ^ noise, others])
+    return np.concatenate([center ^ noise, others])
 
 
 def test_large_groups_are_split() -> None:
@@ -164,7 +164,7 @@ def hub(count: int) -> oracle.Signatures:
 
 
 def test_hubs_are_split_until_none_is_too_large() -> None:
-    """A split leaves most with the centre in the middle: one is not enough."""
+    """A split leaves most with the center in the middle: one is not enough."""
     rows = np.concatenate([hub(6_000), oracle.collection(6_000, 16, "uniform", 3)])
     limit = grouping._LARGE * (len(rows) // 60)
     index = la.ClusterIndex(rows, 60)
@@ -285,8 +285,8 @@ def test_stats_and_size() -> None:
     rows = clustered(4_000, 128, seed=2)
     index = la.ClusterIndex(rows, seed=9)
     stats = index.stats()
-    assert (stats["clusters"], stats["seed"]) == (index.clusters, 9) == (len(index.centres), 9)
-    beside = index.memory_bytes - rows.nbytes - index.centres.nbytes
+    assert (stats["clusters"], stats["seed"]) == (index.clusters, 9) == (len(index.centers), 9)
+    beside = index.memory_bytes - rows.nbytes - index.centers.nbytes
     assert beside == 12 * len(rows) + 8 * (index.clusters + 1)
     assert len(la.ClusterIndex(rows[:0])) == 0
     assert la.ClusterIndex(rows[:1]).clusters == 1
@@ -310,8 +310,8 @@ def test_stats_and_size() -> None:
         {"offsets": lambda offsets: offsets + 1},
         {"offsets": lambda offsets: offsets[::-1].copy()},
         {"offsets": lambda offsets: np.zeros_like(offsets)},
-        {"centres": lambda centres: centres[:-1]},
-        {"centres": lambda centres: centres[:, :4].copy()},
+        {"centres": lambda centers: centers[:-1]},
+        {"centres": lambda centers: centers[:, :4].copy()},
         {"from_centre": lambda far: far[:-1]},
         {"from_centre": lambda far: far - 1000},
         {"from_centre": lambda far: far + 1000},
@@ -357,12 +357,12 @@ def test_the_nearest_of_many_groups_are_read(probe: int) -> None:
     rows = clustered(6_000, 16, seed=11)
     index = la.ClusterIndex(rows, 1_500)
     inner = index._state.groups
-    queries = np.concatenate([rows[:20], inner.centres[:5]])
+    queries = np.concatenate([rows[:20], inner.centers[:5]])
     found = index.search(queries, 4, probe=probe, explain=True)
     sizes = np.diff(inner.offsets)
     group = np.repeat(np.arange(len(inner)), sizes)
     for query, row in enumerate(queries):
-        read = cluster_oracle.probed(inner.centres, sizes.tolist(), row, probe, 4)
+        read = cluster_oracle.probed(inner.centers, sizes.tolist(), row, probe, 4)
         far = np.bitwise_count(inner.rows.signatures ^ row).sum(axis=1)
         every = zip(far.tolist(), inner.rows.all_ids().tolist(), group.tolist(), strict=True)
         expected = sorted((away, one) for away, one, own in every if own in read)[:4]

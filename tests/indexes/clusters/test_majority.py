@@ -39,8 +39,8 @@ def test_clusters_are_as_defined(
     rows = oracle.collection(count, width, style, seed % 1000)
     k = min(k, count)
     found = la.cluster(rows, k, seed=seed, rounds=rounds, threads=threads, sample=sample)
-    centres, nearest = cluster_oracle.clusters(rows, k, seed, rounds, sample)
-    assert found.centres.tolist() == centres.tolist()
+    centers, nearest = cluster_oracle.clusters(rows, k, seed, rounds, sample)
+    assert found.centers.tolist() == centers.tolist()
     pairs = zip(found.distances.tolist(), found.labels.tolist(), strict=True)
     assert list(pairs) == nearest
     sizes = [sum(own == number for _, own in nearest) for number in range(k)]
@@ -75,7 +75,7 @@ def test_groups_are_found_again() -> None:
     assert found.mean_distance < 0.11 * 256
 
 
-def test_more_rounds_bring_centres_nearer() -> None:
+def test_more_rounds_bring_centers_nearer() -> None:
     rows = oracle.collection(2_000, 32, "uniform", 4)
     far = [la.cluster(rows, 50, rounds=rounds).mean_distance for rounds in (0, 1, 5)]
     assert far == sorted(far, reverse=True)

@@ -67,17 +67,17 @@ def test_near_duplicates_are_found_at_the_usual_probe(
 
 
 def test_as_many_are_read_as_it_takes() -> None:
-    """Two signatures far apart, and centres of which the nearest are not their own."""
+    """Two signatures far apart, and centers of which the nearest are not their own."""
     rows = np.zeros((2, 16), np.uint8)
     rows[1] = 255
-    centres = np.zeros((4, 16), np.uint8)
-    centres[:2, 8:] = 255  # as far from both
-    centres[2], centres[3] = 0, 255
-    assert groups_until_near(rows, np.array([0, 0, 0, 1, 2]), centres) == 1
-    assert groups_until_near(rows, np.array([0, 0, 0, 2, 2]), centres) == 4
-    assert groups_until_near(rows, np.array([0, 0, 2, 2, 2]), centres) == 3
-    assert groups_until_near(rows, np.array([0, 2]), centres[:1]) == 1
-    assert groups_until_near(rows[:0], np.array([0]), centres[:0]) == 0
+    centers = np.zeros((4, 16), np.uint8)
+    centers[:2, 8:] = 255  # as far from both
+    centers[2], centers[3] = 0, 255
+    assert groups_until_near(rows, np.array([0, 0, 0, 1, 2]), centers) == 1
+    assert groups_until_near(rows, np.array([0, 0, 0, 2, 2]), centers) == 4
+    assert groups_until_near(rows, np.array([0, 0, 2, 2, 2]), centers) == 3
+    assert groups_until_near(rows, np.array([0, 2]), centers[:1]) == 1
+    assert groups_until_near(rows[:0], np.array([0]), centers[:0]) == 0
 
 
 def test_what_was_measured_is_saved(tmp_path: Path) -> None:

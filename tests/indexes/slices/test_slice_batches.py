@@ -43,12 +43,12 @@ def _assert_as_one_by_one(
 
 @pytest.fixture(scope="module")
 def topics() -> oracle.Signatures:
-    """Signatures around a few hundred centres, which make long lists and high scores."""
+    """Signatures around a few hundred centers, which make long lists and high scores."""
     rng = np.random.default_rng(5)
-    centres = rng.integers(0, 256, (300, WIDE), np.uint8)
+    centers = rng.integers(0, 256, (300, WIDE), np.uint8)
     share = rng.uniform(0.02, 0.5, MANY)
     flips = np.packbits(rng.random((MANY, 8 * WIDE), np.float32) < share[:, None], axis=1)
-    return np.asarray(centres[rng.integers(0, 300, MANY)] ^ flips)
+    return np.asarray(centers[rng.integers(0, 300, MANY)] ^ flips)
 
 
 @pytest.mark.parametrize(("expand", "admit"), [(0, 0), (1, 1), (1, 0)])

@@ -13,12 +13,12 @@ from support.oracles import scan as oracle
 
 
 def skewed(count: int, width: int, ones: float, hubs: int, seed: int) -> NDArray[np.uint8]:
-    """Signatures around a few centres, one of them zero, and a tenth anywhere."""
+    """Signatures around a few centers, one of them zero, and a tenth anywhere."""
     generator = np.random.default_rng(seed)
-    centres = generator.integers(0, 256, (hubs, width), dtype=np.uint8)
-    centres[0] = 0
+    centers = generator.integers(0, 256, (hubs, width), dtype=np.uint8)
+    centers[0] = 0
     noise = np.packbits(generator.random((count, 8 * width)) < ones, axis=1)
-    rows = centres[generator.integers(0, hubs, count)] ^ noise
+    rows = centers[generator.integers(0, hubs, count)] ^ noise
     anywhere = generator.random(count) < 0.1
     rows[anywhere] = generator.integers(0, 256, (int(anywhere.sum()), width), dtype=np.uint8)
     return rows

@@ -29,10 +29,10 @@ COSTS = MachineCosts(
     table_build=50.0,
     table_byte=2.0,
     table_sort=10.0,
-    centre=6.0,
+    center=6.0,
     group=90.0,
     grouped_row=800.0,
-    grouped_centre=1.5,
+    grouped_center=1.5,
     flip=2.0,
     disk_byte=0.5,
 )

@@ -18,10 +18,9 @@ from lookalike.collection.search.native import KeptIndex
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbered, Numbers
 from lookalike.indexes.kinds import KINDS
-from lookalike.parts import PartMatch
 from lookalike.parts.index import FARTHEST, MOST_NEAR
 from lookalike.parts.signer import SignedParts, VoteSettings
-from lookalike.parts.votes import Ballot, Indexed, Reach, ballots
+from lookalike.parts.votes import Ballot, Indexed, PartMatch, Reach, ballots
 
 _SPARE = 8
 _TOGETHER = 1_000

@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,9 @@ from lookalike.checks import callback, file_path, flag, one_of, share, thread_co
 from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, Said
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.batch.signature_file import sorted_run
+from lookalike.indexes.batch.signature_file import RunReader, SignatureFile, read_ahead, sorted_run
 from lookalike.indexes.results import MatchColumns, Matches, merged_matches, too_many_matches
-from lookalike.indexes.rows import Rows
+from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.tables import sorted_table
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flip_sets import (
@@ -39,10 +39,6 @@ from lookalike.indexes.tables.sorted_table import TableSteps, header_width
 from lookalike.signatures import as_signatures
 from lookalike.storage.files import is_there
 
-if TYPE_CHECKING:
-    from lookalike.indexes.batch.signature_file import RunReader, SignatureFile
-
-Signatures = NDArray[np.uint8]
 Ids = NDArray[np.int64]
 Numbers = NDArray[np.int64]
 
@@ -410,8 +406,6 @@ def match_batch(
     Returns:
         The matches, with the ids of the queries as `query_ids`.
     """
-    from lookalike.indexes.batch.signature_file import SignatureFile  # not needed to search
-
     rows = as_signatures(queries, "queries")
     bits = 8 * rows.shape[1]
     if len(rows) > sorted_table.MOST_ROWS:
@@ -484,8 +478,6 @@ def _match(
     chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, progress: Progress | None
 ) -> None:
     """Read the file and gather matches, until nothing is left to be asked, and verify."""
-    from lookalike.indexes.batch.signature_file import read_ahead  # brings threads, not at import
-
     sizes = chunks.sizes()
     matcher.prepare(sizes)
     done, chunk = 0, None

@@ -50,7 +50,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import as_array, file_path, flag, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
-from lookalike.indexes.rows import as_ids
+from lookalike.indexes.rows import Signatures, as_ids
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.signatures import as_signatures
@@ -199,7 +199,7 @@ def pages(size: int) -> int:
     return -(-size // PAGE) * PAGE
 
 
-def raw_bytes(array: NDArray[np.generic]) -> NDArray[np.uint8]:
+def raw_bytes(array: NDArray[np.generic]) -> Signatures:
     """Return the bytes of an array."""
     return array.reshape(-1).view(np.uint8)
 
@@ -238,7 +238,7 @@ class RunReader:
             ("ids", RunningChecksum(mapping, places[1]), 8, run.ids_checksum),
         ]
 
-    def take(self, end: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def take(self, end: int) -> tuple[Signatures, NDArray[np.int64]]:
         """Return what comes next, up to that place, mapped; raise at the end of a damaged run."""
         part = slice(self._taken, end)
         self._advance(end)
@@ -281,12 +281,12 @@ def read_ahead(items: Iterator[T], count: int) -> Iterator[Iterator[T]]:
         yield ahead()
 
 
-_Rows = tuple[NDArray[np.uint8], NDArray[np.int64]]
+_Rows = tuple[Signatures, NDArray[np.int64]]
 
 _PIECE_BYTES = 1 << 26
 
 
-def sorted_run(signatures: NDArray[np.uint8], ids: NDArray[np.int64], threads: int) -> _Rows:
+def sorted_run(signatures: Signatures, ids: NDArray[np.int64], threads: int) -> _Rows:
     """Return signatures in the order of a run, with their ids."""
     bits = 8 * signatures.shape[1]
     header = upper_bits(bits, min(header_width(len(signatures)), bits))
@@ -358,13 +358,13 @@ def _sorted_together(
         yield sorted_run(signatures, np.concatenate([ids for _, ids in parts]), threads)
 
 
-def _key(row: NDArray[np.uint8]) -> bytes:
+def _key(row: Signatures) -> bytes:
     """Return bytes that compare as signatures are ordered: by words, the first counts most."""
     data = row.tobytes()
     return b"".join(data[begin : begin + 8][::-1] for begin in range(0, len(data), 8))
 
 
-def _place(signatures: NDArray[np.uint8], key: bytes, low: int, *, after: bool) -> int:
+def _place(signatures: Signatures, key: bytes, low: int, *, after: bool) -> int:
     """Return where a key would stand in sorted signatures from `low` on, before or after equals."""
     high = len(signatures)
     while low < high:
@@ -456,7 +456,7 @@ class SignatureFile:
         """The largest id there is; -1 if there are none."""
         return self._seen.layout.largest_id
 
-    def read(self, run: SupportsIndex) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def read(self, run: SupportsIndex) -> tuple[Signatures, NDArray[np.int64]]:
         """Return signatures and ids of a run, mapped; raise if they are not what was written."""
         reader = self.reader(run)
         return reader.take(reader.count)
@@ -476,7 +476,7 @@ class SignatureFile:
             raise FileError(f"{self.path} cannot be read: {error}") from error
         return RunReader(self.path, mapping, number, layout.runs[number], layout.width)
 
-    def each_run(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+    def each_run(self) -> Iterator[tuple[Signatures, NDArray[np.int64]]]:
         """Yield signatures and ids of all runs, one after the other."""
         seen = self._seen
         readers = (self._reader(seen, run) for run in range(len(seen.layout.runs)))
@@ -579,7 +579,7 @@ class SignatureFile:
         return _Held(self.path)
 
     def _write_parts(
-        self, descriptor: int, layout: Layout, rows: NDArray[np.uint8], ids: NDArray[np.int64]
+        self, descriptor: int, layout: Layout, rows: Signatures, ids: NDArray[np.int64]
     ) -> tuple[Run, int]:
         """Write a run and a new end behind the old one; return the run, and where the end is."""
         at = layout.end + PAGE

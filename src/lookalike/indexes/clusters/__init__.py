@@ -1,1 +1,1 @@
-"""Groups of signatures around majority centres."""
+"""Groups of signatures around majority centers."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.clusters.majority import ROUNDS, clustered, nearest_centres
-from lookalike.indexes.rows import Rows, empty_in_large_pages
+from lookalike.indexes.clusters.majority import ROUNDS, clustered, nearest_centers
+from lookalike.indexes.rows import Rows, Signatures, empty_in_large_pages
 from lookalike.indexes.segments import (
     BUFFER,
     Segment,
@@ -23,9 +23,7 @@ from lookalike.indexes.segments import (
     without_room,
 )
 from lookalike.signatures.random import random_words
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
+from lookalike.storage import Container
 
 _LEAST = 32  # least number of signatures of a group, on average, by default
 _PER_ROOT = 3  # groups for each unit of the root of the number of signatures
@@ -55,8 +53,8 @@ class Groups:
     rows: Rows
     offsets: NDArray[np.int64]
     """Where each group begins, and the last ends; no group is empty."""
-    centres: NDArray[np.uint8]
-    from_centre: NDArray[np.int32]
+    centers: Signatures
+    from_center: NDArray[np.int32]
     """How far each row is from its group's center."""
     saved_probe: int | None = None
     """`near_probe`, where it was saved."""
@@ -76,7 +74,7 @@ class Groups:
     def arranged(
         cls,
         given: Rows,
-        centres: NDArray[np.uint8],
+        centers: Signatures,
         labels: NDArray[np.int64],
         far: NDArray[np.int32],
         seed: int,
@@ -84,7 +82,7 @@ class Groups:
     ) -> Groups:
         """Return copies of the rows in these groups; changes labels and distances of some."""
         signatures, ids = given.signatures, given.all_ids()
-        centres = _split(signatures, centres, labels, far, seed, threads)
+        centers = _split(signatures, centers, labels, far, seed, threads)
         used, labels = np.unique(labels, return_inverse=True)
         if given.ascending:
             order = np.argsort(labels.astype(np.int64) << 32 | far, kind="stable")
@@ -94,32 +92,32 @@ class Groups:
         np.take(signatures, order, axis=0, out=own, mode="clip")  # which does not go by a buffer
         offsets = np.zeros(len(used) + 1, np.int64)
         np.cumsum(np.bincount(labels), out=offsets[1:])
-        kept = np.ascontiguousarray(centres[used])
+        kept = np.ascontiguousarray(centers[used])
         return cls(Rows(own, ids[order], ascending=False), offsets, kept, far[order])
 
     def __len__(self) -> int:
-        return len(self.centres)
+        return len(self.centers)
 
     @cached_property
     def nearest(self) -> NDArray[np.int32]:
         """How far the nearest row of each group is from the center."""
-        return self.from_centre[self.offsets[:-1]]
+        return self.from_center[self.offsets[:-1]]
 
     @cached_property
     def farthest(self) -> NDArray[np.int32]:
         """How far the farthest row of each group is from the center."""
-        return self.from_centre[self.offsets[1:] - 1]
+        return self.from_center[self.offsets[1:] - 1]
 
     @cached_property
     def near_probe(self) -> int:
         """How many groups have to be read to find near-duplicates; measured when first asked."""
         if self.saved_probe is not None:
             return self.saved_probe
-        return groups_until_near(self.rows.signatures, self.offsets, self.centres)
+        return groups_until_near(self.rows.signatures, self.offsets, self.centers)
 
     def native(self) -> _native.Groups:
         """Return the groups as the core sees them."""
-        parts = self.offsets, self.centres, self.from_centre, self.nearest, self.farthest
+        parts = self.offsets, self.centers, self.from_center, self.nearest, self.farthest
         return _native.Groups(self.rows.signatures, self.rows.all_ids(), *parts)
 
     @property
@@ -128,11 +126,11 @@ class Groups:
         return max(least_probe(len(self)), self.near_probe)
 
     def probes_needed(
-        self, queries: NDArray[np.uint8], places: NDArray[np.int64], threads: int
+        self, queries: Signatures, places: NDArray[np.int64], threads: int
     ) -> NDArray[np.int64]:
         """Return how many groups are read until those of the rows at some places, of each query."""
         distances = np.empty((len(queries), len(self)), np.int32)
-        _native.scan_all(queries, self.centres, threads, distances)
+        _native.scan_all(queries, self.centers, threads, distances)
         ranks = np.empty(distances.shape, np.int64)
         order = np.argsort(distances, axis=1, kind="stable")  # ties by number
         numbers = np.broadcast_to(np.arange(1, len(self) + 1), distances.shape)
@@ -148,8 +146,8 @@ class Groups:
         return {
             **self.rows.arrays(),
             "offsets": self.offsets,
-            "centres": self.centres,
-            "from_centre": self.from_centre,
+            "centres": self.centers,
+            "from_centre": self.from_center,
         }
 
     @classmethod
@@ -163,11 +161,11 @@ class Groups:
             container.array("from_centre", np.int32, 1),
             None if probe is None else int(probe),
         )
-        rows, offsets, far = groups.rows, groups.offsets, groups.from_centre
+        rows, offsets, far = groups.rows, groups.offsets, groups.from_center
         fits = (
             rows.ids is not None
             and len(offsets) == len(groups) + 1
-            and groups.centres.shape[1] == rows.signatures.shape[1]
+            and groups.centers.shape[1] == rows.signatures.shape[1]
             and len(far) == len(rows)
             and int(offsets[0]) == 0
             and int(offsets[-1]) == len(rows)
@@ -191,7 +189,7 @@ _FOUND = 0.9995  # more than the 99.9% that is promised, because a sample is not
 
 
 def groups_until_near(
-    signatures: NDArray[np.uint8], offsets: NDArray[np.int64], centres: NDArray[np.uint8]
+    signatures: Signatures, offsets: NDArray[np.int64], centers: Signatures
 ) -> int:
     """Return how many groups are read until that of a near-duplicate, for nearly all of them.
 
@@ -199,18 +197,18 @@ def groups_until_near(
     they do not, as with random bits, a few bits decide. So it is measured: signatures are changed
     in up to a tenth of their bits and searched for. The same groups give the same number.
     """
-    if len(centres) < 2:
-        return len(centres)
+    if len(centers) < 2:
+        return len(centers)
     count = min(_SAMPLED, len(signatures))
     places = (random_words(3, count) % np.uint64(len(signatures))).astype(np.int64)
     own = np.searchsorted(offsets, places, side="right") - 1
     read = np.empty(count, np.int64)
-    distances = np.empty((_AT_ONCE, len(centres)), np.int32)
-    numbers = np.arange(len(centres))
+    distances = np.empty((_AT_ONCE, len(centers)), np.int32)
+    numbers = np.arange(len(centers))
     for begin in range(0, count, _AT_ONCE):
         asked = _changed(signatures[places[begin : begin + _AT_ONCE]], begin)
         far, mine = distances[: len(asked)], own[begin : begin + _AT_ONCE, None]
-        _native.scan_all(asked, centres, 1, far)
+        _native.scan_all(asked, centers, 1, far)
         to_own = np.take_along_axis(far, mine, axis=1)
         before = (far < to_own) | ((far == to_own) & (numbers < mine))  # ties by number
         read[begin : begin + len(asked)] = before.sum(axis=1) + 1
@@ -218,28 +216,28 @@ def groups_until_near(
     return int(read[math.ceil(_FOUND * count) - 1])
 
 
-def _changed(rows: NDArray[np.uint8], seed: int) -> NDArray[np.uint8]:
+def _changed(rows: Signatures, seed: int) -> Signatures:
     """Return signatures each of which is changed in a share of its bits, from none to a tenth."""
     bits = 8 * rows.shape[1]
     drawn = random_words(seed, len(rows) * (1 + bits // 4)).reshape(len(rows), -1)
     share = (drawn[:, :1] % np.uint64(_TENTH)).astype(np.uint16)
     flips = np.ascontiguousarray(drawn[:, 1:]).view(np.uint16) < share
-    changed: NDArray[np.uint8] = rows ^ np.packbits(flips, axis=1)
+    changed: Signatures = rows ^ np.packbits(flips, axis=1)
     return changed
 
 
 def _split(
-    rows: NDArray[np.uint8],
-    centres: NDArray[np.uint8],
+    rows: Signatures,
+    centers: Signatures,
     labels: NDArray[np.int64],
     far: NDArray[np.int32],
     seed: int,
     threads: int,
-) -> NDArray[np.uint8]:
+) -> Signatures:
     """Split groups that are so large that most queries read them, and return all centers."""
-    usual = max(1, len(rows) // len(centres))
+    usual = max(1, len(rows) // len(centers))
     limit = max(_LARGE_ROWS, _LARGE * usual)
-    parts, first, work = [centres], 0, 0
+    parts, first, work = [centers], 0, 0
     for _ in range(_MOST_SPLITS):
         count = sum(map(len, parts))
         sizes = np.bincount(labels, minlength=count)
@@ -277,12 +275,12 @@ class State:
         return cls(groups, (Segment(groups.rows, 1),))  # without lists: the width does not matter
 
     @classmethod
-    def around(cls, centres: NDArray[np.uint8], rows: Rows, seed: int, threads: int) -> State:
+    def around(cls, centers: Signatures, rows: Rows, seed: int, threads: int) -> State:
         """Return the rows in groups around these centers, or around others if there are none."""
-        if not len(centres) or not len(rows):
+        if not len(centers) or not len(rows):
             return cls.of(Groups.build(rows, group_count(len(rows)), seed, threads))
-        found = nearest_centres(rows.signatures, centres, threads)
-        return cls.of(Groups.arranged(rows, centres, *found, seed, threads))
+        found = nearest_centers(rows.signatures, centers, threads)
+        return cls.of(Groups.arranged(rows, centers, *found, seed, threads))
 
     @property
     def alive(self) -> int:
@@ -322,14 +320,14 @@ class State:
         if first.removed is not None:
             kept = np.flatnonzero(first.removed == 0)
         labels = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))[kept]
-        rows, far = first.rows.take(kept), groups.from_centre[kept]
+        rows, far = first.rows.take(kept), groups.from_center[kept]
         added = [segment.living() for segment in self.segments[1:]]
         signatures = np.concatenate([rows.signatures, *(part.signatures for part in added)])
         ids = np.concatenate([rows.all_ids(), *(part.all_ids() for part in added)])
-        own, distances = nearest_centres(signatures[len(kept) :], groups.centres, threads)
+        own, distances = nearest_centers(signatures[len(kept) :], groups.centers, threads)
         labels, far = np.concatenate([labels, own]), np.concatenate([far, distances])
         whole = Rows(signatures, ids, ascending=False)
-        return State.of(Groups.arranged(whole, groups.centres, labels, far, seed, threads))
+        return State.of(Groups.arranged(whole, groups.centers, labels, far, seed, threads))
 
     def meta(self) -> dict[str, Any]:
         """Return what has to be saved beside the arrays."""

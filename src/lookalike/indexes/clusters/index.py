@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,29 +30,19 @@ from lookalike.indexes.results import (
     nearest_of_parts,
     too_many_matches,
 )
-from lookalike.indexes.rows import Rows
+from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.segments import Segments, only_among, refuse_known, scan_nearest, scan_within
-from lookalike.indexes.tuning import (
-    Option,
-    Tuning,
-    least_enough,
-    own_tuning,
-    sufficient,
-    with_tuning,
-)
+from lookalike.indexes.tuning import Option, SelfTuned, Tuning, least_enough, own_tuning, sufficient
 from lookalike.shown import counted
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
-
+from lookalike.storage import Container
 
 _SAMPLE = 1000  # signatures of the index that are searched for to tune it, by default
 
 
 def nearest_in(
-    state: State, parts: Segments, queries: NDArray[np.uint8], k: int, probe: int, threads: int
+    state: State, parts: Segments, queries: Signatures, k: int, probe: int, threads: int
 ) -> Neighbors:
     """Return the nearest in parts of the state: by groups where these are theirs, else in all."""
     asked = len(queries)
@@ -75,7 +65,7 @@ def nearest_in(
 
 
 def within_in(
-    state: State, parts: Segments, queries: NDArray[np.uint8], radius: int, limit: int, threads: int
+    state: State, parts: Segments, queries: Signatures, radius: int, limit: int, threads: int
 ) -> Matches:
     """Return all within a radius in parts of the state; raises where they are too many."""
     work = np.zeros((2, len(queries)), np.int64)
@@ -104,7 +94,7 @@ def _explained(proven: NDArray[np.bool_], work: NDArray[np.int64]) -> Explanatio
     return Explanation(proven, work[0], work[1], work[1], work[1])
 
 
-class ClusterIndex(GrowingIndex, Index):
+class ClusterIndex(SelfTuned, GrowingIndex, Index):
     """Approximate nearest neighbors, best where these are far; exact neighbors within a radius.
 
     The index has copies of the signatures in the order of their groups, 12 bytes beside each, and
@@ -117,7 +107,6 @@ class ClusterIndex(GrowingIndex, Index):
     """
 
     kind = "clusters"
-    _tunings: tuple[Tuning[Option], ...] = ()
 
     def __init__(
         self,
@@ -152,20 +141,15 @@ class ClusterIndex(GrowingIndex, Index):
         return len(self._state.groups)
 
     @property
-    def centres(self) -> NDArray[np.uint8]:
+    def centers(self) -> Signatures:
         """The signatures that groups are around."""
         self._verify_rest()
-        return self._state.groups.centres
-
-    @property
-    def tunings(self) -> tuple[Tuning[Option], ...]:
-        """What was found out about groups and recall, the latest last."""
-        return self._tunings
+        return self._state.groups.centers
 
     def __len__(self) -> int:
         return self._state.alive
 
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
         """Return copies in the order of ids: where these are positions, in that of positions."""
         rows = self._state.living()
         return rows.signatures, rows.all_ids()
@@ -186,7 +170,7 @@ class ClusterIndex(GrowingIndex, Index):
             "removed": sum(segment.removals for segment in state.segments),
             "added": sum(segment.alive for segment in state.segments[1:]),
             "seed": self.seed,
-            "tunings": [tuning.saved() for tuning in self._tunings],
+            "tunings": self._saved_tunings(),
         }
 
     def tune_probes(
@@ -235,7 +219,7 @@ class ClusterIndex(GrowingIndex, Index):
             probe, reached = len(groups), 1.0
         question = {"target": target, "k": wanted, "queries": len(asked)}
         tuning = own_tuning(self.kind, {"probe": probe}, reached, **question)
-        self._tunings = with_tuning(self._tunings, tuning)
+        self._keep(tuning)
         return tuning
 
     def search(
@@ -247,7 +231,7 @@ class ClusterIndex(GrowingIndex, Index):
         recall: SupportsFloat | None = None,
         exact: bool = False,
         explain: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
@@ -274,9 +258,7 @@ class ClusterIndex(GrowingIndex, Index):
         workers, state = thread_count(threads), self._state
         number = self._groups_to_read(probe, recall, wanted, state.groups)
         read = len(state.groups) if prove else min(number, len(state.groups))
-        parts = state.segments
-        if among is not None:
-            parts = only_among(parts, among, self.next_id)
+        parts = only_among(state.segments, among, self)
         found = nearest_in(state, parts, rows, wanted, read, workers)
         return found if tell else replace(found, explanation=None)
 
@@ -313,7 +295,7 @@ class ClusterIndex(GrowingIndex, Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         explain: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
@@ -329,9 +311,7 @@ class ClusterIndex(GrowingIndex, Index):
         most = whole_number("limit", limit, at_least=0)
         tell = flag("explain", explain)
         workers, state = thread_count(threads), self._state
-        parts = state.segments
-        if among is not None:
-            parts = only_among(parts, among, self.next_id)
+        parts = only_among(state.segments, among, self)
         try:
             found = within_in(state, parts, rows, near, most, workers)
         except _native.TooManyResults:
@@ -355,8 +335,8 @@ class ClusterIndex(GrowingIndex, Index):
         rows = Rows.of(np.concatenate([rows for rows, _ in living]), np.concatenate(ids))
         largest = max(parts, key=len)
         merged.seed = largest.seed
-        centres, workers = largest._state.groups.centres, thread_count(threads)
-        merged._state = State.around(centres, rows, merged.seed, workers)
+        centers, workers = largest._state.groups.centers, thread_count(threads)
+        merged._state = State.around(centers, rows, merged.seed, workers)
         return merged
 
     def add(
@@ -400,7 +380,7 @@ class ClusterIndex(GrowingIndex, Index):
             "seed": self.seed,
             "own_ids": self._own_ids,
             "next_id": self._next_id,
-            "tunings": [tuning.saved() for tuning in self._tunings],
+            "tunings": self._saved_tunings(),
             **self._state.meta(),
         }
 
@@ -414,8 +394,6 @@ class ClusterIndex(GrowingIndex, Index):
             self._state = State.restored(container)
             self.seed, self._next_id = int(meta["seed"]), int(meta["next_id"])
             self._own_ids = bool(meta["own_ids"])
-            self._tunings = tuple(
-                Tuning.restored(self.kind, ("probe",), dict(each)) for each in meta["tunings"]
-            )
+            self._restore_tunings(meta["tunings"], "probe")
             if not 0 <= self.seed < 2**64 or not len(self) <= self._next_id <= 2**63:
                 raise ValueError(f"the seed {self.seed}, or {self._next_id} as the next id")

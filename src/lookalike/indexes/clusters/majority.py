@@ -22,12 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import seed_number, thread_count, whole_number
+from lookalike.indexes.rows import Signatures
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
-Signatures = NDArray[np.uint8]
-
-PER_CENTRE = 40
+PER_CENTER = 40
 """Signatures that centers are found with, for each of them."""
 ROUNDS = 5
 
@@ -36,7 +35,7 @@ ROUNDS = 5
 class Clusters:
     """Groups of a collection, each around a center."""
 
-    centres: Signatures
+    centers: Signatures
     """uint8[k, bits // 8]: the signatures that groups are around."""
     labels: NDArray[np.int64]
     """int64[n]: the number of each signature's group."""
@@ -44,18 +43,18 @@ class Clusters:
     """int32[n]: how far each signature is from its center."""
 
     def __len__(self) -> int:
-        return len(self.centres)
+        return len(self.centers)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """int64[k]: how many signatures each group has."""
-        return np.bincount(self.labels, minlength=len(self.centres)).astype(np.int64)
+        return np.bincount(self.labels, minlength=len(self.centers)).astype(np.int64)
 
     @cached_property
     def mean_distances(self) -> NDArray[np.float64]:
         """float64[k]: how far members are from their center on average; NaN of empty groups."""
-        sums = np.bincount(self.labels, self.distances, minlength=len(self.centres))
-        means: NDArray[np.float64] = np.full(len(self.centres), np.nan)
+        sums = np.bincount(self.labels, self.distances, minlength=len(self.centers))
+        means: NDArray[np.float64] = np.full(len(self.centers), np.nan)
         np.divide(sums, self.sizes, out=means, where=self.sizes > 0)
         return means
 
@@ -73,7 +72,7 @@ class Clusters:
     def __repr__(self) -> str:
         return (
             f"Clusters({len(self.labels)} signatures in {len(self)} groups, "
-            f"{self.mean_distance:.1f} bits from their centres)"
+            f"{self.mean_distance:.1f} bits from their centers)"
         )
 
 
@@ -84,7 +83,7 @@ def cluster(
     seed: SupportsIndex = 0,
     rounds: SupportsIndex = ROUNDS,
     threads: SupportsIndex | None = None,
-    sample: SupportsIndex = PER_CENTRE,
+    sample: SupportsIndex = PER_CENTER,
 ) -> Clusters:
     """Return k groups of signatures that are near each other: k-majority clustering.
 
@@ -113,14 +112,14 @@ def cluster(
 
 
 def clustered(
-    rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
+    rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTER
 ) -> tuple[Signatures, NDArray[np.int64], NDArray[np.int32]]:
     """Return k centers of at least as many rows, and which one each belongs to, how far away."""
     if k > LARGE:
-        found = CentreTree.trained(rows, k, seed, rounds, threads, each)
-        return found.centres, *found.nearest(rows, threads)
-    centres = trained_centres(rows, k, seed, rounds, threads, each)
-    return centres, *nearest_centres(rows, centres, threads)
+        found = CenterTree.trained(rows, k, seed, rounds, threads, each)
+        return found.centers, *found.nearest(rows, threads)
+    centers = trained_centers(rows, k, seed, rounds, threads, each)
+    return centers, *nearest_centers(rows, centers, threads)
 
 
 def sampled(rows: Signatures, most: int, seed: int) -> Signatures:
@@ -130,36 +129,36 @@ def sampled(rows: Signatures, most: int, seed: int) -> Signatures:
     return rows[np.sort(np.argpartition(random_words(seed, len(rows)), most - 1)[:most])]
 
 
-def trained_centres(
-    rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
-) -> NDArray[np.uint8]:
+def trained_centers(
+    rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTER
+) -> Signatures:
     """Return k centers of at least as many rows, found with so many rows for each."""
     keys = random_words(seed, len(rows))  # no two are equal
     first = np.argpartition(keys, k - 1)[:k]
-    centres = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
+    centers = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
     sample = sampled(rows, each * k, seed)
     for _ in range(rounds):
-        before = centres.copy()
-        labels, distances = nearest_centres(sample, centres, threads)
-        improve_centres(sample, labels, distances, centres, threads)
-        if np.array_equal(centres, before):
+        before = centers.copy()
+        labels, distances = nearest_centers(sample, centers, threads)
+        improve_centers(sample, labels, distances, centers, threads)
+        if np.array_equal(centers, before):
             break
-    return centres
+    return centers
 
 
-def nearest_centres(
-    rows: Signatures, centres: Signatures, threads: int
+def nearest_centers(
+    rows: Signatures, centers: Signatures, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the number of each row's nearest center, the lowest of equals, and its distance."""
-    labels, distances = _nearest(rows, centres, 1, threads)
+    labels, distances = _nearest(rows, centers, 1, threads)
     return labels[:, 0], distances[:, 0]
 
 
-def improve_centres(
+def improve_centers(
     sample: Signatures,
     labels: NDArray[np.int64],
     distances: NDArray[np.int32],
-    centres: Signatures,
+    centers: Signatures,
     threads: int,
 ) -> None:
     """Set centers to the majority of their rows.
@@ -167,13 +166,13 @@ def improve_centres(
     Those without any are set to the rows farthest from theirs, the first of equals, but not to rows
     that are their own center, of which there may be too few.
     """
-    _native.majority_centres(sample, labels, threads, centres)
-    empty = np.flatnonzero(np.bincount(labels, minlength=len(centres)) == 0)
+    _native.majority_centres(sample, labels, threads, centers)
+    empty = np.flatnonzero(np.bincount(labels, minlength=len(centers)) == 0)
     if not len(empty):
         return
     farthest = np.argsort(-distances, kind="stable")[: len(empty)]
     farthest = farthest[distances[farthest] > 0]
-    centres[empty[: len(farthest)]] = sample[farthest]
+    centers[empty[: len(farthest)]] = sample[farthest]
 
 
 LARGE = 8192
@@ -182,27 +181,27 @@ _BRANCHES = 8  # branches in which a signature looks for its center
 
 
 @dataclass(frozen=True, eq=False)
-class CentreTree:
-    """Centres in the order of their branches: those of branch b begin at offsets[b]."""
+class CenterTree:
+    """Centers in the order of their branches: those of branch b begin at offsets[b]."""
 
     branches: Signatures
     offsets: NDArray[np.int64]
-    centres: Signatures
+    centers: Signatures
 
     @classmethod
     def trained(
-        cls, rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
-    ) -> CentreTree:
+        cls, rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTER
+    ) -> CenterTree:
         """Return k centers of at least as many rows, found with so many rows for each."""
         sample = sampled(rows, each * k, seed)
-        branches = trained_centres(sample, math.isqrt(k), seed, rounds, threads, each)
+        branches = trained_centers(sample, math.isqrt(k), seed, rounds, threads, each)
         own = _nearest(sample, branches, 1, threads)[0][:, 0]
         order = np.argsort(own, kind="stable")
         ends = np.cumsum(np.bincount(own, minlength=len(branches)))
         parts = [sample[part] for part in np.split(order, ends[:-1])]
         numbers = proportional_shares(np.array([len(part) for part in parts]), k)
         found = [
-            trained_centres(part, number, seed, rounds, threads, each)
+            trained_centers(part, number, seed, rounds, threads, each)
             for part, number in zip(parts, numbers.tolist(), strict=True)
             if number
         ]
@@ -210,7 +209,7 @@ class CentreTree:
         tree = cls(branches, offsets, np.concatenate(found))
         for _ in range(rounds):  # with those that have come from, and gone to, other branches
             labels, distances = tree.nearest(sample, threads)
-            improve_centres(sample, labels, distances, tree.centres, threads)
+            improve_centers(sample, labels, distances, tree.centers, threads)
         return tree
 
     def nearest(
@@ -227,7 +226,7 @@ class CentreTree:
             begin, end = self.offsets[branch : branch + 2].tolist()
             if begin == end or not len(some):
                 continue
-            own, far = _nearest(rows[some], self.centres[begin:end], 1, threads)
+            own, far = _nearest(rows[some], self.centers[begin:end], 1, threads)
             nearer = far[:, 0] < distances[some]
             which = some[nearer]
             labels[which], distances[which] = begin + own[nearer, 0], far[nearer, 0]
@@ -235,12 +234,12 @@ class CentreTree:
 
 
 def _nearest(
-    rows: Signatures, centres: Signatures, count: int, threads: int
+    rows: Signatures, centers: Signatures, count: int, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the numbers and distances of so many nearest centers of each row, nearest first."""
     labels = np.empty((len(rows), count), np.int64)
     distances = np.empty((len(rows), count), np.int32)
-    _native.scan_nearest(centres, None, True, rows, count, threads, labels, distances)
+    _native.scan_nearest(centers, None, True, rows, count, threads, labels, distances)
     return labels, distances
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,10 +41,7 @@ from lookalike.indexes.slices.search import (
     within_in,
 )
 from lookalike.signatures import as_queries
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
-
+from lookalike.storage import Container, new_container, open_container
 
 _BUILD_MEMORY = 1 << 30
 
@@ -73,8 +70,6 @@ def write_with_lists(
         for name, array in lists.items()
         if array is not None
     }
-    from lookalike.storage.container import new_container
-
     posting_bytes = empty.postings.itemsize + (0 if empty.sketches is None else 2)
     described_rows = Segment(rows, 1, lists=empty).meta()
     with new_container(path, {**meta, "segments": [described_rows]}, layout) as file:
@@ -139,6 +134,7 @@ class SliceIndex(GrowingIndex, Index):
     """
 
     kind = "slices"
+    takes_masks = True
     _pointers = "slice lists point"
 
     def __init__(
@@ -177,8 +173,6 @@ class SliceIndex(GrowingIndex, Index):
         takes 4 bytes (16 MB for a million signatures of 1024 bits), and 8 while it is made. The
         file is written whole or not at all.
         """
-        from lookalike.storage.container import open_container
-
         target = file_path("path", path)
         rows = Rows.of(signatures, ids)
         width = checked_width(len(rows), rows.bits, slice_bits)
@@ -228,11 +222,6 @@ class SliceIndex(GrowingIndex, Index):
         """How many slices a signature is cut into."""
         return len(_native.slice_widths(self._bits, self.slice_bits))
 
-    @property
-    def takes_masks(self) -> bool:
-        """Whether queries may have masks: yes."""
-        return True
-
     def __len__(self) -> int:
         return sum(segment.alive for segment in self._segments)
 
@@ -269,7 +258,7 @@ class SliceIndex(GrowingIndex, Index):
         rerank: SupportsIndex | None = None,
         exact: bool = False,
         explain: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
@@ -296,16 +285,16 @@ class SliceIndex(GrowingIndex, Index):
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
-        segments, width, workers = self._segments, self.slice_bits, thread_count(threads)
-        if among is not None:
-            segments = only_among(segments, among, self.next_id)
+        width, workers = self.slice_bits, thread_count(threads)
+        segments = only_among(self._segments, among, self)
         try:
             if masks is not None:
                 without_settings(expand=expand, admit=admit, rerank=rerank)
                 own = as_masks(masks, self.bits, len(rows))
-                return nearest_masked_in(segments, width, rows, own, wanted, tell, workers)
-            settings = search_settings(self.bits, width, wanted, expand, admit, rerank, prove)
-            top = nearest_in(segments, width, rows, wanted, settings, prove, tell, workers)
+                return nearest_masked_in(segments, rows, own, wanted, tell, workers)
+            limits = expand, admit, rerank, prove, tell
+            settings = search_settings(self.bits, width, wanted, *limits)
+            top = nearest_in(segments, rows, wanted, settings, workers)
         except _native.CorruptLists:
             raise self._damaged() from None
         explanation = top.explanation(self.bits, width, wanted) if tell else None
@@ -319,7 +308,7 @@ class SliceIndex(GrowingIndex, Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         explain: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
@@ -335,11 +324,9 @@ class SliceIndex(GrowingIndex, Index):
         tell = flag("explain", explain)
         workers = thread_count(threads)
         counting = None if masks is None else as_masks(masks, self.bits, len(rows))
-        segments = self._segments
-        if among is not None:
-            segments = only_among(segments, among, self.next_id)
+        segments = only_among(self._segments, among, self)
         try:
-            return within_in(segments, self.slice_bits, rows, near, most, tell, workers, counting)
+            return within_in(segments, rows, near, most, tell, workers, counting)
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptLists:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple, SupportsIndex
 
 import numpy as np
@@ -13,7 +12,8 @@ from lookalike import _native
 from lookalike.checks import LARGEST, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, as_int64, padded
-from lookalike.indexes.segments import Segment
+from lookalike.indexes.rows import Signatures
+from lookalike.indexes.segments import Segments
 
 
 class CoreAnswer:
@@ -31,14 +31,8 @@ class CoreAnswer:
 
     def native(self) -> _native.NearestAnswer:
         """Return the arrays as the core takes them, to write to."""
-        return _native.NearestAnswer(
-            ids=self.ids,
-            distances=self.distances,
-            scores=self.scores,
-            rest=self.rest,
-            proven=self.proven,
-            work=self.work,
-        )
+        arrays = {name: array for name, array in vars(self).items() if name != "alive"}
+        return _native.NearestAnswer(**arrays)
 
     def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
         """Return what was read, and the bounds that each result's score allows."""
@@ -69,6 +63,8 @@ class Settings(NamedTuple):
     """0: none get their true distance, and the best by score are the answer."""
     or_scan: bool
     """Whether queries are scanned where lists would take longer."""
+    exact: bool
+    explain: bool
 
 
 def search_settings(
@@ -78,7 +74,8 @@ def search_settings(
     expand: SupportsIndex | None,
     admit: SupportsIndex | None,
     rerank: SupportsIndex | None,
-    exact: bool = False,
+    exact: bool,
+    explain: bool,
 ) -> Settings:
     """Return the settings of a search for k, or say what is wrong with them."""
     widest = _native.slice_widths(bits, slice_bits)[0]
@@ -102,7 +99,8 @@ def search_settings(
             ", or re-rank some",
         )
     # Scores of a scan are of all bits, so that they could not be compared with those of lists.
-    return Settings(wide, narrow, min(best, LARGEST), expand is None and best > 0)
+    or_scan = expand is None and best > 0
+    return Settings(wide, narrow, min(best, LARGEST), or_scan, exact, explain)
 
 
 def usual_compared(k: int) -> int:
@@ -123,78 +121,48 @@ def rerank_count(rerank: SupportsIndex, k: int) -> int:
 
 
 def nearest_in(
-    segments: Sequence[Segment],
-    slice_bits: int,
-    rows: NDArray[np.uint8],
-    k: int,
-    settings: Settings,
-    exact: bool,
-    explain: bool,
-    threads: int,
+    segments: Segments, rows: Signatures, k: int, settings: Settings, threads: int
 ) -> CoreAnswer:
     """Return all that the core tells, for k or as many as there are."""
     alive = sum(segment.alive for segment in segments)
-    top = CoreAnswer(len(rows), min(k, max(1, alive)), alive)
-    _native.slice_nearest(
-        [segment.native() for segment in segments],
-        slice_bits,
-        rows,
-        _native.NearestSettings(
-            k=top.ids.shape[1],
-            expand=settings.expand,
-            admit=settings.admit,
-            rerank=settings.rerank or top.ids.shape[1],
-            exact=exact,
-            or_scan=settings.or_scan,
-            explain=explain,
-            by_score=not settings.rerank,
-        ),
-        threads,
-        top.native(),
-    )
+    count = min(k, max(1, alive))
+    top = CoreAnswer(len(rows), count, alive)
+    chosen = settings._asdict() | {"rerank": settings.rerank or count}
+    asked = _native.NearestSettings(k=count, by_score=not settings.rerank, **chosen)
+    parts = [segment.native() for segment in segments]
+    _native.slice_nearest(parts, segments[0].slice_bits, rows, asked, threads, top.native())
     return top
 
 
 def within_in(
-    segments: Sequence[Segment],
-    slice_bits: int,
-    rows: NDArray[np.uint8],
+    segments: Segments,
+    rows: Signatures,
     radius: int,
     limit: int,
     explain: bool,
     threads: int,
-    masks: NDArray[np.uint8] | None = None,
+    masks: Signatures | None = None,
 ) -> Matches:
     """Return everything within the radius, by the bits of each query's mask if there are masks."""
-    parts, most, unmasked = [segment.native() for segment in segments], min(limit, NO_LIMIT), None
+    lists = [segment.native() for segment in segments], segments[0].slice_bits
+    limits, unmasked = (radius, min(limit, NO_LIMIT), threads), None
     if masks is None:
-        offsets, ids, distances, work = _native.slice_within(
-            parts, slice_bits, rows, radius, most, threads
-        )
+        offsets, ids, distances, work = _native.slice_within(*lists, rows, *limits)
     else:
-        offsets, ids, distances, unmasked, work = _native.slice_within_masked(
-            parts, slice_bits, rows, masks, radius, most, threads
-        )
+        found = _native.slice_within_masked(*lists, rows, masks, *limits)
+        offsets, ids, distances, unmasked, work = found
     explanation = _explained(work) if explain else None
     return Matches(as_int64(offsets), as_int64(ids), distances, True, explanation, unmasked)
 
 
 def nearest_masked_in(
-    segments: Sequence[Segment],
-    slice_bits: int,
-    rows: NDArray[np.uint8],
-    masks: NDArray[np.uint8],
-    k: int,
-    explain: bool,
-    threads: int,
+    segments: Segments, rows: Signatures, masks: Signatures, k: int, explain: bool, threads: int
 ) -> Neighbors:
     """Return the k nearest by the bits of each query's mask; exact."""
     ids = np.full((len(rows), k), -1, np.int64)
     distances, unmasked = (np.full((len(rows), k), -1, np.int32) for _ in range(2))
-    parts = [segment.native() for segment in segments]
-    work = _native.slice_nearest_masked(
-        parts, slice_bits, rows, masks, k, threads, ids, distances, unmasked
-    )
+    lists = [segment.native() for segment in segments], segments[0].slice_bits
+    work = _native.slice_nearest_masked(*lists, rows, masks, k, threads, ids, distances, unmasked)
     explanation = _explained(work) if explain else None
     return Neighbors(ids, distances, True, explanation, unmasked=unmasked)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.errors import CorruptIndexError, ResultTooLargeError
-from lookalike.indexes.base import Masks, PlainSearch, Signatures
-from lookalike.indexes.filters import Among, Chosen, only_chosen, worth_copying
+from lookalike.errors import CorruptIndexError
+from lookalike.indexes.base import Masks, PlainSearch
+from lookalike.indexes.filters import Among, Chosen, worth_copying
 from lookalike.indexes.results import (
     MatchColumns,
     Matches,
@@ -23,13 +22,10 @@ from lookalike.indexes.results import (
     nearest_of_parts,
     too_many_matches,
 )
-from lookalike.indexes.rows import Rows
+from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
 from lookalike.indexes.tables.sorted_table import Part, part_arrays, restored_parts
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
-
+from lookalike.storage import Container
 
 _CHUNK = 1 << 22
 
@@ -70,7 +66,7 @@ class TabledIndex(PlainSearch):
     def __len__(self) -> int:
         return self._parts[-1].end
 
-    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
         """Return copies of all signatures, in the order they were given in, and their ids."""
         signatures = np.empty((len(self), self.bits // 8), np.uint8)
         for part in self._parts:
@@ -78,13 +74,12 @@ class TabledIndex(PlainSearch):
         return signatures, np.arange(len(self)) if self._ids is None else self._ids
 
     def _nearest(
-        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
+        self, rows: Signatures, k: int, among: Among, masks: Masks, threads: int
     ) -> Neighbors:
-        chosen = None if among is None else Chosen.of(among, self.next_id)
-        return self._scan_nearest(rows, k, threads, chosen)
+        return self._scan_nearest(rows, k, threads, Chosen.of(among, self))
 
     def _scan_nearest(
-        self, rows: NDArray[np.uint8], k: int, threads: int, chosen: Chosen | None = None
+        self, rows: Signatures, k: int, threads: int, chosen: Chosen | None = None
     ) -> Neighbors:
         found = [
             scan_nearest(segment, rows, min(k, max(1, segment.alive)), threads)
@@ -94,11 +89,12 @@ class TabledIndex(PlainSearch):
 
     def _scan_within(
         self,
-        rows: NDArray[np.uint8],
+        rows: Signatures,
         radius: int,
         limit: int,
         threads: int,
         chosen: Chosen | None = None,
+        first: bool = False,
     ) -> Matches:
         parts: list[MatchColumns] = []
         left = limit
@@ -109,25 +105,7 @@ class TabledIndex(PlainSearch):
                 raise too_many_matches(limit, radius, len(rows)) from None
             left -= len(found.ids)
             parts.append((found.columns()["query"], found.ids, found.distances))
-        return merged_matches(len(rows), parts, exact=True)
-
-    def _within_among(
-        self,
-        ask: Callable[[], Matches] | None,
-        among: Among,
-        rows: NDArray[np.uint8],
-        radius: int,
-        limit: int,
-        first: bool,
-        threads: int,
-    ) -> Matches:
-        """Return the chosen of all matches that `ask` returns, or scan them if it cannot answer."""
-        chosen, matches = Chosen.of(among, self.next_id), None
-        if ask is not None:
-            with suppress(ResultTooLargeError):
-                matches = only_chosen(ask(), chosen)
-        if matches is None:
-            matches = self._scan_within(rows, radius, limit, threads, chosen)
+        matches = merged_matches(len(rows), parts, exact=True)
         return first_of_each(matches) if first else matches
 
     def _ask_parts(
@@ -182,7 +160,7 @@ class TabledIndex(PlainSearch):
             raise self._damaged()
         return rows
 
-    def _take_rows(self, signatures: ArrayLike, ids: ArrayLike | None) -> NDArray[np.uint8]:
+    def _take_rows(self, signatures: ArrayLike, ids: ArrayLike | None) -> Signatures:
         rows = Rows.of(signatures, ids)
         self._ids = rows.ids
         return rows.signatures
@@ -211,6 +189,14 @@ class TabledIndex(PlainSearch):
                     f"{container.path} holds {len(self)} signatures and {len(self._ids)} ids; "
                     "it is damaged"
                 )
+
+
+def only_chosen(matches: Matches, chosen: Chosen, first: bool) -> Matches:
+    """Return the matches whose ids are chosen; with `first`, the nearest of each query."""
+    kept = chosen.has(matches.ids)
+    offsets = np.concatenate([[0], np.cumsum(kept)])[matches.offsets]
+    some = Matches(offsets, matches.ids[kept], matches.distances[kept], matches.exact)
+    return first_of_each(some) if first else some
 
 
 def first_of_each(matches: Matches) -> Matches:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain, combinations
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,10 +28,11 @@ from lookalike.errors import (
     ResultTooLargeError,
     Said,
 )
-from lookalike.indexes.base import DEFAULT_LIMIT, Masks, Signatures, described
+from lookalike.indexes.base import DEFAULT_LIMIT, Masks, described
 from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, merged_matches, too_many_matches
-from lookalike.indexes.tables.base import TabledIndex, first_of_each
+from lookalike.indexes.rows import Signatures
+from lookalike.indexes.tables.base import TabledIndex, only_chosen
 from lookalike.indexes.tables.sorted_table import (
     Part,
     Runs,
@@ -41,9 +43,7 @@ from lookalike.indexes.tables.sorted_table import (
 )
 from lookalike.shown import counted
 from lookalike.signatures import as_queries
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
+from lookalike.storage import Container
 
 MOST_TABLES = 256
 _MOST_UNASKED = 20  # tables that are made at most when nobody says how many
@@ -309,7 +309,7 @@ class BlockIndex(TabledIndex):
         *,
         first: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
+        among: Among = None,
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
@@ -330,16 +330,14 @@ class BlockIndex(TabledIndex):
         most = whole_number("limit", limit, at_least=0)
         near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
         one, workers = flag("first", first), thread_count(threads)
-        if among is not None:
-
-            def ask() -> Matches:
-                return self.within(rows, near, limit=most, threads=workers)
-
-            reach, tabled = min(near, self.bits), ask if near <= self.widest else None
-            return self._within_among(tabled, among, rows, reach, most, one, workers)
-        if near > self.widest:
-            matches = self._scan_within(rows, min(near, self.bits), most, workers)
-            return first_of_each(matches) if one else matches
+        chosen, reach = Chosen.of(among, self), min(near, self.bits)
+        if chosen is not None and near <= self.widest:
+            with suppress(ResultTooLargeError):
+                return only_chosen(
+                    self.within(rows, near, limit=most, threads=workers), chosen, one
+                )
+        if chosen is not None or near > self.widest:
+            return self._scan_within(rows, reach, most, workers, chosen, one)
         # With one leading block, radius + 1 tables are enough: not all of them can differ.
         enough = near + 1 if self.lead == 1 else self.tables
         tables = {part: [table.native() for table in part.tables[:enough]] for part in self._parts}
@@ -369,9 +367,7 @@ class BlockIndex(TabledIndex):
             parts.append((query, columns["id"], columns["distance"]))
         return merged_matches(len(rows), parts, exact=True)
 
-    def _long_buckets(
-        self, tables: list[_native.Table], rows: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def _long_buckets(self, tables: list[_native.Table], rows: Signatures) -> NDArray[np.bool_]:
         """Return which queries have so much in their buckets that a scan is quicker.
 
         They are not looked at where the collection's own signatures do not, on average.
@@ -399,10 +395,10 @@ class BlockIndex(TabledIndex):
         return float(_native.bucket_rows(tables, own).mean())
 
     def _nearest(
-        self, rows: Signatures, k: int, among: Among | None, masks: Masks, threads: int
+        self, rows: Signatures, k: int, among: Among, masks: Masks, threads: int
     ) -> Neighbors:
         """Answer by the tables where k are within the radius, and by a scan otherwise."""
-        chosen = None if among is None else Chosen.of(among, self.next_id)
+        chosen = Chosen.of(among, self)
         try:
             near = self.within(rows, limit=_WORTH_A_LOOK, among=chosen, threads=threads)
         except ResultTooLargeError:

@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+from contextlib import suppress
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning, Said
+from lookalike.errors import (
+    ArgumentError,
+    CorruptIndexError,
+    LookalikeWarning,
+    ResultTooLargeError,
+    Said,
+)
 from lookalike.indexes.base import DEFAULT_LIMIT, described
-from lookalike.indexes.filters import Among, no_masks
+from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, too_many_matches
-from lookalike.indexes.tables.base import TabledIndex
+from lookalike.indexes.rows import Signatures
+from lookalike.indexes.tables.base import TabledIndex, only_chosen
 from lookalike.indexes.tables.flip_sets import (
     MOST_COST,
     MOST_FLIPS,
@@ -43,17 +51,14 @@ from lookalike.indexes.tables.sorted_table import (
     header_width,
     signature_bits,
 )
-from lookalike.indexes.tuning import Option, Tuning, with_tuning
+from lookalike.indexes.tuning import Option, SelfTuned, Tuning
 from lookalike.signatures import as_queries
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
-
+from lookalike.storage import Container
 
 _LEARNING = threading.Lock()  # held for moments only, so one is enough for all
 
 
-class FlipIndex(TabledIndex):
+class FlipIndex(SelfTuned, TabledIndex):
     """Search within a radius with the weights behind the query's bits.
 
     One sorted copy and a table of 2^header_bits places: n · (bits / 8 + 4) + 4 · 2^header_bits
@@ -67,8 +72,6 @@ class FlipIndex(TabledIndex):
     """
 
     kind = "flips"
-
-    _tunings: tuple[Tuning[Option], ...] = ()
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class FlipIndex(TabledIndex):
         self.volatility = Volatility.normal()
 
     @classmethod
-    def of_sorted(cls, signatures: NDArray[np.uint8], header_bits: int, threads: int) -> FlipIndex:
+    def of_sorted(cls, signatures: Signatures, header_bits: int, threads: int) -> FlipIndex:
         """Return an index of sorted signatures, used in place; ids are places in them."""
         index = cls.__new__(cls)
         index.header_bits = header_bits
@@ -98,11 +101,6 @@ class FlipIndex(TabledIndex):
         index._ids = None
         index.volatility = Volatility.normal()
         return index
-
-    @property
-    def tunings(self) -> tuple[Tuning[Option], ...]:
-        """What was found out about flips and recall, the latest last."""
-        return self._tunings
 
     def summary(self) -> str:
         """Return what the index holds, and what was chosen for it, in a few words."""
@@ -114,7 +112,7 @@ class FlipIndex(TabledIndex):
             **super().stats(),
             "header_bits": self.header_bits,
             "tables": 1 + len(self._parts) * 2.0**self.header_bits / max(1, len(self)),
-            "tunings": [tuning.saved() for tuning in self._tunings],
+            "tunings": self._saved_tunings(),
         }
 
     def fit_volatility(self, weights: ArrayLike, others: ArrayLike | None = None) -> None:
@@ -160,12 +158,12 @@ class FlipIndex(TabledIndex):
                 "tune_flips needs queries that have some, or a larger sample"
             )
         with _LEARNING:
-            self._tunings = with_tuning(self._tunings, tuning)
+            self._keep(tuning)
         return tuning
 
     def measured(
         self,
-        rows: NDArray[np.uint8],
+        rows: Signatures,
         weights: NDArray[Any],
         radius: int,
         recall: float,
@@ -218,7 +216,7 @@ class FlipIndex(TabledIndex):
         recall: SupportsFloat = 0.95,
         first: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
+        among: Among = None,
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
@@ -265,16 +263,17 @@ class FlipIndex(TabledIndex):
                 ),
                 stacklevel=2,
             )
-        if among is not None:
-            return self._within_among(
-                lambda: self.within_checked(rows, values, near, tries, False, most, workers),
-                *(among, rows, near, most, one, workers),
-            )
-        return self.within_checked(rows, values, near, tries, one, most, workers)
+        chosen = Chosen.of(among, self)
+        if chosen is None:
+            return self.within_checked(rows, values, near, tries, one, most, workers)
+        with suppress(ResultTooLargeError):
+            found = self.within_checked(rows, values, near, tries, False, most, workers)
+            return only_chosen(found, chosen, one)
+        return self._scan_within(rows, near, most, workers, chosen, one)
 
     def within_checked(
         self,
-        rows: NDArray[np.uint8],
+        rows: Signatures,
         weights: NDArray[Any] | None,
         radius: int,
         flips: int,
@@ -326,7 +325,7 @@ class FlipIndex(TabledIndex):
             **super()._meta(),
             "header_bits": self.header_bits,
             "volatility_scale": self.volatility.scale,
-            "tunings": [tuning.saved() for tuning in self._tunings],
+            "tunings": self._saved_tunings(),
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -343,10 +342,7 @@ class FlipIndex(TabledIndex):
             self.volatility = Volatility(costs, float(meta["volatility_scale"]))
             if len(costs) != STEPS or not 0 < self.volatility.scale < np.inf:
                 raise ValueError(f"volatility of {len(costs)} steps")
-            self._tunings = tuple(
-                Tuning.restored(self.kind, ("flips",), dict(each), least=0)
-                for each in meta["tunings"]
-            )
+            self._restore_tunings(meta["tunings"], "flips", least=0)
         if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
             raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
         self._restore_tables(container, [upper_bits(bits, self.header_bits)])

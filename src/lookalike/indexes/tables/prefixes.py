@@ -8,7 +8,7 @@ bits, so that in some order none of these is among the first.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,17 +27,14 @@ from lookalike.indexes.results import (
     padded,
     too_many_matches,
 )
-from lookalike.indexes.rows import Rows
+from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.segments import Segment, only_among, scan_nearest, scan_within
 from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
-
+from lookalike.storage import Container
 
 KEY_BITS = 64
 """Bits of a permutation that an order goes by; shorter signatures have them all."""
@@ -101,7 +98,7 @@ class PrefixIndex(RowsIndex):
         examine: SupportsIndex | None = None,
         exact: bool = False,
         explain: bool = False,
-        among: Among | None = None,
+        among: Among = None,
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
@@ -122,7 +119,7 @@ class PrefixIndex(RowsIndex):
         wanted = neighbor_count(k, len(rows), len(self))
         most = self._examined(examine, wanted)
         prove, tell = flag("exact", exact), flag("explain", explain)
-        workers, part = thread_count(threads), self._among(among)
+        workers, (part,) = thread_count(threads), only_among((self._segment,), among, self)
         if prove or part.rows is not self._rows:
             found = scan_nearest(part, rows, wanted, workers)
             told = Explanation.of_scan(len(rows), part.alive) if tell else None
@@ -149,7 +146,7 @@ class PrefixIndex(RowsIndex):
         exact: bool = False,
         explain: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
-        among: Among | None = None,
+        among: Among = None,
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
@@ -164,7 +161,7 @@ class PrefixIndex(RowsIndex):
         most = whole_number("limit", limit, at_least=0)
         number = self._examined(examine, 1)
         prove, tell = flag("exact", exact), flag("explain", explain)
-        workers, part = thread_count(threads), self._among(among)
+        workers, (part,) = thread_count(threads), only_among((self._segment,), among, self)
         try:
             if prove or part.rows is not self._rows:
                 found = scan_within(part, rows, near, most, workers)
@@ -193,15 +190,7 @@ class PrefixIndex(RowsIndex):
             return usual_compared(k)
         return min(whole_number("examine", examine, at_least=1), LARGEST)
 
-    def _among(self, among: Among | None) -> Segment:
-        """Return what is to be searched: the rows, some of which are left out, or copies of few."""
-        if among is None:
-            return self._segment
-        return only_among((self._segment,), among, self.next_id)[0]
-
-    def _asked(
-        self, part: Segment, rows: NDArray[np.uint8], examine: int, threads: int
-    ) -> dict[str, Any]:
+    def _asked(self, part: Segment, rows: Signatures, examine: int, threads: int) -> dict[str, Any]:
         """Return what both searches in the core begin with."""
         keys = [keys_of(rows, places, threads) for places in self._places]
         return {
@@ -260,9 +249,7 @@ def permutations(seed: int, orders: int, bits: int) -> NDArray[np.uint32]:
     return first
 
 
-def keys_of(
-    signatures: NDArray[np.uint8], places: NDArray[np.uint32], threads: int
-) -> NDArray[np.uint64]:
+def keys_of(signatures: Signatures, places: NDArray[np.uint32], threads: int) -> NDArray[np.uint64]:
     """Return these bits of each signature as a number: the first is its uppermost."""
     keys = np.empty(len(signatures), np.uint64)
     _native.prefix_keys(signatures, places, threads, keys)

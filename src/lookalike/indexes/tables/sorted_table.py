@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError, Said
-from lookalike.indexes.rows import empty_in_large_pages
+from lookalike.indexes.rows import Signatures, empty_in_large_pages
 from lookalike.signatures.arrays import MAX_BITS
-
-if TYPE_CHECKING:
-    from lookalike.storage.container import Container
+from lookalike.storage import Container
 
 MOST_HEADER_BITS = 30
 MOST_ROWS = 2**32 - 1
@@ -48,7 +46,7 @@ class SortedTable:
     """
 
     runs: Runs
-    signatures: NDArray[np.uint8]
+    signatures: Signatures
     rows: NDArray[np.uint32] | None
     """The row of the collection that each signature is; None if its place is its row."""
     offsets: NDArray[np.uint32]
@@ -56,7 +54,7 @@ class SortedTable:
 
     @classmethod
     def build(
-        cls, signatures: NDArray[np.uint8], runs: Runs, threads: int, compressed: bool = False
+        cls, signatures: Signatures, runs: Runs, threads: int, compressed: bool = False
     ) -> SortedTable:
         """Sort a copy of the signatures, in time O(n) but for buckets that are large."""
         count = len(signatures)
@@ -76,7 +74,7 @@ class SortedTable:
         return cls(runs, ordered, rows, offsets)
 
     @classmethod
-    def of_sorted(cls, signatures: NDArray[np.uint8], runs: Runs, threads: int) -> SortedTable:
+    def of_sorted(cls, signatures: Signatures, runs: Runs, threads: int) -> SortedTable:
         """Use signatures that are sorted by `upper_bits` in place; raise if they are not."""
         offsets = _empty_offsets(runs)
         if not _native.find_offsets(signatures, list(runs), threads, offsets):
@@ -158,7 +156,7 @@ class Part:
 
 
 def build_parts(
-    signatures: NDArray[np.uint8], headers: Iterable[Runs], threads: int, compressed: bool = False
+    signatures: Signatures, headers: Iterable[Runs], threads: int, compressed: bool = False
 ) -> tuple[Part, ...]:
     """Return a table by each header; over as many parts as it takes, of about equal size."""
     runs, count = list(headers), len(signatures)

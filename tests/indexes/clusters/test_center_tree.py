@@ -1,4 +1,4 @@
-"""Many centres in two levels: what is given to whom is true, and nearly the nearest."""
+"""Many centers in two levels: what is given to whom is true, and nearly the nearest."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from support.oracles import scan as oracle
     threads=threads_used,
 )
 @settings(max_examples=60)
-def test_a_signature_has_the_nearest_centre_of_its_branches(
+def test_a_signature_has_the_nearest_center_of_its_branches(
     count: int, width: int, style: str, k: int, branches: int, seed: int, threads: int | None
 ) -> None:
     rows, k = oracle.collection(count, width, style, seed % 1000), min(k, count)
     with patch.multiple(majority, LARGE=0, _BRANCHES=branches):
         found = la.cluster(rows, k, seed=seed, threads=threads)
-        grown = majority.CentreTree.trained(rows, k, seed, 5, threads or 1)
-    assert found.centres.tolist() == grown.centres.tolist()
-    assert (found.centres.shape, len(grown.offsets)) == ((k, width), len(grown.branches) + 1)
+        grown = majority.CenterTree.trained(rows, k, seed, 5, threads or 1)
+    assert found.centers.tolist() == grown.centers.tolist()
+    assert (found.centers.shape, len(grown.offsets)) == ((k, width), len(grown.branches) + 1)
     assert (int(grown.offsets[0]), int(grown.offsets[-1])) == (0, k)
     for row, label, far in zip(rows, found.labels.tolist(), found.distances.tolist(), strict=True):
         near = sorted(
@@ -46,15 +46,15 @@ def test_a_signature_has_the_nearest_centre_of_its_branches(
             for number in range(int(grown.offsets[branch]), int(grown.offsets[branch + 1]))
         ]
         assert (far, label) == min(
-            (oracle.distance(row, grown.centres[number]), number) for number in candidates
+            (oracle.distance(row, grown.centers[number]), number) for number in candidates
         )
     if branches >= len(grown.branches):
-        nearest = cluster_oracle.nearest(rows, found.centres)
+        nearest = cluster_oracle.nearest(rows, found.centers)
         assert nearest == list(zip(found.distances.tolist(), found.labels.tolist(), strict=True))
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.data())
-def test_centres_are_shared_out_as_there_are_signatures(
+def test_centers_are_shared_out_as_there_are_signatures(
     sizes: list[int], data: st.DataObject
 ) -> None:
     used = sum(size > 0 for size in sizes)
