@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from lookalike.indexes import Pairs as Pairs
     from lookalike.indexes import Tuning as Tuning
     from lookalike.indexes.tuning import Option as Option
-    from lookalike.parts import PartAnswer as PartAnswer
-    from lookalike.parts import PartMatch as PartMatch
+    from lookalike.parts.votes import PartAnswer as PartAnswer
+    from lookalike.parts.votes import PartMatch as PartMatch
     from lookalike.recordings.audio_hash import Fingerprint as Fingerprint
     from lookalike.recordings.index import RecordingMatch as RecordingMatch
     from lookalike.signatures import SavedSignatures as SavedSignatures
@@ -67,7 +67,7 @@ else:
                 "Clusters Explanation KeyMatch KeyMatches Matches Neighbors Pairs Tuning"
             ),
             "lookalike.indexes.tuning": "Option",
-            "lookalike.parts": "PartAnswer PartMatch",
+            "lookalike.parts.votes": "PartAnswer PartMatch",
             "lookalike.recordings.audio_hash": "Fingerprint",
             "lookalike.recordings.index": "RecordingMatch",
             "lookalike.signatures": "SavedSignatures",

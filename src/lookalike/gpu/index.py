@@ -35,7 +35,7 @@ from lookalike.indexes.base import ExhaustiveIndex, Masks, RowsIndex
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import Matches, Neighbors, merged_matches
 from lookalike.indexes.rows import Rows, Signatures
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 Progress = Callable[[int, int], object]
 """Called with how many have arrived, and of how many."""

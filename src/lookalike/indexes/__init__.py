@@ -5,7 +5,7 @@ Each is imported when it is first asked for.
 
 from typing import TYPE_CHECKING
 
-from lookalike.lazy import names_from
+from lookalike.lazy import lazy_names
 
 if TYPE_CHECKING:
     from lookalike.indexes.band_index import BandIndex as BandIndex
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from lookalike.indexes.tables.flips import FlipIndex as FlipIndex
     from lookalike.indexes.tables.prefixes import PrefixIndex as PrefixIndex
     from lookalike.indexes.tuning import Tuning as Tuning
-
-__getattr__ = names_from(
-    globals(),
-    {
-        "lookalike.indexes.band_index": "BandIndex KeyMatch KeyMatches",
-        "lookalike.indexes.base": "Index",
-        "lookalike.indexes.batch.match": "match_batch",
-        "lookalike.indexes.batch.signature_file": "SignatureFile",
-        "lookalike.indexes.clusters.index": "ClusterIndex",
-        "lookalike.indexes.clusters.majority": "Clusters cluster",
-        "lookalike.indexes.kinds": "load_index open_index",
-        "lookalike.indexes.results": "Explanation Matches Neighbors Pairs",
-        "lookalike.indexes.scan": "ScanIndex",
-        "lookalike.indexes.sharded": "ShardedIndex merge_neighbors",
-        "lookalike.indexes.slices.index": "SliceIndex",
-        "lookalike.indexes.tables.blocks": "BlockIndex",
-        "lookalike.indexes.tables.flips": "FlipIndex",
-        "lookalike.indexes.tables.prefixes": "PrefixIndex",
-        "lookalike.indexes.tuning": "Tuning",
-    },
-)
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "lookalike.indexes.band_index": "BandIndex KeyMatch KeyMatches",
+            "lookalike.indexes.base": "Index",
+            "lookalike.indexes.batch.match": "match_batch",
+            "lookalike.indexes.batch.signature_file": "SignatureFile",
+            "lookalike.indexes.clusters.index": "ClusterIndex",
+            "lookalike.indexes.clusters.majority": "Clusters cluster",
+            "lookalike.indexes.kinds": "load_index open_index",
+            "lookalike.indexes.results": "Explanation Matches Neighbors Pairs",
+            "lookalike.indexes.scan": "ScanIndex",
+            "lookalike.indexes.sharded": "ShardedIndex merge_neighbors",
+            "lookalike.indexes.slices.index": "SliceIndex",
+            "lookalike.indexes.tables.blocks": "BlockIndex",
+            "lookalike.indexes.tables.flips": "FlipIndex",
+            "lookalike.indexes.tables.prefixes": "PrefixIndex",
+            "lookalike.indexes.tuning": "Tuning",
+        },
+    )

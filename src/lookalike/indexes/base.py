@@ -38,14 +38,14 @@ from lookalike.indexes.segments import Segment
 from lookalike.shown import brief
 from lookalike.signatures import Signer, as_queries
 from lookalike.signatures.signer import signer_contents, signer_in
-from lookalike.storage import (
+from lookalike.storage.container import (
     Container,
-    Strings,
     container_bytes,
     container_in,
     open_container,
     write_container,
 )
+from lookalike.storage.strings import Strings
 
 Masks = Signatures | None
 

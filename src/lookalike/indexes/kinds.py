@@ -40,7 +40,7 @@ from lookalike.signatures.files import (
     signatures_in,
     weights_in,
 )
-from lookalike.storage import Container, is_container, open_container
+from lookalike.storage.container import Container, is_container, open_container
 
 Settings = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 Signatures = NDArray[np.uint8]
 """uint8[n, bits // 8]"""

@@ -20,7 +20,7 @@ from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, padded
 from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.slices.lists import Lists, wants_lists
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 if TYPE_CHECKING:
     from lookalike.indexes.base import GrowingIndex, Index

@@ -45,7 +45,7 @@ from lookalike.indexes.slices.search import (
 )
 from lookalike.shown import brief
 from lookalike.signatures import as_queries
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 
 def told_together(results: list[Neighbors]) -> Explanation | None:

@@ -23,7 +23,7 @@ from lookalike.indexes.segments import (
     without_room,
 )
 from lookalike.signatures.random import random_words
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 _LEAST = 32  # least number of signatures of a group, on average, by default
 _PER_ROOT = 3  # groups for each unit of the root of the number of signatures

@@ -36,7 +36,7 @@ from lookalike.indexes.tuning import Option, SelfTuned, Tuning, least_enough, ow
 from lookalike.shown import counted
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 _SAMPLE = 1000  # signatures of the index that are searched for to tune it, by default
 

@@ -41,7 +41,7 @@ from lookalike.indexes.slices.search import (
     within_in,
 )
 from lookalike.signatures import as_queries
-from lookalike.storage import Container, new_container, open_container
+from lookalike.storage.container import Container, new_container, open_container
 
 _BUILD_MEMORY = 1 << 30
 

@@ -25,7 +25,7 @@ from lookalike.indexes.results import (
 from lookalike.indexes.rows import Rows, Signatures
 from lookalike.indexes.segments import Segment, chosen_of, scan_nearest, scan_within
 from lookalike.indexes.tables.sorted_table import Part, part_arrays, restored_parts
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 _CHUNK = 1 << 22
 

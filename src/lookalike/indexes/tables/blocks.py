@@ -43,7 +43,7 @@ from lookalike.indexes.tables.sorted_table import (
 )
 from lookalike.shown import counted
 from lookalike.signatures import as_queries
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 MOST_TABLES = 256
 _MOST_UNASKED = 20  # tables that are made at most when nobody says how many

@@ -53,7 +53,7 @@ from lookalike.indexes.tables.sorted_table import (
 )
 from lookalike.indexes.tuning import Option, SelfTuned, Tuning
 from lookalike.signatures import as_queries
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 _LEARNING = threading.Lock()  # held for moments only, so one is enough for all
 

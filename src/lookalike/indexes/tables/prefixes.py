@@ -34,7 +34,7 @@ from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 KEY_BITS = 64
 """Bits of a permutation that an order goes by; shorter signatures have them all."""

@@ -17,7 +17,7 @@ from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes.rows import Signatures, empty_in_large_pages
 from lookalike.signatures.arrays import MAX_BITS
-from lookalike.storage import Container
+from lookalike.storage.container import Container
 
 MOST_HEADER_BITS = 30
 MOST_ROWS = 2**32 - 1
