@@ -118,11 +118,11 @@ def test_unverified_damage_does_not_leave_the_index(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dtype": "float64"}, "description of the vectors cannot be used"),
+        ({"dtype": "float64"}, "metadata of the vectors is invalid"),
         ({"dtype": "float32"}, "'vectors' holds"),
         ({"next_id": 4}, "do not fit them"),
-        ({"next_id": "x"}, "description of the vectors cannot be used"),
-        ({"tunings": [{"k": 0}]}, "description of the vectors cannot be used"),
+        ({"next_id": "x"}, "metadata of the vectors is invalid"),
+        ({"tunings": [{"k": 0}]}, "metadata of the vectors is invalid"),
         ({"signer": la.Projection(64, 9).to_dict()}, "do not fit them"),
         ({"signer": la.Projection(128, 8).to_dict()}, "do not fit them"),
         ({"signer": la.SimHash(64).to_dict()}, "do not fit them"),

@@ -1,9 +1,9 @@
-"""All pairs within a radius, with equal signatures taken together.
+"""All pairs within a radius; equal signatures are grouped first.
 
-For a recall below 1, pairs are found by random bits: all bits are put into random order, again and
-again, and cut into words, and these into keys. Two signatures meet in a key where it is the same
-for both, but for one of its first bits, which may differ; those that meet are compared. For two
-that differ in d bits, the chance of that depends on d alone, because the order is random.
+With a recall below 1, pairs are found by random bits. All bits are put into random order several
+times and cut into words, and words into keys. Two signatures meet if they agree in a key, except
+for one of its first bits; signatures that meet are compared. Because the order is random, the
+probability of meeting depends on the distance alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SAMPLE = 1 << 14  # pairs of signatures that say how often strangers agree
 
 @dataclass(frozen=True)
 class Drawing:
-    """Words of a signature's bits, as keys; one of the first `near_bits` of a key may differ."""
+    """Words of bits, cut into keys; one of the first `near_bits` bits of a key may differ."""
 
     bits: int
     key_bits: int
@@ -43,22 +43,22 @@ class Drawing:
 
     @property
     def keys(self) -> int:
-        """How many keys a word has."""
+        """Number of keys of a word."""
         return min(_WORD, self.bits) // self.key_bits
 
     @property
     def words_of_an_order(self) -> int:
-        """How many words are made of bits in one order, none of which is in two of them."""
+        """Number of words that are cut from one random order."""
         return max(1, min(_ORDERED, self.bits) // (self.keys * self.key_bits))
 
     def chance(self, distance: int) -> float:
-        """Return the chance that signatures at a distance meet in a key."""
+        """Return the probability that signatures at a distance meet in a key."""
         orders, others = divmod(self.words, self.words_of_an_order)
         whole = self._missed(self.words_of_an_order, distance) ** orders
         return 1 - whole * self._missed(others, distance)
 
     def reaching(self, recall: float, distance: int) -> Drawing | None:
-        """Return the same with so many words that the chance is at least that; None if too many."""
+        """Return the same keys with enough words to reach the recall, or None if too many."""
         missed = self._missed(self.words_of_an_order, distance)
         if missed >= 1:
             return None
@@ -79,23 +79,23 @@ class Drawing:
         return np.ascontiguousarray(ordered.reshape(-1, width)[: self.words])
 
     def _missed(self, words: int, distance: int) -> float:
-        """Return the chance that signatures at a distance meet in no key of words of one order."""
+        """Return the probability that words of one order miss signatures at a distance."""
         keys = words * self.keys
         return _none_meets(self.bits, self.key_bits, self.near_bits, keys, distance)
 
 
 def seconds_for_all(count: int, width: int) -> float:
-    """Return how long comparing each with each usually takes on one thread."""
+    """Return the estimated time to compare all pairs on one thread."""
     return 1e-9 * count * count / 2 * _native.USUAL_COSTS.scan(width, 1)
 
 
 def cheapest_drawing(
     signatures: Signatures, count: int, radius: int, recall: float
 ) -> Drawing | None:
-    """Return what finds each pair within the radius with a chance of at least `recall`.
+    """Return keys that find each pair within the radius with at least this probability.
 
-    Of `count` signatures, which are among these. None where comparing each with each, or by blocks
-    that all pairs within the radius share one of, is as quick.
+    None if comparing all pairs, or pairs that share a block, is as fast. `count` signatures are
+    distinct.
     """
     width = signatures.shape[1]
     bits, costs = 8 * width, _native.USUAL_COSTS
@@ -132,7 +132,7 @@ def cheapest_drawing(
 
 
 def _clear(bits: int, distance: int, most: int) -> NDArray[np.float64]:
-    """Return the chance that no bit differs of 0, 1, ... `most` that are drawn."""
+    """Return the probability that none of 0, 1, ... `most` drawn bits differs."""
     drawn = np.arange(most)
     each = np.maximum(0, bits - distance - drawn) / (bits - drawn)
     return np.concatenate([[1.0], np.cumprod(each)])
@@ -140,10 +140,7 @@ def _clear(bits: int, distance: int, most: int) -> NDArray[np.float64]:
 
 @lru_cache(1 << 12)
 def _none_meets(bits: int, key_bits: int, near_bits: int, keys: int, distance: int) -> float:
-    """Return the chance that signatures at a distance meet in no key, of so many of one order.
-
-    Of all ways in which bits can differ, those are counted in which each key has too many.
-    """
+    """Return the probability that `keys` keys of one order miss signatures at a distance."""
     ways = np.array([math.comb(key_bits, differ) for differ in range(key_bits + 1)], np.float64)
     ways[0] = 0
     ways[1] -= near_bits
@@ -165,7 +162,7 @@ def _log_factorials(most: int) -> NDArray[np.float64]:
 
 
 def _distances(signatures: Signatures) -> tuple[list[int], NDArray[np.float64]]:
-    """Return distances of pairs that were picked at random, and the share of each."""
+    """Return distances of random pairs, and the share of each distance."""
     count = len(signatures)
     words = random_words(1, 2 * _SAMPLE)
     one = (words[:_SAMPLE] % np.uint64(count)).astype(np.int64)
@@ -180,7 +177,7 @@ def _distances(signatures: Signatures) -> tuple[list[int], NDArray[np.float64]]:
 
 
 Compare = Callable[[Signatures | None, int], "PairColumns"]
-"""Returns pairs of rows that are not skipped (1), or raises `too_many_pairs` beyond a limit."""
+"""Returns pairs of rows that are not skipped, or raises `too_many_pairs` beyond a limit."""
 
 PairColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
@@ -199,9 +196,8 @@ def pairs_of_rows(
 ) -> Pairs:
     """Return the pairs of distinct ids within the radius, each once; see `Index.pairs`.
 
-    Equal signatures form a group; one of each group is compared with those of other groups: by
-    blocks where that is cheaper than `each_with_each`, as `compare` does it, or by random bits
-    where that is cheaper still and a `recall` will do.
+    One signature of each group of equal ones is compared with those of other groups: by blocks if
+    that is cheaper than `each_with_each`, by `compare`, or by random bits if there is a `recall`.
     """
     rows = np.ascontiguousarray(signatures)
     groups = _Groups.of(rows, ids)
@@ -233,10 +229,7 @@ def pairs_of_rows(
 
 @dataclass(eq=False)
 class _Groups:
-    """Equal signatures: group g has the rows at offsets[g] to offsets[g + 1], by ascending id.
-
-    Those that stand alone are in no group. All that is found are rows, not ids.
-    """
+    """Groups of equal signatures: group g has the rows at offsets[g] to offsets[g + 1]."""
 
     count: int
     """Rows of the collection."""
@@ -255,11 +248,11 @@ class _Groups:
 
     @property
     def firsts(self) -> NDArray[np.int64]:
-        """Return the row that stands for each group."""
+        """Return the row that represents each group."""
         return self.rows[self.offsets[:-1]]
 
     def skipped(self) -> NDArray[np.uint8] | None:
-        """Return 1 for rows that another stands for, 0 for all others; None if there are none."""
+        """Return 1 for rows that another row represents, else 0; None if there are no groups."""
         if not len(self.rows):
             return None
         skipped = np.zeros(self.count, np.uint8)
@@ -286,13 +279,13 @@ class _Groups:
         return np.concatenate(left), np.concatenate(right), np.zeros(sum(map(len, left)), np.int32)
 
     def numbers(self) -> NDArray[np.int64]:
-        """Return, for each row, which group it stands for, or -1."""
+        """Return, for each row, the group that it represents, or -1."""
         numbers = np.full(self.count, -1)
         numbers[self.firsts] = np.arange(len(self.offsets) - 1)
         return numbers
 
     def products(self, found: PairColumns, most: int) -> list[PairColumns] | None:
-        """Pair all that each of two rows stands for; None if that makes more than `most`."""
+        """Return the pairs of all rows that pairs of rows represent; None beyond `most`."""
         if not len(self.rows):
             return [found]
         left, right, distances = found
@@ -314,7 +307,7 @@ class _Groups:
     def _members(
         self, rows: NDArray[np.int64], group: NDArray[np.int64], number: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Return, of what each row stands for, the one of that number."""
+        """Return the row with this number in the group that each row represents."""
         begins = np.append(self.offsets[:-1], 0)[group[rows]]
         return np.where(group[rows] < 0, rows, self.rows[begins + number])
 
@@ -322,7 +315,7 @@ class _Groups:
 def _compare(
     rows: Signatures, groups: _Groups, radius: int, limit: int, threads: int, each_with_each: bool
 ) -> PairColumns:
-    """Return the pairs of distinct signatures: of rows that stand alone or for their group."""
+    """Return the pairs of distinct signatures."""
     skipped, most = groups.skipped(), min(limit, NO_LIMIT)
     try:
         found = None
@@ -341,7 +334,7 @@ def _compare(
 def _compare_drawn(
     rows: Signatures, groups: _Groups, radius: int, recall: float, limit: int, threads: int
 ) -> PairColumns | None:
-    """Return each pair with a chance of at least `recall`; None where finding all is as quick."""
+    """Return each pair with at least this probability; None if finding all pairs is as fast."""
     distinct = len(rows) - len(groups.rows) + len(groups.sizes)
     drawing = cheapest_drawing(rows, distinct, radius, recall)
     if drawing is None:
@@ -359,7 +352,7 @@ def _compare_drawn(
 
 
 def too_many_pairs(limit: int, radius: int, count: int) -> ResultTooLargeError:
-    """Return the error for more pairs than the caller's limit."""
+    """Return the error for more pairs than the limit."""
     return ResultTooLargeError(
         "more than ",
         Said(f"limit={limit}", f"{limit:,}"),

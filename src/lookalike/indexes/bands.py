@@ -1,4 +1,4 @@
-"""Bands: signatures whose values agree in a whole band become a pair (Broder; Manku et al.)."""
+"""Bands: rows whose values agree in a whole band are a candidate pair (Broder; Manku et al.)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lookalike import _native
 from lookalike.errors import ArgumentError
 
 RECALL = 0.995
-"""Chance at which a pair just at the threshold is to be proposed."""
+"""Probability that a pair at the threshold becomes a candidate."""
 
 LEADERS: int = _native.BAND_LEADERS
-"""Of a large group: all are paired with so many, and with so many that follow them."""
+"""Number of members that all rows of a large group are paired with."""
 
 _ROWS_AT_A_TIME = 1 << 16
 _PAIRS_AT_A_TIME = 1 << 22
@@ -30,17 +30,13 @@ class BandLayout:
     rows: int
 
     def chance(self, similarity: ArrayLike) -> NDArray[np.float64]:
-        """Return the chance that a pair of this similarity shares a band: the S-curve."""
+        """Return the probability that a pair of this similarity shares a band: the S-curve."""
         agreeing = np.asarray(similarity, np.float64) ** self.rows
         return 1.0 - (1.0 - agreeing) ** self.bands
 
 
 def choose_bands(values: int, threshold: float, recall: float = RECALL) -> BandLayout:
-    """Return the longest bands that still propose a pair at the threshold with this chance.
-
-    The longer the bands, the fewer pairs below the threshold. Values that fill no band are left
-    out.
-    """
+    """Return the longest bands that find a pair at the threshold with this probability."""
     for rows in range(values, 1, -1):
         layout = BandLayout(values // rows, rows)
         if layout.chance(threshold) >= recall:
@@ -50,13 +46,10 @@ def choose_bands(values: int, threshold: float, recall: float = RECALL) -> BandL
 
 @dataclass(eq=False)
 class BandedPairs:
-    """The pairs of signatures that share a band, with the first band that they share.
+    """Pairs of signatures that share a band, each with the first band that they share.
 
-    Finding the groups of a band takes some 8 bytes a signature for the time. Rows in a group of
-    more than `most` are paired with the first 16 of the group, the first 16 of its rows from
-    `first_new` on, and the 16 that follow them, by `rank`: so a large group costs time in
-    proportion to its size. Each pair comes once; one of a large group may come again if it shares a
-    smaller group later.
+    A group of more than `most` rows is not paired completely. Its rows are paired with the first 16
+    of the group, the first 16 from `first_new` on, and the 16 that follow by `rank`.
     """
 
     signatures: NDArray[np.uint8]
@@ -64,23 +57,23 @@ class BandedPairs:
     """Bytes of a value of a signature."""
     layout: BandLayout
     keys: NDArray[np.uint32]
-    """uint32[bands, count]: where the keys of the bands go; an array, or one on disk."""
+    """uint32[bands, count]: keys of the bands, in memory or on disk."""
     _: KW_ONLY
     most: int
     first_new: int
     rank: NDArray[np.int64]
-    """In which rows before `first_new` come first."""
+    """Order of the rows before `first_new`."""
     threads: int
     large_groups: int = 0
     rows_in_large_groups: int = 0
-    """Rows of large groups, each once for each band."""
+    """Number of rows in large groups, once per band."""
 
     def __post_init__(self) -> None:
         self._large_keys: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the bands so far
         self._large_offsets: NDArray[np.int64] = np.zeros(1, np.int64)
 
     def fill_keys(self, progress: Callable[[float], None]) -> None:
-        """Compute the keys; `progress` hears the share done."""
+        """Compute the keys; `progress` gets the share that is done."""
         count = len(self.signatures)
         for begin in range(0, count, _ROWS_AT_A_TIME):
             rows = np.ascontiguousarray(self.signatures[begin : begin + _ROWS_AT_A_TIME])
@@ -88,10 +81,7 @@ class BandedPairs:
             progress(min(1.0, (begin + len(rows)) / count))
 
     def of_band(self, band: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the pairs that share this band and none before it, some groups at a time.
-
-        To be called for each band in turn.
-        """
+        """Yield the pairs whose first common band is this one; call it for each band in turn."""
         rows, offsets = _native.band_groups(self.keys, band)
         sizes = np.diff(offsets)
         large = sizes > self.most
@@ -114,7 +104,7 @@ class BandedPairs:
 
 
 def bands_for(permutations: int, threshold: float, recall: float) -> BandLayout:
-    """Return bands that miss a pair at the threshold in half of the cases that may be missed."""
+    """Return bands that miss at most half of the pairs at the threshold that may be missed."""
     wanted = _each(recall)
     layout = choose_bands(permutations, threshold, wanted)
     reached = float(layout.chance(threshold))
@@ -128,10 +118,9 @@ def bands_for(permutations: int, threshold: float, recall: float) -> BandLayout:
 
 
 def least_equal(permutations: int, threshold: float, recall: float) -> int:
-    """Return how many values two rows at the threshold have in common, for the other half.
+    """Return the number of equal values that a row needs, which misses at most the other half.
 
-    That many are equal, or more, in all but the share of cases that may be missed: values agree
-    independently, each with a chance that is the similarity, so their number is binomial.
+    Values of two rows at the threshold agree independently, so their number is binomial.
     """
     if threshold == 1:
         return permutations

@@ -491,7 +491,7 @@ class RowsIndex(Index):
 
 
 class PlainSearch(Index):
-    """An index whose `search` is exact and has no options of its own."""
+    """An index whose `search` is exact and has no further options."""
 
     def search(
         self,

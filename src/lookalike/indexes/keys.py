@@ -1,8 +1,7 @@
-"""Keys in files: whole numbers and strings as arrays, other plain values as JSON.
+"""Keys in files: whole numbers and strings as arrays, other values as JSON.
 
-A tuple becomes a list, bytes become {"bytes": base64}, and so under "halves" do strings with halves
-of characters, two of which would become one character in JSON. There is no pickle: whoever opens a
-file runs nothing that is in it.
+A tuple becomes a list, bytes become {"bytes": base64}. Strings with lone surrogates are stored
+under "halves". There is no pickle, so opening a file runs no code from it.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def key_arrays(keys: Sequence[Hashable]) -> dict[str, NDArray[Any]]:
 
 
 def restored_keys(container: Container) -> list[Any]:
-    """Return the keys that `key_arrays` put into a container."""
+    """Return the keys that `key_arrays` stored in a container."""
     if _NUMBERS in container:
         numbers: list[int] = container.array(_NUMBERS, np.int64, 1).tolist()
         return numbers

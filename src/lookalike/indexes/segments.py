@@ -1,7 +1,7 @@
 """Segments: rows that are searched, added to and removed from together.
 
-A segment never changes: `add` and `remove` return other segments. Each has slice lists, or, if it
-is small or its index has no slices, none; then it is scanned.
+A segment never changes: adding and removing return new segments. A segment has slice lists, or is
+scanned if it is small or its index has no slices.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
     from lookalike.indexes.base import GrowingIndex, Index
 
 BUFFER = 2048
-"""Rows of a segment that is still added to."""
+"""Maximum number of rows of a segment that is still added to."""
 
 _COPIED, _COPIED_SHARE = 4096, 64  # chosen rows that are copied: so many, or this share
 
 
 @dataclass(eq=False)
 class Segment:
-    """Rows, those of them that were removed, and lists over them."""
+    """Rows, the rows of them that were removed, and their slice lists."""
 
     rows: Rows
     slice_bits: int
     removed: NDArray[np.uint8] | None = None
-    """A byte per row, 1 where it was removed."""
+    """A byte per row: 1 if it was removed."""
     lists: Lists | None = None
     removals: int = 0
     store: tuple[Signatures, NDArray[np.int64]] | None = None
-    """Larger arrays of our own that the rows are the beginning of, with room for more."""
+    """Larger arrays that start with the rows and have room for more."""
 
     @classmethod
     def build(cls, rows: Rows, slice_bits: int, threads: int, wide: bool = False) -> Segment:
-        """Return a segment, with lists where they pay. `wide` forces 64-bit lists."""
+        """Return a segment, with lists if they are worthwhile. `wide` forces 64-bit lists."""
         segment = cls(rows, slice_bits)
         if wants_lists(len(rows), rows.bits, slice_bits):
             segment.lists = Lists.empty(len(rows), rows.bits, slice_bits, wide)
@@ -58,11 +58,11 @@ class Segment:
 
     @property
     def alive(self) -> int:
-        """How many rows have not been removed."""
+        """Number of rows that were not removed."""
         return len(self) - self.removals
 
     def native(self) -> _native.Segment:
-        """Return the segment as the core sees it now."""
+        """Return the segment for the core."""
         rows = self.rows
         segment = _native.Segment(
             rows.signatures, rows.ids, rows.ascending, self.removed, self.alive
@@ -73,11 +73,11 @@ class Segment:
 
     @cached_property
     def _order(self) -> NDArray[np.int64] | None:
-        """Positions by ascending id, where ids do not ascend; an added id may have several."""
+        """Positions by ascending id, if ids do not ascend; a reused id has several."""
         return None if self.rows.ascending else np.argsort(self.rows.all_ids(), kind="stable")
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the position of each id, or -1 where it is not here or was removed."""
+        """Return the position of each id, or -1 if it is missing or removed."""
         if not len(self):
             return np.full(len(ids), -1)
         if self.rows.ids is None:
@@ -93,7 +93,7 @@ class Segment:
         return found
 
     def remove(self, positions: NDArray[np.int64]) -> Segment:
-        """Return the segment without these rows; this one stays as it is."""
+        """Return the segment without these rows."""
         removed = np.zeros(len(self), np.uint8) if self.removed is None else self.removed.copy()
         removed[positions] = 1
         segment = replace(self, removed=removed, removals=self.removals + len(positions))
@@ -102,18 +102,18 @@ class Segment:
         return segment
 
     def living(self) -> Rows:
-        """Return the rows that have not been removed."""
+        """Return the rows that were not removed."""
         if self.removed is None:
             return self.rows
         return self.rows.take(np.flatnonzero(self.removed == 0))
 
     def places(self, chosen: Chosen) -> NDArray[np.int64]:
-        """Return where the living rows are whose ids are chosen, in ascending order."""
+        """Return the positions of the chosen rows that were not removed, ascending."""
         found = self.find(chosen.listed())
         return np.sort(found[found >= 0])
 
     def only(self, chosen: Chosen) -> Segment:
-        """Return the segment as if all rows that are not chosen had been removed."""
+        """Return the segment with all rows removed that are not chosen."""
         removed = np.ones(len(self), np.uint8)
         if chosen.mask is None:
             removed[self.places(chosen)] = 0
@@ -126,7 +126,7 @@ class Segment:
         return Segment(self.rows, self.slice_bits, removed, self.lists, int(removed.sum()))
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name."""
+        """Return the arrays to save, by name."""
         arrays = self.rows.arrays(prefix)
         if self.removed is not None:
             arrays[f"{prefix}removed"] = self.removed
@@ -136,7 +136,7 @@ class Segment:
         return arrays
 
     def meta(self) -> dict[str, Any]:
-        """Return what has to be saved beside the arrays."""
+        """Return the metadata to save."""
         wide = self.lists is not None and self.lists.offsets.dtype == np.uint64
         return {
             "ascending_ids": self.rows.ascending,
@@ -148,7 +148,7 @@ class Segment:
     def restored(
         cls, container: Container, prefix: str, slice_bits: int, meta: dict[str, Any]
     ) -> Segment:
-        """Return the segment that `arrays` and `meta` saved, mapped and not read."""
+        """Return the segment that `arrays` and `meta` saved, memory-mapped."""
         rows = Rows.restored(container, meta.get("ascending_ids") is not False, prefix)
         segment = cls(rows, slice_bits, removals=int(meta.get("removals", 0)))
         if f"{prefix}removed" in container:
@@ -179,7 +179,7 @@ class Segment:
 
 
 def only_among(segments: Segments, among: Among, index: Index | GrowingIndex) -> Segments:
-    """Return the segments of what may be found: few rows are copied and compared one by one."""
+    """Return the segments with the chosen rows only; few rows are copied."""
     if among is None:
         return segments
     most = max(_COPIED, sum(segment.alive for segment in segments) // _COPIED_SHARE)
@@ -187,7 +187,7 @@ def only_among(segments: Segments, among: Among, index: Index | GrowingIndex) ->
 
 
 def chosen_of(segments: Segments, chosen: Chosen | None, most: int) -> Segments:
-    """Return the chosen rows alone: copies of up to `most`, else with others left out."""
+    """Return the chosen rows only: at most `most` copies, or segments without the other rows."""
     if chosen is None:
         return segments
     if len(chosen) > most:
@@ -197,7 +197,7 @@ def chosen_of(segments: Segments, chosen: Chosen | None, most: int) -> Segments:
 
 
 def merged_segments(segments: Sequence[Segment], threads: int) -> Segment:
-    """Return one segment with the living rows of all, in order."""
+    """Return one segment with the rows of all segments, in order, without removed rows."""
     slice_bits = segments[0].slice_bits
     parts = [segment.living() for segment in segments]
     rows = _joined(parts)
@@ -231,7 +231,7 @@ def _joined(parts: list[Rows]) -> Rows:
 
 
 def extended(segment: Segment, new: Rows) -> Segment:
-    """Return the segment with more rows, in the place that was left for them."""
+    """Return the segment with more rows, in its spare room."""
     count, total = len(segment), len(segment) + len(new)
     store = segment.store
     if store is None:
@@ -249,12 +249,12 @@ def extended(segment: Segment, new: Rows) -> Segment:
 
 
 def without_room(segments: Segments) -> Segments:
-    """Return the segments for a second owner: whoever adds next copies the rows first."""
+    """Return the segments without spare room, for a copy of the index."""
     return tuple(replace(segment, store=None) for segment in segments)
 
 
 def renumbered(segment: Segment, shift: int) -> Segment:
-    """Return the segment with ids that are larger by `shift`."""
+    """Return the segment with `shift` added to its ids."""
     ids = segment.rows.all_ids() + shift
     rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
     return replace(segment, rows=rows, store=None)
@@ -272,7 +272,7 @@ def refuse_known(segments: Segments, ids: NDArray[np.int64]) -> None:
 
 
 def appended(segments: Segments, new: Rows, made: Callable[[Rows], Segment]) -> list[Segment]:
-    """Return the segments with new rows in the last one, or in one of their own."""
+    """Return the segments with new rows, in the last segment or in a new one."""
     changed = list(segments)
     last = changed[-1]
     if len(changed) > 1 and last.lists is None and len(last) + len(new) <= BUFFER:
@@ -285,7 +285,7 @@ def appended(segments: Segments, new: Rows, made: Callable[[Rows], Segment]) -> 
 
 
 def with_rows(segments: Segments, new: Rows, slice_bits: int, threads: int) -> Segments:
-    """Return the segments with new rows, with lists where they pay."""
+    """Return the segments with new rows, with lists if they are worthwhile."""
     changed = appended(segments, new, lambda rows: Segment.build(rows, slice_bits, threads))
     if len(changed[-1]) >= BUFFER and changed[-1].lists is None:
         changed[-1] = merged_segments(changed[-1:], threads)
@@ -296,7 +296,7 @@ def with_rows(segments: Segments, new: Rows, slice_bits: int, threads: int) -> S
 
 
 def without_ids(segments: Segments, ids: NDArray[np.int64]) -> Segments:
-    """Return the segments with these ids marked as removed; raises if one is not there."""
+    """Return the segments with these ids removed; raise if an id is missing."""
     changed = list(segments)
     missing = np.ones(len(ids), bool)
     for number, segment in enumerate(changed):
@@ -313,7 +313,7 @@ def without_ids(segments: Segments, ids: NDArray[np.int64]) -> Segments:
 def scan_nearest(
     segment: Segment, queries: Signatures, k: int, threads: int, masks: Signatures | None = None
 ) -> Neighbors:
-    """Return the k nearest of each query, by the bits of its mask if there are masks; exact."""
+    """Return the k nearest of each query, over the bits of its mask if there are masks; exact."""
     rows, found = segment.rows, min(k, segment.alive)
     stored = rows.signatures, rows.ids, rows.ascending
     ids = np.empty((len(queries), found), np.int64)
@@ -337,10 +337,7 @@ def scan_within(
     threads: int,
     masks: Signatures | None = None,
 ) -> Matches:
-    """Return everything within the radius, by the bits of each query's mask if there are masks.
-
-    Exact; raises `TooManyResults` beyond the limit.
-    """
+    """Return all matches within the radius; exact. Raise `TooManyResults` beyond the limit."""
     rows, most, unmasked = segment.rows, min(limit, NO_LIMIT), None
     stored = rows.signatures, rows.ids, rows.ascending
     if masks is None:

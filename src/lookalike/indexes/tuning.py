@@ -60,9 +60,9 @@ Choice = TypeVar("Choice", bound=Option, covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning(Generic[Choice]):
-    """What was asked for, on which sample it was measured, what was weighed and what was chosen.
+    """What was measured, on which sample, and which index and settings were chosen.
 
-    `str` is a table of the options, the choice marked, and the reason.
+    `str` returns a table of the options with the choice marked, and the reason.
     """
 
     target: float | None

@@ -1,4 +1,4 @@
-"""Signatures in the order of their groups (`Groups`), and what changed since (`State`)."""
+"""Signatures in the order of their groups (`Groups`), and later changes (`State`)."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ _PER_ROOT = 3  # groups for each unit of the root of the number of signatures
 _LARGE, _LARGE_ROWS = 5, 256  # times larger than usual, and rows, of groups that are split
 _MOST_SPLITS = 64  # times that parts are split again: most of a hub stays together
 MOST_WORK = 4
-"""Rows that may get other centers in splits, in multiples of all rows."""
+"""Maximum number of rows that are reassigned in splits, in multiples of all rows."""
 
 
 _PROBE_SHARE, _LEAST_PROBE = 12, 16
 
 
 def least_probe(groups: int) -> int:
-    """Return the least number of groups that are read by default."""
+    """Return the smallest default number of groups to read."""
     return max(_LEAST_PROBE, -(-groups // _PROBE_SHARE))
 
 
 def group_count(count: int) -> int:
-    """Return how many groups so many signatures are put into unless told."""
+    """Return the default number of groups for `count` signatures."""
     return max(1, min(round(_PER_ROOT * math.sqrt(count)), count // _LEAST))
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Rows in the order of their groups; within one by (distance from the center, id)."""
+    """Rows in the order of their groups; within a group by (distance from the center, id)."""
 
     rows: Rows
     offsets: NDArray[np.int64]
-    """Where each group begins, and the last ends; no group is empty."""
+    """Start of each group, and the end of the last; no group is empty."""
     centers: Signatures
     from_center: NDArray[np.int32]
-    """How far each row is from its group's center."""
+    """Distance of each row from the center of its group."""
     saved_probe: int | None = None
-    """`near_probe`, where it was saved."""
+    """`near_probe`, if it was saved."""
 
     @classmethod
     def build(cls, given: Rows, count: int, seed: int, threads: int) -> Groups:
-        """Return copies of the rows in some `count` groups: none empty, large ones split."""
+        """Return copies of the rows in about `count` groups."""
         signatures = given.signatures
         if not len(given):
             nothing = np.empty((0, signatures.shape[1]), np.uint8)
@@ -80,7 +80,7 @@ class Groups:
         seed: int,
         threads: int,
     ) -> Groups:
-        """Return copies of the rows in these groups; changes labels and distances of some."""
+        """Return copies of the rows in these groups; changes some labels and distances."""
         signatures, ids = given.signatures, given.all_ids()
         centers = _split(signatures, centers, labels, far, seed, threads)
         used, labels = np.unique(labels, return_inverse=True)
@@ -100,35 +100,35 @@ class Groups:
 
     @cached_property
     def nearest(self) -> NDArray[np.int32]:
-        """How far the nearest row of each group is from the center."""
+        """Distance of the nearest row of each group from the center."""
         return self.from_center[self.offsets[:-1]]
 
     @cached_property
     def farthest(self) -> NDArray[np.int32]:
-        """How far the farthest row of each group is from the center."""
+        """Distance of the farthest row of each group from the center."""
         return self.from_center[self.offsets[1:] - 1]
 
     @cached_property
     def near_probe(self) -> int:
-        """How many groups have to be read to find near-duplicates; measured when first asked."""
+        """Number of groups to read to find near-duplicates; measured on first use."""
         if self.saved_probe is not None:
             return self.saved_probe
         return groups_until_near(self.rows.signatures, self.offsets, self.centers)
 
     def native(self) -> _native.Groups:
-        """Return the groups as the core sees them."""
+        """Return the groups for the core."""
         parts = self.offsets, self.centers, self.from_center, self.nearest, self.farthest
         return _native.Groups(self.rows.signatures, self.rows.all_ids(), *parts)
 
     @property
     def usual_probe(self) -> int:
-        """How many groups are read by default: enough to find 99.9% of near-duplicates."""
+        """Default number of groups to read: enough to find 99.9% of near-duplicates."""
         return max(least_probe(len(self)), self.near_probe)
 
     def probes_needed(
         self, queries: Signatures, places: NDArray[np.int64], threads: int
     ) -> NDArray[np.int64]:
-        """Return how many groups are read until those of the rows at some places, of each query."""
+        """Return the number of groups that each query reads until it reaches these rows."""
         distances = np.empty((len(queries), len(self)), np.int32)
         _native.scan_all(queries, self.centers, threads, distances)
         ranks = np.empty(distances.shape, np.int64)
@@ -138,11 +138,11 @@ class Groups:
         return np.take_along_axis(ranks, self.group_of(places), axis=1)
 
     def group_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups of the rows at these places."""
+        """Return the groups of the rows at these positions."""
         return np.searchsorted(self.offsets, places, side="right") - 1
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name."""
+        """Return the arrays to save, by name."""
         return {
             **self.rows.arrays(),
             "offsets": self.offsets,
@@ -152,7 +152,7 @@ class Groups:
 
     @classmethod
     def restored(cls, container: Container) -> Groups:
-        """Return the groups that `arrays` saved, mapped and not read."""
+        """Return the groups that `arrays` saved, memory-mapped."""
         probe = container.meta.get("near_probe")
         groups = cls(
             Rows.restored(container, ascending=False),
@@ -191,11 +191,10 @@ _FOUND = 0.9995  # more than the 99.9% that is promised, because a sample is not
 def groups_until_near(
     signatures: Signatures, offsets: NDArray[np.int64], centers: Signatures
 ) -> int:
-    """Return how many groups are read until that of a near-duplicate, for nearly all of them.
+    """Return the number of groups to read to find nearly all near-duplicates.
 
-    Where signatures form groups, a near-duplicate is nearest to the same center, or nearly. Where
-    they do not, as with random bits, a few bits decide. So it is measured: signatures are changed
-    in up to a tenth of their bits and searched for. The same groups give the same number.
+    Measured: signatures are changed in up to a tenth of their bits and searched for. The same
+    groups give the same number.
     """
     if len(centers) < 2:
         return len(centers)
@@ -217,7 +216,7 @@ def groups_until_near(
 
 
 def _changed(rows: Signatures, seed: int) -> Signatures:
-    """Return signatures each of which is changed in a share of its bits, from none to a tenth."""
+    """Return signatures that are changed in a random share of their bits, up to a tenth."""
     bits = 8 * rows.shape[1]
     drawn = random_words(seed, len(rows) * (1 + bits // 4)).reshape(len(rows), -1)
     share = (drawn[:, :1] % np.uint64(_TENTH)).astype(np.uint16)
@@ -263,20 +262,20 @@ _ADDED_SHARE = 64  # added rows are put into groups when they exceed this share
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Groups, which rows of them are left, and rows that are in no group yet; never changed."""
+    """Groups, which of their rows were removed, and rows that are not in a group yet; immutable."""
 
     groups: Groups
     segments: Segments
-    """The rows of the groups, then those that were added since."""
+    """Rows of the groups, then rows that were added since."""
 
     @classmethod
     def of(cls, groups: Groups) -> State:
-        """Return groups all of whose rows are there, and no others."""
+        """Return the state of groups without changes."""
         return cls(groups, (Segment(groups.rows, 1),))  # without lists: the width does not matter
 
     @classmethod
     def around(cls, centers: Signatures, rows: Rows, seed: int, threads: int) -> State:
-        """Return the rows in groups around these centers, or around others if there are none."""
+        """Return the rows in groups around these centers, or around new ones if there are none."""
         if not len(centers) or not len(rows):
             return cls.of(Groups.build(rows, group_count(len(rows)), seed, threads))
         found = nearest_centers(rows.signatures, centers, threads)
@@ -284,18 +283,18 @@ class State:
 
     @property
     def alive(self) -> int:
-        """How many rows there are."""
+        """Number of rows that were not removed."""
         return sum(segment.alive for segment in self.segments)
 
     def living(self) -> Rows:
-        """Return copies of all rows, in the order of ids."""
+        """Return copies of all rows, by ascending id."""
         parts = [segment.living() for segment in self.segments]
         ids = np.concatenate([part.all_ids() for part in parts])
         order = np.argsort(ids)
         return Rows(np.concatenate([part.signatures for part in parts])[order], ids[order])
 
     def with_rows(self, new: Rows, seed: int, threads: int) -> State:
-        """Return the state with new rows, which are put into groups once they are many."""
+        """Return the state with new rows; many new rows are assigned to groups."""
         changed = appended(self.segments, new, lambda rows: Segment(rows, 1))
         state = State(self.groups, tuple(changed))
         added = sum(map(len, changed[1:]))
@@ -304,15 +303,15 @@ class State:
         return state.regrouped(seed, threads)
 
     def without(self, ids: NDArray[np.int64]) -> State:
-        """Return the state without these ids; raises if one is not there."""
+        """Return the state without these ids; raise if an id is missing."""
         return State(self.groups, without_ids(self.segments, ids))
 
     def without_room(self) -> State:
-        """Return the state for a second owner: whoever adds next copies the rows first."""
+        """Return the state without spare room, for a copy of the index."""
         return State(self.groups, without_room(self.segments))
 
     def regrouped(self, seed: int, threads: int) -> State:
-        """Return the state with all rows in groups, made anew where these have become too few."""
+        """Return the state with all rows in groups, which are rebuilt if they are too few."""
         groups, first = self.groups, self.segments[0]
         if not self.alive or 2 * len(groups) < group_count(self.alive):
             return State.of(Groups.build(self.living(), group_count(self.alive), seed, threads))
@@ -330,7 +329,7 @@ class State:
         return State.of(Groups.arranged(whole, groups.centers, labels, far, seed, threads))
 
     def meta(self) -> dict[str, Any]:
-        """Return what has to be saved beside the arrays."""
+        """Return the metadata to save."""
         return {
             "near_probe": self.groups.near_probe,
             "removals": self.segments[0].removals,
@@ -338,7 +337,7 @@ class State:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name."""
+        """Return the arrays to save, by name."""
         arrays = self.groups.arrays()
         removed = self.segments[0].removed
         if removed is not None:
@@ -349,7 +348,7 @@ class State:
 
     @classmethod
     def restored(cls, container: Container) -> State:
-        """Return what `arrays` and `meta` saved; raises what a description may that is damaged."""
+        """Return the state that `arrays` and `meta` saved; raise if it is damaged."""
         groups = Groups.restored(container)
         removals = int(container.meta.get("removals", 0))
         first = Segment(groups.rows, 1, removals=removals)

@@ -1,7 +1,7 @@
 """ClusterIndex: groups of signatures around majority centers.
 
 A search compares a query with all centers, and then with the signatures of the nearest groups. It
-is for far neighbors, which share no slice and no block with the query.
+finds distant neighbors, which share no slice or block with the query.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SAMPLE = 1000  # signatures of the index that are searched for to tune it, by d
 def nearest_in(
     state: State, parts: Segments, queries: Signatures, k: int, probe: int, threads: int
 ) -> Neighbors:
-    """Return the nearest in parts of the state: by groups where these are theirs, else in all."""
+    """Return the nearest rows in parts of the state."""
     asked = len(queries)
     found, proven, work = [], np.ones(asked, bool), np.zeros((2, asked), np.int64)
     for part in parts:
@@ -67,7 +67,7 @@ def nearest_in(
 def within_in(
     state: State, parts: Segments, queries: Signatures, radius: int, limit: int, threads: int
 ) -> Matches:
-    """Return all within a radius in parts of the state; raises where they are too many."""
+    """Return all rows within a radius in parts of the state, or raise `TooManyResults`."""
     work = np.zeros((2, len(queries)), np.int64)
     found = []
     for part in parts:
@@ -90,20 +90,31 @@ def within_in(
 
 
 def _explained(proven: NDArray[np.bool_], work: NDArray[np.int64]) -> Explanation:
-    """Return groups read as lists, rows compared as all else."""
+    """Return an explanation with groups as lists and rows as everything else."""
     return Explanation(proven, work[0], work[1], work[1], work[1])
 
 
 class ClusterIndex(SelfTuned, GrowingIndex, Index):
-    """Approximate nearest neighbors, best where these are far; exact neighbors within a radius.
+    """Find approximate nearest neighbors that may be far, and exact neighbors within a radius.
 
-    The index has copies of the signatures in the order of their groups, 12 bytes beside each, and
-    the centers. It is the same for any number of threads.
+    The index copies the signatures in the order of their groups, and takes 12 bytes more for each.
+    It is the same for any number of threads.
 
     Args:
-        clusters: Number of groups, which `la.cluster` makes (default: three times the square root
-            of the number of signatures). Groups that are far too large are split.
-        seed: Random seed for the first centers.
+        signatures: Array `uint8[n, bits // 8]`; it is copied.
+        clusters: Number of groups (default: three times the square root of the number of
+            signatures). Groups that are much too large are split.
+        ids: Ids of the signatures, distinct and at least 0 (default: their positions).
+        seed: Random seed for the first centers (default: 0).
+        threads: Number of threads (default: all cores).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> signatures = np.random.default_rng(0).integers(0, 256, (1000, 32), np.uint8)
+        >>> index = la.ClusterIndex(signatures)
+        >>> index.search(signatures[7:8], k=1).ids.tolist()
+        [[7]]
     """
 
     kind = "clusters"
@@ -119,7 +130,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
     ) -> None:
         rows = Rows.of(signatures, ids)
         self.seed = seed_number(seed)
-        """What the centers were drawn with."""
+        """Random seed of the centers."""
         number = group_count(len(rows))
         if clusters is not None:
             number = whole_number("clusters", clusters, at_least=1, at_most=max(1, len(rows)))
@@ -132,17 +143,17 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return self._state.groups.rows.bits
 
     @property
     def clusters(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
         return len(self._state.groups)
 
     @property
     def centers(self) -> Signatures:
-        """The signatures that groups are around."""
+        """Centers of the groups, `uint8[clusters, bits // 8]`."""
         self._verify_rest()
         return self._state.groups.centers
 
@@ -150,16 +161,16 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         return self._state.alive
 
     def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
-        """Return copies in the order of ids: where these are positions, in that of positions."""
+        """Return copies by ascending id."""
         rows = self._state.living()
         return rows.signatures, rows.all_ids()
 
     def summary(self) -> str:
-        """Return what the index holds, and what was chosen for it, in a few words."""
+        """Return a one-line description of the index."""
         return f"{super().summary()}, in {counted(self.clusters, 'group')}"
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         state = self._state
         sizes = np.diff(state.groups.offsets)
         return {
@@ -182,13 +193,18 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         sample: SupportsIndex = _SAMPLE,
         threads: SupportsIndex | None = None,
     ) -> Tuning[Option]:
-        """Find out how many groups have to be read to find a share `recall` of the k nearest.
+        """Measure the number of groups to read to reach a recall, and save it with the index.
 
-        All signatures are compared with the `queries`, or the first `sample` of them; without any,
-        with signatures of the index itself, each looking for others. From then on, also when the
-        index was saved and loaded, `search` reads as many groups as were found when it is asked for
-        at most this recall of at most k neighbors. To leave the index as it is, tune a copy
-        (`copy.copy`), and give `probe`.
+        `search` uses it for `recall` up to this recall and `k` up to this k. To leave the index
+        unchanged, tune a copy (`copy.copy`) and pass `probe`.
+
+        Args:
+            k: Number of neighbors (default: 10).
+            recall: Share of the k nearest to find (default: 0.95).
+            queries: Signatures to search for (default: signatures of the index, each among the
+                others).
+            sample: Maximum number of queries (default: 1000).
+            threads: Number of threads (default: all cores).
         """
         wanted = whole_number("k", k, at_least=1)
         target, most = share("recall", recall), whole_number("sample", sample, at_least=1)
@@ -235,21 +251,27 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
+        """Return k near signatures of each query, nearest first, ties by id.
 
-        Queries of a batch share the groups they read, so that large batches are quicker. `exact` of
-        the result is True if no other group can have a nearer signature, by the triangle
-        inequality.
+        Large batches are faster per query.
 
         Args:
-            probe: Number of groups to read, those with the nearest centers, and as many more as it
-                takes to have k signatures (default: every 12th group, at least 16, and as many as
-                find 99.9% of near-duplicates).
-            recall: Read as many groups as `tune_probes` found for this recall.
-            exact: Read all groups that can have a nearer signature.
-            explain: Say what was read: groups are `lists`, signatures in them `postings`.
-            among: Search only these ids, or those whose place in a mask is True; of few, all are
-                compared.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
+            probe: Number of groups to read, nearest centers first (default: every 12th group, at
+                least 16, and enough to find 99.9% of near-duplicates).
+            recall: Read as many groups as `tune_probes` measured for this recall.
+            exact: Read all groups that can contain a nearer signature.
+            explain: Return what was read as `explanation`: groups are `lists`, signatures
+                `postings`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
+
+        Returns:
+            The neighbors. `exact` is True if no other group can contain a nearer signature, by the
+                triangle
+            inequality.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -265,7 +287,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
     def _groups_to_read(
         self, probe: SupportsIndex | None, recall: SupportsFloat | None, k: int, groups: Groups
     ) -> int:
-        """Return how many of the groups are read: as given, as tuned, or by default."""
+        """Return the number of groups to read: as given, as tuned, or the default."""
         if probe is not None and recall is not None:
             raise ArgumentError(
                 Said("probe"), " says how many groups are read, and ", Said("recall"), " how many "
@@ -299,11 +321,17 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query; always exact.
+        """Return every signature within Hamming distance `radius` of each query; always exact.
 
-        Groups, and signatures within them, are left out whose distances from the center differ by
-        more than the radius from the query's. `among` and `explain` as for `search`. More than
-        `limit` matches in all raise `ResultTooLargeError`. `masks` are refused.
+        Skips groups and signatures that the triangle inequality excludes.
+
+        Args:
+            queries, explain, among, masks, threads: See `search`.
+            radius: Largest Hamming distance.
+            limit: Maximum number of matches of all queries together.
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -322,10 +350,10 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
     def merge(
         cls, indexes: Iterable[ClusterIndex], *, threads: SupportsIndex | None = None
     ) -> ClusterIndex:
-        """Return one index over all signatures of indexes, around the centers of the largest.
+        """Merge indexes into one, around the centers of the largest.
 
-        Each is given to the nearest of these, which is quicker than finding new ones. Indexes whose
-        ids are positions are numbered on; otherwise ids must be distinct.
+        Ids that are positions are renumbered: those of an index follow the ids of the one before.
+        Other ids must be distinct.
         """
         merged, parts, starts = cls._merging(indexes)
         if len({part.bits for part in parts}) > 1:
@@ -346,10 +374,10 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         *,
         threads: SupportsIndex | None = None,
     ) -> NDArray[np.int64]:
-        """Add signatures and return their ids: the given ones, or the next free numbers.
+        """Add signatures and return their ids: the given ids, or the next free numbers.
 
-        New ones are kept beside the groups and compared with every query, until they are more than
-        a 64th of all, and more than 2048; then they join the groups of the nearest centers.
+        New signatures are scanned until they are more than 2048 and more than a 64th of all. Then
+        they are assigned to groups.
         """
         new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
         workers = thread_count(threads)
@@ -368,7 +396,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         self._state = self._state.without(ids)
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
-        """Put everything into groups, and free the places of removed signatures."""
+        """Assign all signatures to groups, and free the space of removed ones."""
         workers = thread_count(threads)
         self._verify_rest()
         with self._writing:

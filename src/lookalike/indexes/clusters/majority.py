@@ -1,13 +1,11 @@
-"""k-majority clustering: k-means where centers are signatures, and distances Hamming's.
+"""k-majority clustering: k-means with signatures as centers and Hamming distance.
 
-A signature belongs to the nearest center, the lowest number first where several are as near. Each
-bit of a center is the one that most of its members have; at a tie, the center keeps its bit.
+A signature belongs to the nearest center, ties to the lowest number. Each bit of a center is that
+of the majority of its members; at a tie, the center keeps its bit.
 
-Many centers are found in two levels, so that a signature is not compared with all of them. The
-signatures of a sample are first put into groups around some root of `k` centers, the branches; then
-those of each branch around centers of its own. A signature looks for its center in the branches
-nearest to it. That is nearly always the nearest of all centers, or one as good, at a small part of
-the comparisons.
+Many centers are found in two levels. The signatures of a sample are grouped around about the square
+root of `k` centers, the branches, and those of each branch around further centers. A signature
+looks for its center in the nearest branches only.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
 PER_CENTER = 40
-"""Signatures that centers are found with, for each of them."""
+"""Default number of sampled signatures per center."""
 ROUNDS = 5
 
 
@@ -36,23 +34,23 @@ class Clusters:
     """Groups of a collection, each around a center."""
 
     centers: Signatures
-    """uint8[k, bits // 8]: the signatures that groups are around."""
+    """uint8[k, bits // 8]: center of each group."""
     labels: NDArray[np.int64]
-    """int64[n]: the number of each signature's group."""
+    """int64[n]: group of each signature."""
     distances: NDArray[np.int32]
-    """int32[n]: how far each signature is from its center."""
+    """int32[n]: distance of each signature from its center."""
 
     def __len__(self) -> int:
         return len(self.centers)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """int64[k]: how many signatures each group has."""
+        """int64[k]: number of signatures of each group."""
         return np.bincount(self.labels, minlength=len(self.centers)).astype(np.int64)
 
     @cached_property
     def mean_distances(self) -> NDArray[np.float64]:
-        """float64[k]: how far members are from their center on average; NaN of empty groups."""
+        """float64[k]: mean distance of members from their center; NaN for empty groups."""
         sums = np.bincount(self.labels, self.distances, minlength=len(self.centers))
         means: NDArray[np.float64] = np.full(len(self.centers), np.nan)
         np.divide(sums, self.sizes, out=means, where=self.sizes > 0)
@@ -60,7 +58,7 @@ class Clusters:
 
     @property
     def mean_distance(self) -> float:
-        """How far signatures are from their centers on average; 0 if there are none."""
+        """Mean distance of signatures from their centers; 0 if there are none."""
         return float(self.distances.mean()) if len(self.distances) else 0.0
 
     def members(self, group: SupportsIndex) -> NDArray[np.int64]:
@@ -85,20 +83,26 @@ def cluster(
     threads: SupportsIndex | None = None,
     sample: SupportsIndex = PER_CENTER,
 ) -> Clusters:
-    """Return k groups of signatures that are near each other: k-majority clustering.
+    """Group signatures that are near each other: k-majority clustering.
 
-    Centers begin as k of the signatures. A center without members takes the place of a signature
-    that is farthest from its own. Groups stay empty where there are fewer than k different
-    signatures. The result is the same for any number of threads.
-
-    More than 8,192 centers are found in two levels: of some root of k branches, each with centers
-    of its own, a signature looks for the nearest center in the eight that are nearest to it.
+    Centers start as k of the signatures. A center without members moves to a signature that is
+    farthest from its center. More than 8,192 centers are found in two levels. The result is the
+    same for any number of threads.
 
     Args:
-        seed: Random seed for the first centers and the samples (default: 0).
-        rounds: Most rounds in which centers are improved (default: 5). Groups that people are to
-            look at are better with 20, and a sample of 400.
-        sample: Signatures for each center that centers are improved with (default: 40).
+        signatures: Array `uint8[n, bits // 8]`.
+        k: Number of groups. Some are empty if there are fewer different signatures.
+        seed: Random seed for the first centers and the sample (default: 0).
+        rounds: Maximum number of rounds that improve centers (default: 5). 20 rounds, with a sample
+            of 400, make better groups for people to read.
+        threads: Number of threads (default: all cores).
+        sample: Number of sampled signatures per center (default: 40).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> la.cluster(np.array([[0], [1], [254], [255]], np.uint8), k=2).sizes.tolist()
+        [2, 2]
     """
     rows = as_signatures(signatures)
     number = whole_number("k", k, at_least=1, at_most=max(1, len(rows)))
@@ -114,7 +118,7 @@ def cluster(
 def clustered(
     rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTER
 ) -> tuple[Signatures, NDArray[np.int64], NDArray[np.int32]]:
-    """Return k centers of at least as many rows, and which one each belongs to, how far away."""
+    """Return k centers, and the center of each row with its distance."""
     if k > LARGE:
         found = CenterTree.trained(rows, k, seed, rounds, threads, each)
         return found.centers, *found.nearest(rows, threads)
@@ -123,7 +127,7 @@ def clustered(
 
 
 def sampled(rows: Signatures, most: int, seed: int) -> Signatures:
-    """Return so many rows, drawn with the seed, in their order; or all."""
+    """Return `most` random rows in their order, or all rows."""
     if most >= len(rows):
         return rows
     return rows[np.sort(np.argpartition(random_words(seed, len(rows)), most - 1)[:most])]
@@ -132,7 +136,7 @@ def sampled(rows: Signatures, most: int, seed: int) -> Signatures:
 def trained_centers(
     rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTER
 ) -> Signatures:
-    """Return k centers of at least as many rows, found with so many rows for each."""
+    """Return k centers, found with a sample of `each` rows per center."""
     keys = random_words(seed, len(rows))  # no two are equal
     first = np.argpartition(keys, k - 1)[:k]
     centers = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
@@ -149,7 +153,7 @@ def trained_centers(
 def nearest_centers(
     rows: Signatures, centers: Signatures, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the number of each row's nearest center, the lowest of equals, and its distance."""
+    """Return the nearest center of each row, ties to the lowest number, and its distance."""
     labels, distances = _nearest(rows, centers, 1, threads)
     return labels[:, 0], distances[:, 0]
 
@@ -163,8 +167,7 @@ def improve_centers(
 ) -> None:
     """Set centers to the majority of their rows.
 
-    Those without any are set to the rows farthest from theirs, the first of equals, but not to rows
-    that are their own center, of which there may be too few.
+    A center without rows moves to a row that is farthest from its center.
     """
     _native.majority_centres(sample, labels, threads, centers)
     empty = np.flatnonzero(np.bincount(labels, minlength=len(centers)) == 0)
@@ -176,7 +179,7 @@ def improve_centers(
 
 
 LARGE = 8192
-"""From here on, comparing signatures with all centers takes longer than all else: a tree pays."""
+"""From this number of centers on, a tree is faster."""
 _BRANCHES = 8  # branches in which a signature looks for its center
 
 
@@ -192,7 +195,7 @@ class CenterTree:
     def trained(
         cls, rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTER
     ) -> CenterTree:
-        """Return k centers of at least as many rows, found with so many rows for each."""
+        """Return k centers, found with a sample of `each` rows per center."""
         sample = sampled(rows, each * k, seed)
         branches = trained_centers(sample, math.isqrt(k), seed, rounds, threads, each)
         own = _nearest(sample, branches, 1, threads)[0][:, 0]
@@ -215,7 +218,7 @@ class CenterTree:
     def nearest(
         self, rows: Signatures, threads: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the nearest center of each row in the branches nearest to it, and its distance."""
+        """Return the nearest center of each row in its nearest branches, and the distance."""
         wanted, _ = _nearest(rows, self.branches, min(_BRANCHES, len(self.branches)), threads)
         order = np.argsort(wanted, axis=None, kind="stable")
         ends = np.cumsum(np.bincount(wanted.reshape(-1), minlength=len(self.branches)))
@@ -236,7 +239,7 @@ class CenterTree:
 def _nearest(
     rows: Signatures, centers: Signatures, count: int, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the numbers and distances of so many nearest centers of each row, nearest first."""
+    """Return the `count` nearest centers of each row, nearest first, and their distances."""
     labels = np.empty((len(rows), count), np.int64)
     distances = np.empty((len(rows), count), np.int32)
     _native.scan_nearest(centers, None, True, rows, count, threads, labels, distances)

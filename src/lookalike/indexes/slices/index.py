@@ -1,8 +1,8 @@
-"""SliceIndex: inverted signature slice lists (Chappell, Geva and Zuccon).
+"""SliceIndex: inverted lists of signature slices (Chappell, Geva and Zuccon).
 
-A signature is cut into slices of `slice_bits` bits; for each position and value there is a list of
-the signatures that have it. A search reads the lists of the query's slices, and of the values near
-them; what turns up often and close gets a high score, and the best get their true distance.
+A signature is cut into slices of `slice_bits` bits. Each position and value has a list of the
+signatures that have this value. A search reads the lists of the query's slices and of similar
+values, scores the signatures found, and computes the distance of the best.
 """
 
 from __future__ import annotations
@@ -54,10 +54,7 @@ def write_with_lists(
     memory: int,
     threads: int,
 ) -> None:
-    """Write rows and their slice lists to a file, with `memory` bytes of lists at a time.
-
-    Signatures are read once to count, and once for every `memory` bytes of lists.
-    """
+    """Write rows and their slice lists to a file, with `memory` bytes of lists at a time."""
     postings = len(rows) * len(_native.slice_widths(rows.bits, slice_bits))
     empty = Lists.empty(0, rows.bits, slice_bits, wide=len(rows) >= 2**32)
     offsets = empty.offsets
@@ -92,9 +89,10 @@ def write_with_lists(
 def _pieces(
     offsets: NDArray[Any], rows: int, bits: int, slice_bits: int, at_once: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Cut the lists into runs of at most so many postings, or one list if that is longer.
+    """Cut the lists into pieces of at most `at_once` postings, or of one list.
 
-    Yields the first list, the one behind the last, the place of the first posting, and how many.
+    Yields the first list, the end of the lists, the position of the first posting, and their
+    number.
     """
     widths = _native.slice_widths(bits, slice_bits)
     before = np.concatenate([[0], np.cumsum([1 << width for width in widths])]).tolist()
@@ -122,15 +120,27 @@ def _pieces(
 
 
 class SliceIndex(GrowingIndex, Index):
-    """Approximate nearest neighbors, exact neighbors within a radius, exact pairs.
+    """Find approximate nearest neighbors, or exact neighbors within a radius.
 
-    Signatures are used in place, also memory-mapped ones. Lists take some 4·n·slices bytes beside
-    them (6 for signatures of 64 to 127 bits). Searches that run while `add`, `remove` or `compact`
-    change the index see it as it was when they began.
+    Signatures are used in place and may be memory-mapped. The lists take about 4·n·slices bytes (6
+    for signatures of 64 to 127 bits). Searches that run while `add`, `remove` or `compact` change
+    the index see it as it was when they began.
 
     Args:
-        slice_bits: Slice width, 1 to 28 (default: by the number of signatures).
-        memory: Most bytes for the lists. `SliceIndex.build` needs no memory for them.
+        signatures: Array `uint8[n, bits // 8]`.
+        slice_bits: Slice width, 1 to 28 (default: derived from the number of signatures).
+        ids: Ids of the signatures, distinct and at least 0 (default: their positions).
+        memory: Maximum size of the lists in bytes (default: no limit).
+        threads: Number of threads (default: all cores).
+
+    Example:
+        >>> import lookalike as la
+        >>> signer = la.SimHash(bits=64)
+        >>> index = la.SliceIndex(signer.sign(["the quick brown fox", "a slow green turtle"]))
+        >>> index.add(signer.sign(["the quick brown dog"])).tolist()
+        [2]
+        >>> index.search(signer.sign(["the quick brown fox"]), k=1).ids.tolist()
+        [[0]]
     """
 
     kind = "slices"
@@ -166,12 +176,15 @@ class SliceIndex(GrowingIndex, Index):
         memory: SupportsIndex = _BUILD_MEMORY,
         threads: SupportsIndex | None = None,
     ) -> SliceIndex:
-        """Build an index straight into a file, and return it opened, as `la.load_index` does.
+        """Build an index in a file, and return it opened as `la.load_index` does.
 
-        For memory-mapped signatures that do not fit into memory, or whose lists do not. Signatures
-        are read once for every `memory` bytes of lists (default: a gigabyte). Beside that, a list
-        takes 4 bytes (16 MB for a million signatures of 1024 bits), and 8 while it is made. The
-        file is written whole or not at all.
+        For signatures or lists that do not fit into memory. Signatures are read once for every
+        `memory` bytes of lists. The file is written atomically.
+
+        Args:
+            path: File to write.
+            signatures, slice_bits, ids, threads: See `SliceIndex`.
+            memory: Bytes of lists that are built at a time (default: 1 GiB).
         """
         target = file_path("path", path)
         rows = Rows.of(signatures, ids)
@@ -189,10 +202,10 @@ class SliceIndex(GrowingIndex, Index):
     def merge(
         cls, indexes: Iterable[SliceIndex], *, threads: SupportsIndex | None = None
     ) -> SliceIndex:
-        """Return one index over all signatures of indexes with equal slices.
+        """Merge indexes with equal slices into one, which is faster than building it again.
 
-        Their lists are laid end to end, which is quicker than building anew. Indexes whose ids are
-        positions are numbered on; otherwise ids must be distinct.
+        Ids that are positions are renumbered: those of an index follow the ids of the one before.
+        Other ids must be distinct.
         """
         merged, parts, starts = cls._merging(indexes)
         shapes = [(part.bits, part.slice_bits) for part in parts]
@@ -214,23 +227,23 @@ class SliceIndex(GrowingIndex, Index):
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return self._bits
 
     @property
     def slices(self) -> int:
-        """How many slices a signature is cut into."""
+        """Number of slices of a signature."""
         return len(_native.slice_widths(self._bits, self.slice_bits))
 
     def __len__(self) -> int:
         return sum(segment.alive for segment in self._segments)
 
     def summary(self) -> str:
-        """Return what the index holds, and what was chosen for it, in a few words."""
+        """Return a one-line description of the index."""
         return f"{super().summary()}, slices of {self.slice_bits} bits"
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {
             **super().stats(),
             "slice_bits": self.slice_bits,
@@ -264,23 +277,27 @@ class SliceIndex(GrowingIndex, Index):
     ) -> Neighbors:
         """Return k near signatures of each query, nearest first, ties by id.
 
-        Queries of a batch share what they read, so that large batches are quicker; they take up to
-        some 200 MB for each thread. `exact` of the result is True if these are proven to be the k
-        nearest, ties included.
+        Large batches are faster per query; they take up to 200 MB per thread.
 
         Args:
-            expand: Most bits in which the value of a list may differ from the query's slice, i in
-                the paper (default: 3; a query for which a scan is faster is scanned).
-            admit: Most bits in which a list may differ to bring in new candidates, j in the paper;
-                lists beyond that only raise scores (default: `expand`).
-            rerank: Number of candidates, best first by (score, id), that get their true distance
-                (default: the larger of 1000 and 10·k); 0 returns the k best by score.
-            exact: Expand until the answer is proven, or scan where that is cheaper.
-            explain: Say what was read, in `explanation`.
-            among: Search only these ids, or those whose place in a mask is True.
-            masks: One for each query: only bits that are 1 there are compared; ties are broken by
-                the distance over all bits, then by id. Always exact; excludes `expand`, `admit` and
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
+            expand: Read lists whose value differs from the query's slice in at most this many bits
+                (default: 3; a query is scanned if that is faster).
+            admit: Add candidates only from lists that differ in at most this many bits; other lists
+                only raise scores (default: `expand`).
+            rerank: Number of candidates, best score first, whose distance is computed (default: the
+                larger of 1000 and 10·k). With 0, the k best by score are returned.
+            exact: Read more lists until the result is proven, or scan if that is faster.
+            explain: Return what was read as `explanation`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: One mask per query: only bits that are 1 in it are compared. Ties are broken by
+                the distance over all bits, then by id. Always exact; excludes `expand`, `admit`,
                 `rerank`.
+            threads: Number of threads (default: all cores).
+
+        Returns:
+            The neighbors. `exact` is True if they are proven to be the nearest, including ties.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
@@ -312,11 +329,17 @@ class SliceIndex(GrowingIndex, Index):
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query; always exact.
+        """Return every signature within Hamming distance `radius` of each query; always exact.
 
-        By the general pigeonhole principle, with thresholds chosen per query by the lengths of
-        lists; scans where that is cheaper. `among` and `masks` as for `search`. More than `limit`
-        matches raise `ResultTooLargeError`.
+        Uses the general pigeonhole principle, or a scan if that is cheaper.
+
+        Args:
+            queries, explain, among, masks, threads: See `search`.
+            radius: Largest Hamming distance.
+            limit: Maximum number of matches of all queries together.
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
@@ -339,10 +362,9 @@ class SliceIndex(GrowingIndex, Index):
         *,
         threads: SupportsIndex | None = None,
     ) -> NDArray[np.int64]:
-        """Add signatures and return their ids: the given ones, or the next free numbers.
+        """Add signatures and return their ids: the given ids, or the next free numbers.
 
-        Takes microseconds a signature: new ones are copied to a small segment, and segments of
-        similar size are merged from time to time.
+        Takes microseconds per signature. Small segments are merged from time to time.
         """
         new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
         with self._writing:
@@ -358,7 +380,7 @@ class SliceIndex(GrowingIndex, Index):
         self._segments = without_ids(self._segments, ids)
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
-        """Merge all segments into one and free the places of removed signatures."""
+        """Merge all segments into one and free the space of removed signatures."""
         with self._writing:
             self._segments = (merged_segments(list(self._segments), thread_count(threads)),)
 
@@ -390,7 +412,7 @@ class SliceIndex(GrowingIndex, Index):
 
 
 def _description(slice_bits: int, bits: int, next_id: int, own_ids: bool) -> dict[str, Any]:
-    """Return what a file says of an index beside its segments."""
+    """Return the metadata of an index without its segments."""
     return {
         "index": SliceIndex.kind,
         "slice_bits": slice_bits,

@@ -1,4 +1,4 @@
-"""Slice lists: how wide slices are, whether lists pay, and the arrays they are."""
+"""Slice lists: their width, whether they are worthwhile, and their arrays."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ _LISTS_PER_ROW = 32
 
 
 def slice_width(count: int, bits: int, memory: int | None = None) -> int:
-    """Return a slice width for so many signatures: one bit more each time the number doubles.
+    """Return a slice width for `count` signatures: one bit more each time the number doubles.
 
-    For wide signatures, which are searched for nearest neighbors, lists hold some 16 signatures
-    (16 bits for a million, as in the paper). Narrow ones, of less than 256 bits, are searched by
-    radius, where longer slices pay: lists hold about one. With sketches, for 64 to 127 bits, whole
-    lists are looked through quickly, and they hold some 64. Where the lists of that width would
-    take more than `memory` bytes, the nearest width whose lists do not; raises if there is none.
+    Lists have about 16 entries for wide signatures, 64 with sketches (64 to 127 bits), and one for
+    other narrow signatures, which are searched by radius. With `memory`, return the nearest width
+    whose lists fit, or raise.
     """
     in_list = 4 if bits >= 256 else 6 if _native.has_sketches(bits) else 0
     doublings = round(math.log2(max(1, count))) - in_list
@@ -43,10 +41,7 @@ def slice_width(count: int, bits: int, memory: int | None = None) -> int:
 
 
 def list_bytes(count: int, bits: int, width: int) -> int:
-    """Return the bytes of lists: a number for each signature and for each value of each slice.
-
-    Numbers have four bytes, and eight for 2**32 signatures or more; sketches have two.
-    """
+    """Return the size of the lists in bytes."""
     widths = _native.slice_widths(bits, width)
     number = number_bytes(count)
     posting = number + (2 if _native.has_sketches(bits) else 0)
@@ -61,7 +56,7 @@ def number_bytes(count: int) -> int:
 def checked_width(
     count: int, bits: int, slice_bits: SupportsIndex | None, memory: int | None = None
 ) -> int:
-    """Return the width of slices: the given one, or one that suits."""
+    """Return the given slice width, or a suitable one."""
     if bits >= 2**16:
         raise ArgumentError(f"signatures have {bits} bits; slices take less than 65536")
     if slice_bits is None:
@@ -70,7 +65,7 @@ def checked_width(
 
 
 def wants_lists(rows: int, bits: int, slice_bits: int) -> bool:
-    """Return whether lists pay for so many rows: not if nearly all of them would be empty."""
+    """Return whether lists are worthwhile: not if most of them would be empty."""
     widths = _native.slice_widths(bits, slice_bits)
     lists = sum(1 << width for width in widths)
     return 4 * lists <= max(_FREE_LIST_BYTES, 4 * _LISTS_PER_ROW * rows * len(widths))
@@ -80,15 +75,15 @@ class Lists(NamedTuple):
     """Slice lists, as the core builds and reads them."""
 
     offsets: NDArray[Any]
-    """Where each list begins."""
+    """Start of each list."""
     postings: NDArray[Any]
-    """The rows of all lists."""
+    """Rows of all lists."""
     sketches: NDArray[np.uint16] | None
-    """16 more bits of each of those rows, for signatures of 64 to 127 bits."""
+    """16 more bits of each of these rows, for signatures of 64 to 127 bits."""
 
     @classmethod
     def empty(cls, rows: int, bits: int, slice_bits: int, wide: bool) -> Lists:
-        """Return arrays of the right length."""
+        """Return uninitialized arrays of the right length."""
         widths = _native.slice_widths(bits, slice_bits)
         dtype = np.uint64 if wide or number_bytes(rows) == 8 else np.uint32
         return cls(

@@ -1,4 +1,4 @@
-"""Searching segments of slice lists in the core: its settings, and its answer."""
+"""Search in segments of slice lists: options, and the answer of the core."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from lookalike.indexes.segments import Segments
 
 
 class CoreAnswer:
-    """What the core tells about a search, one row a query."""
+    """Answer of the core, one row per query."""
 
     def __init__(self, queries: int, k: int, alive: int) -> None:
         self.alive = alive
-        """How many signatures there were to be found."""
+        """Number of signatures that could be found."""
         self.ids = np.full((queries, k), -1, np.int64)
         self.distances = np.full((queries, k), -1, np.int32)
         self.scores = np.full((queries, k), -1, np.int32)
@@ -30,12 +30,12 @@ class CoreAnswer:
         self.work = np.zeros((5, queries), np.int64)
 
     def native(self) -> _native.NearestAnswer:
-        """Return the arrays as the core takes them, to write to."""
+        """Return the arrays for the core to write to."""
         arrays = {name: array for name, array in vars(self).items() if name != "alive"}
         return _native.NearestAnswer(**arrays)
 
     def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
-        """Return what was read, and the bounds that each result's score allows."""
+        """Return what was read, and the distances that the score of each result allows."""
         lists, postings, candidates, reranked, expanded = self.work
         optimistic = np.full(self.scores.shape, -1, np.int32)
         for expand in np.unique(expanded):
@@ -55,14 +55,14 @@ _USUAL_EXPAND = 3
 
 
 class Settings(NamedTuple):
-    """How far a search goes; valid."""
+    """Validated options of a search."""
 
     expand: int
     admit: int
     rerank: int
-    """0: none get their true distance, and the best by score are the answer."""
+    """Number of candidates whose distance is computed; 0: the best by score are the answer."""
     or_scan: bool
-    """Whether queries are scanned where lists would take longer."""
+    """Whether queries are scanned if lists would take longer."""
     exact: bool
     explain: bool
 
@@ -77,7 +77,7 @@ def search_settings(
     exact: bool,
     explain: bool,
 ) -> Settings:
-    """Return the settings of a search for k, or say what is wrong with them."""
+    """Return the options of a search for k, or raise."""
     widest = _native.slice_widths(bits, slice_bits)[0]
     wide = _USUAL_EXPAND if expand is None else whole_number("expand", expand, at_least=0)
     wide = min(wide, widest)
@@ -104,12 +104,12 @@ def search_settings(
 
 
 def usual_compared(k: int) -> int:
-    """Return how many signatures are compared with a query for k neighbors by default."""
+    """Return the default number of signatures that are compared with a query for k neighbors."""
     return max(1000, 10 * k)
 
 
 def rerank_count(rerank: SupportsIndex, k: int) -> int:
-    """Return how many get their true distance: none, or at least the k that are wanted."""
+    """Return the number of candidates to rerank: 0, or at least k."""
     best = whole_number("rerank", rerank, at_least=0)
     if 0 < best < k:
         raise ArgumentError(
@@ -123,7 +123,7 @@ def rerank_count(rerank: SupportsIndex, k: int) -> int:
 def nearest_in(
     segments: Segments, rows: Signatures, k: int, settings: Settings, threads: int
 ) -> CoreAnswer:
-    """Return all that the core tells, for k or as many as there are."""
+    """Return the answer of the core, for k or as many as there are."""
     alive = sum(segment.alive for segment in segments)
     count = min(k, max(1, alive))
     top = CoreAnswer(len(rows), count, alive)
@@ -143,7 +143,7 @@ def within_in(
     threads: int,
     masks: Signatures | None = None,
 ) -> Matches:
-    """Return everything within the radius, by the bits of each query's mask if there are masks."""
+    """Return all matches within the radius; with masks, over the bits of each mask."""
     lists = [segment.native() for segment in segments], segments[0].slice_bits
     limits, unmasked = (radius, min(limit, NO_LIMIT), threads), None
     if masks is None:
@@ -158,7 +158,7 @@ def within_in(
 def nearest_masked_in(
     segments: Segments, rows: Signatures, masks: Signatures, k: int, explain: bool, threads: int
 ) -> Neighbors:
-    """Return the k nearest by the bits of each query's mask; exact."""
+    """Return the k nearest over the bits of each query's mask; exact."""
     ids = np.full((len(rows), k), -1, np.int64)
     distances, unmasked = (np.full((len(rows), k), -1, np.int32) for _ in range(2))
     lists = [segment.native() for segment in segments], segments[0].slice_bits
@@ -168,6 +168,6 @@ def nearest_masked_in(
 
 
 def _explained(work: NDArray[np.int64]) -> Explanation:
-    """Return what a search did that is always exact."""
+    """Return the explanation of an exact search."""
     lists, postings, verified = work.reshape(-1, 3).T
     return Explanation(np.ones(len(lists), bool), lists, postings, verified, verified)

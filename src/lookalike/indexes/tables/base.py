@@ -1,4 +1,4 @@
-"""What indexes of sorted tables have in common: everything that is not their own search."""
+"""Common code of indexes of sorted tables."""
 
 from __future__ import annotations
 
@@ -33,29 +33,26 @@ Ask = Callable[
     [Part, NDArray[np.int64] | None, Any, int],
     tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]],
 ]
-"""Looks up a part: with its ids, which queries are asked, and how many matches there may be."""
+"""Searches a part: takes its ids, the queries to ask, and the maximum number of matches."""
 
 
 class TabledIndex(PlainSearch):
-    """An index whose tables hold the signatures; the caller's array is not kept.
-
-    Whatever tables cannot answer is answered by a scan over the first of them.
-    """
+    """An index whose tables hold the signatures; the caller's array is not kept."""
 
     _pointers = "a table points"
     _parts: tuple[Part, ...]
-    """One, unless there are more rows than a table can have: then they are asked one by one."""
+    """More than one part only if there are more rows than a table can have."""
     _ids: NDArray[np.int64] | None
-    """The ids of rows; None if rows are the ids."""
+    """Ids of rows, or None if ids are positions."""
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return 8 * int(self._parts[0].tables[0].signatures.shape[1])
 
     @property
     def own_ids(self) -> bool:
-        """Whether ids are the caller's."""
+        """Whether the caller gave ids; otherwise ids are positions."""
         return self._ids is not None
 
     @property
@@ -67,7 +64,7 @@ class TabledIndex(PlainSearch):
         return self._parts[-1].end
 
     def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
-        """Return copies of all signatures, in the order they were given in, and their ids."""
+        """Return copies of all signatures, in their original order, and their ids."""
         signatures = np.empty((len(self), self.bits // 8), np.uint8)
         for part in self._parts:
             signatures[self._rows_of(part)] = part.tables[0].signatures
@@ -111,10 +108,10 @@ class TabledIndex(PlainSearch):
     def _ask_parts(
         self, queries: int, first: bool, limit: int, shift: bool, ask: Ask
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-        """Return offsets, ids and distances of what to `ask` each part for, put together.
+        """Return offsets, ids and distances of the matches of all parts.
 
-        With `first`, only queries without a match go on to the next part. `shift`: ids of parts
-        are rows, to be counted on.
+        With `first`, only queries without a match are asked in the next part. `shift`: ids are rows
+        of a part.
         """
         if len(self._parts) == 1:
             offsets, ids, distances = ask(self._parts[0], self._ids, slice(None), limit)
@@ -135,7 +132,7 @@ class TabledIndex(PlainSearch):
 
     @cached_property
     def _segments(self) -> tuple[Segment, ...]:
-        """The first table of each part as rows with ids, which find places by them."""
+        """The first table of each part as rows with ids."""
         return tuple(self._segment(part) for part in self._parts)
 
     def _segment(self, part: Part, some: slice = slice(None)) -> Segment:
@@ -144,7 +141,7 @@ class TabledIndex(PlainSearch):
         return Segment(Rows(part.tables[0].signatures[some], ids, ascending=False), 1)
 
     def _scanned(self, chosen: Chosen | None, queries: int) -> Iterable[Segment]:
-        """Return what is to be scanned: the chosen, or all, some at a time; at least one part."""
+        """Return the segments to scan: the chosen rows, or all rows in chunks."""
         if chosen is None:
             return self._chunks()
         return chosen_of(self._segments, chosen, worth_copying(len(self), self.bits, queries))
@@ -170,7 +167,7 @@ class TabledIndex(PlainSearch):
         return {**super()._meta(), **parts}
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {**super().stats(), "parts": len(self._parts)}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -192,7 +189,7 @@ class TabledIndex(PlainSearch):
 
 
 def only_chosen(matches: Matches, chosen: Chosen, first: bool) -> Matches:
-    """Return the matches whose ids are chosen; with `first`, the nearest of each query."""
+    """Return the matches whose ids are chosen; with `first`, the nearest match of each query."""
     kept = chosen.has(matches.ids)
     offsets = np.concatenate([[0], np.cumsum(kept)])[matches.offsets]
     some = Matches(offsets, matches.ids[kept], matches.distances[kept], matches.exact)
@@ -200,7 +197,7 @@ def only_chosen(matches: Matches, chosen: Chosen, first: bool) -> Matches:
 
 
 def first_of_each(matches: Matches) -> Matches:
-    """Return the nearest match of each query only."""
+    """Return the nearest match of each query."""
     some = np.diff(matches.offsets) > 0
     places: NDArray[np.int64] = matches.offsets[:-1][some]
     offsets = np.concatenate([[0], np.cumsum(some)]).astype(np.int64)

@@ -1,8 +1,8 @@
-"""BlockIndex: everything within a small radius, exactly, by permuted sorted tables.
+"""BlockIndex: all matches within a small radius, by permuted sorted tables.
 
-Signatures that differ in few bits agree in whole blocks of them (Manku, Jain and Das Sarma, 2007;
-called BPHS by Sood and Loguinov). Each table is sorted by another choice of blocks, and a query is
-compared only with the signatures that have its own leading blocks.
+Signatures that differ in few bits agree in whole blocks (Manku, Jain and Das Sarma, 2007; called
+BPHS by Sood and Loguinov). Each table is sorted by another choice of blocks, and a query is
+compared only with signatures that have the same leading blocks.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _MUCH = 10.0  # so many times as slow as it could be is worth a warning
 
 @dataclass(frozen=True)
 class BlockChoice:
-    """`blocks` blocks of as equal widths as can be, of which each table has `lead` in front.
+    """`blocks` blocks of nearly equal width, of which `lead` lead each table.
 
-    Whatever differs in up to `blocks - lead` bits has `lead` blocks without a difference, so one
-    of the C(blocks, lead) tables has it in the query's own bucket.
+    Signatures that differ in up to `blocks - lead` bits agree in `lead` blocks, so one of the
+    C(blocks, lead) tables has them in the same bucket.
     """
 
     bits: int
@@ -65,17 +65,17 @@ class BlockChoice:
 
     @property
     def radius(self) -> int:
-        """The largest radius that the tables are complete for."""
+        """Largest radius for which the tables are complete."""
         return self.blocks - self.lead
 
     @property
     def tables(self) -> int:
-        """How many tables there are."""
+        """Number of tables."""
         return math.comb(self.blocks, self.lead)
 
     @property
     def is_possible(self) -> bool:
-        """Whether so many blocks can be cut and lead, without more tables than are ever made."""
+        """Whether the numbers of blocks and tables are within their limits."""
         if not 1 <= self.lead <= self.blocks <= self.bits:
             return False
         # Of more blocks than tables, all lead or there are too many tables.
@@ -83,12 +83,12 @@ class BlockChoice:
         return self.lead == self.blocks or few
 
     def widths(self) -> list[int]:
-        """Return how many bits each block has: 13, 13, 13, 13 and 12 for 64 bits in 5 blocks."""
+        """Return the bits of each block: 13, 13, 13, 13 and 12 for 64 bits in 5 blocks."""
         least, wider = divmod(self.bits, self.blocks)
         return [least + (block < wider) for block in range(self.blocks)]
 
     def headers(self, count: int) -> list[Runs]:
-        """Return the bits that each table is looked up by: no more than `count` signatures need."""
+        """Return the bits that each table is looked up by."""
         widths = self.widths()
         starts = [0, *accumulate(widths)]
         headers: list[Runs] = []
@@ -103,20 +103,20 @@ class BlockChoice:
         return headers
 
     def header_bits(self, count: int) -> int:
-        """Return the least number of header bits of a table."""
+        """Return the smallest number of header bits of a table."""
         return min(header_width(count), sum(sorted(self.widths())[: self.lead]))
 
     def steps(self, count: int) -> TableSteps:
-        """Return what a query takes: a bucket of each table, of each part."""
+        """Return the steps of a query."""
         whole = TableSteps.of(self.tables, count, self.header_bits(count))
         return replace(whole, buckets=part_count(count) * whole.buckets)
 
     def usual_cost(self, count: int, compressed: bool = False) -> float:
-        """Return what a query costs on a usual machine, in nanoseconds."""
+        """Return the nanoseconds of a query on a typical machine."""
         return self.steps(count).usual_cost(self.bits // 8, compressed)
 
     def bytes(self, count: int, compressed: bool = False) -> int:
-        """Return what the tables take."""
+        """Return the size of the tables in bytes."""
         offsets = sum(4 * ((1 << sum(w for _, w in runs)) + 1) for runs in self.headers(count))
         copies = 1 if compressed else self.tables
         return count * (copies * self.bits // 8 + self.tables * 4) + part_count(count) * offsets
@@ -132,7 +132,7 @@ def choose_blocks(
     memory: int | None,
     compressed: bool = False,
 ) -> BlockChoice:
-    """Return the choice that was asked for, or the quickest one within the memory."""
+    """Return the requested choice, or the fastest one within the memory."""
     if radius >= bits:
         raise ArgumentError(
             Said("radius"),
@@ -159,7 +159,7 @@ def choose_blocks(
 
 
 def much_quicker(choice: BlockChoice, count: int, radius: int) -> BlockChoice | None:
-    """Return what should be many times as quick with no more tables, if there is such a choice."""
+    """Return a choice that is much faster with no more tables, or None."""
     others = _choices(choice.bits, radius, None, None)
     fewer = (other for other in others if other.tables <= choice.tables)
     best = min(fewer, key=lambda other: other.usual_cost(count), default=choice)
@@ -207,22 +207,30 @@ _SURELY = 4
 
 
 class BlockIndex(TabledIndex):
-    """Exact search within a radius that is known beforehand.
+    """Find all matches within a radius that is known in advance; exact.
 
-    Signatures are cut into blocks of equal width; each table has another choice of `lead` of them
-    in front. More tables are not always quicker: 16 are 16 blocks of 4 bits, and nearly everything
-    is compared. A `LookalikeWarning` says so where fewer would be at least 10 times as quick.
-
-    Every table is a sorted copy: n · (bits / 8 + 4) bytes; the caller's array is not kept.
+    Signatures are cut into blocks of equal width, and each table is sorted by `lead` of them. More
+    tables are not always faster; a `LookalikeWarning` says if another number is 10 times faster.
+    Each table takes n · (bits / 8 + 4) bytes. The caller's array is not kept.
 
     Args:
+        signatures: Array `uint8[n, bits // 8]`; it is copied.
         radius: Radius that the tables are made for (default: 3).
-        tables: Number of tables: for 64 bits and a radius of 3, 4 tables (one of 4 blocks leads, 16
-            bits) or 10 (2 of 5 blocks, 25 or 26 bits). Default: what should be quickest for so
-            many signatures, within `memory` bytes.
+        tables: Number of tables, such as 4 or 10 for 64 bits and radius 3 (default: the fastest
+            within `memory`).
+        ids: Ids of the signatures, distinct and at least 0 (default: their positions).
         blocks, lead: Numbers of blocks and of leading blocks, in place of `tables`.
-        compressed: Keep row numbers only, n · 4 bytes a table, and the caller's signatures: half
-            the size for 64 bits and 4 tables. Slow where buckets are long: take 10 tables or more.
+        memory: Maximum size of the tables in bytes (default: no limit).
+        compressed: Store row numbers only, n · 4 bytes per table, and use the signatures in place.
+            Slow with fewer than 10 tables.
+        threads: Number of threads (default: all cores).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> signatures = np.array([0, 1, 255], np.uint64)
+        >>> la.BlockIndex(signatures, radius=3).within(signatures[:1]).ids.tolist()
+        [0, 1]
     """
 
     kind = "blocks"
@@ -262,7 +270,7 @@ class BlockIndex(TabledIndex):
 
     @property
     def widest(self) -> int:
-        """The largest radius that the tables answer; beyond it, `within` scans."""
+        """Largest radius that the tables answer; `within` scans beyond it."""
         return self._choice.radius
 
     @property
@@ -272,25 +280,25 @@ class BlockIndex(TabledIndex):
 
     @property
     def blocks(self) -> int:
-        """How many blocks a signature is cut into."""
+        """Number of blocks of a signature."""
         return self._choice.blocks
 
     @property
     def lead(self) -> int:
-        """How many blocks lead each table."""
+        """Number of blocks that lead each table."""
         return self._choice.lead
 
     @property
     def tables(self) -> int:
-        """How many tables there are."""
+        """Number of tables."""
         return len(self._parts[0].tables)
 
     def summary(self) -> str:
-        """Return what the index holds, and what was chosen for it, in a few words."""
+        """Return a one-line description of the index."""
         return f"{super().summary()}, {counted(self.tables, 'table')} for a radius of {self.radius}"
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {
             **super().stats(),
             "radius": self.radius,
@@ -313,17 +321,22 @@ class BlockIndex(TabledIndex):
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query; always exact.
+        """Return every signature within Hamming distance `radius` of each query; always exact.
 
-        A radius beyond what the tables guarantee is answered by a scan over all signatures, and so
-        are queries whose buckets hold so much that this is quicker. `masks` are refused.
+        Scans if the radius is larger than `widest`, or if the buckets of a query are so large that
+        a scan is faster.
 
         Args:
-            radius: Default: that of the index.
-            first: Stop each query at the first match met, not necessarily the nearest; which one
-                does not depend on threads.
-            among: Search only these ids, or those whose place in a mask is True.
-            limit: More matches than this in all raise `ResultTooLargeError`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            radius: Largest Hamming distance (default: the radius of the index).
+            first: Stop each query at its first match, which is not always the nearest.
+            limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -368,10 +381,7 @@ class BlockIndex(TabledIndex):
         return merged_matches(len(rows), parts, exact=True)
 
     def _long_buckets(self, tables: list[_native.Table], rows: Signatures) -> NDArray[np.bool_]:
-        """Return which queries have so much in their buckets that a scan is quicker.
-
-        They are not looked at where the collection's own signatures do not, on average.
-        """
+        """Return which queries have such large buckets that a scan is faster."""
         width, size = self.bits // 8, self.bits // 8 * len(self)
 
         def steps(bucket_rows: float) -> TableSteps:
@@ -386,7 +396,7 @@ class BlockIndex(TabledIndex):
 
     @cached_property
     def _usual_rows(self) -> float:
-        """How many rows the buckets of a signature of the collection have, on average."""
+        """Mean number of rows in the buckets of a signature of the collection."""
         if not len(self):
             return 0.0
         some = np.random.default_rng(0).integers(0, len(self._parts[0]), _SOME)
@@ -397,7 +407,7 @@ class BlockIndex(TabledIndex):
     def _nearest(
         self, rows: Signatures, k: int, among: Among, masks: Masks, threads: int
     ) -> Neighbors:
-        """Answer by the tables where k are within the radius, and by a scan otherwise."""
+        """Use the tables if k matches are within the radius, else scan."""
         chosen = Chosen.of(among, self)
         try:
             near = self.within(rows, limit=_WORTH_A_LOOK, among=chosen, threads=threads)
@@ -441,7 +451,7 @@ class BlockIndex(TabledIndex):
 
 
 def _slow(choice: BlockChoice, quicker: BlockChoice, count: int) -> LookalikeWarning:
-    """Return what a choice costs, and what to do."""
+    """Return the warning for a slow choice."""
     times = choice.usual_cost(count) / quicker.usual_cost(count)
     return LookalikeWarning(
         f"BlockIndex has {choice.tables} tables, each led by {choice.lead} of {choice.blocks} "

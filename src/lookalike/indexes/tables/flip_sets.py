@@ -1,4 +1,4 @@
-"""Which header bits are flipped: how likely each is to differ, the likeliest sets, and how many."""
+"""Sets of header bits to flip: how likely each bit differs, and the most likely sets."""
 
 from __future__ import annotations
 
@@ -28,28 +28,26 @@ DEFAULT_SPREAD = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Volatility:
-    """The curve from |weight| to the probability that the bit flips.
+    """Probability that a bit flips, as a function of |weight|.
 
-    A near-duplicate's weight differs by Y, which is symmetric about 0: the bit flips with
-    probability P(Y > |weight|), at most 1/2. What counts in searching is the cost of a flip,
-    log((1 - p) / p), kept in whole steps so that sums are exact.
+    The weight of a near-duplicate differs by a symmetric Y, so a bit flips with probability P(Y >
+    |weight|). The cost of a flip, log((1 - p) / p), is rounded so that sums are exact.
     """
 
     costs: NDArray[np.uint16]
-    """The cost of bits at |weight| = step / scale, ascending."""
+    """Ascending cost of bits with |weight| = step / scale."""
     scale: float
-    """Steps for a weight of 1."""
+    """Steps per unit of weight."""
 
     def native(self) -> _native.FlipCosts:
-        """Return the costs as the core takes them."""
+        """Return the costs for the core."""
         return _native.FlipCosts(self.scale, self.costs)
 
     @classmethod
     def normal(cls, spread: float = DEFAULT_SPREAD, unit: float = 1.0) -> Volatility:
-        """Return the curve for weights that differ by normal amounts of that standard deviation.
+        """Return the curve for weights that differ by normal amounts with this standard deviation.
 
-        `unit` is how large weights are, 1 for those of `SimHash`. The default is that of edited
-        abstracts.
+        `unit` is the size of weights: 1 for those of `SimHash`. The default fits edited abstracts.
         """
         scale = _STEPS_PER_UNIT / unit
         weights = (np.arange(STEPS) + 0.5) / scale / (spread * unit)
@@ -57,7 +55,7 @@ class Volatility:
 
     @classmethod
     def fitted(cls, weights: ArrayLike, others: ArrayLike | None = None) -> Volatility:
-        """Return the curve of the differences between weights; see `FlipIndex.fit_volatility`."""
+        """Return the curve for a sample of weights; see `FlipIndex.fit_volatility`."""
         left = _as_sample("weights", weights)
         if others is None:
             if len(left) < 2:
@@ -96,7 +94,7 @@ def _log_odds_of_normal(deviations: float) -> float:
 
 
 def _log_odds(differences: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the odds at each weight, from sorted |differences|; their tail is exponential."""
+    """Return the log odds at each weight from sorted |differences|, with an exponential tail."""
     beyond = len(differences) - np.searchsorted(differences, weights, side="right")
     tails = (beyond + 0.5) / (len(differences) + 1.0) / 2
     odds = np.log1p(-tails) - np.log(tails)
@@ -127,7 +125,7 @@ def _as_sample(name: str, weights: ArrayLike) -> NDArray[np.float32]:
 
 
 def as_weights(weights: ArrayLike, queries: int, bits: int) -> NDArray[Any]:
-    """Return weights of queries as the core takes them: `float32` or `int16`, (queries, bits)."""
+    """Return weights of queries for the core: `float32` or `int16`, (queries, bits)."""
     array = as_array("weights", weights)
     if array.ndim == 1 and queries == 1:
         array = array[None]
@@ -145,12 +143,12 @@ def as_weights(weights: ArrayLike, queries: int, bits: int) -> NDArray[Any]:
 
 
 MOST_CHOSEN = 64
-"""Sets of a query that `likely_sets` gives at most."""
+"""Maximum number of sets per query that `likely_sets` returns."""
 MOST_FLIPS = 2**63 - 1
 SAMPLE = 5000
-"""Queries that are tried with all flips by default."""
+"""Default number of queries that are tried with all flips."""
 ENOUGH = 50
-"""Matches that a sample must have for `match_batch` to trust it."""
+"""Number of matches that a sample needs for `match_batch` to use it."""
 
 
 def upper_bits(bits: int, header_bits: int) -> Runs:
@@ -159,12 +157,12 @@ def upper_bits(bits: int, header_bits: int) -> Runs:
 
 
 def header_start(bits: int, header_bits: int) -> int:
-    """Return the first bit of that header."""
+    """Return the first bit of this header."""
     return min(bits, 64) - header_bits
 
 
 def all_sets(bits: int, most: int) -> int:
-    """Return how many sets of 1 to `most` out of `bits` bits there are (20)."""
+    """Return the number of sets of 1 to `most` out of `bits` bits (20)."""
     return sum(math.comb(bits, size) for size in range(1, min(most, bits) + 1))
 
 
@@ -177,10 +175,7 @@ def likely_sets(
     count: int,
     threads: int,
 ) -> NDArray[np.uint32]:
-    """Return the `count` likeliest sets of each query, at most `MOST_CHOSEN`, likely ones first.
-
-    Those of query i are row `places[i]` of the result, or row i.
-    """
+    """Return the `count` most likely sets of each query, in row `places[i]` or i."""
     sets = np.empty((len(weights), count), np.uint32)
     own = _native.FlipWeights(weights, header_start(weights.shape[1], header_bits))
     try:
@@ -191,7 +186,7 @@ def likely_sets(
 
 
 def not_finite(query: int) -> ArgumentError:
-    """Return the error for weights that are no numbers."""
+    """Return the error for weights that are NaN or infinite."""
     return ArgumentError(
         f"the weights of query {query} are not finite (NaN or infinite); expected numbers"
     )
@@ -208,15 +203,15 @@ _FLIP_GROWTH = (
     (0.99, 4.0),
     (0.999, 5.2),
 )
-"""(recall, a): that share of matches is found with exp(a · radius · header bits / bits) flips.
+"""(recall, a): exp(a · radius · header bits / bits) flips find this share of matches.
 
-Fitted to near-duplicates among 67,000 package descriptions and 120,000 abstracts, radius 1 to 6,
-headers of 8 to 26 bits: off by less than half of what it says for a radius from 2 up.
+Fitted to near-duplicates among 67,000 package descriptions and 120,000 abstracts, for radius 1 to 6
+and headers of 8 to 26 bits. The error is below 50% from radius 2.
 """
 
 
 def flips_expected(bits: int, radius: int, header_bits: int, recall: float) -> int:
-    """Return how many flips find a share of near-duplicates, as measured on text (k(t), (20))."""
+    """Return the number of flips that find this share of near-duplicates of texts (k(t), (20))."""
     shares, growths = zip(*_FLIP_GROWTH, strict=True)
     misses = [-math.log1p(-share) for share in shares]
     growth = float(np.interp(-math.log1p(-min(recall, shares[-1])), misses, growths))
@@ -225,10 +220,7 @@ def flips_expected(bits: int, radius: int, header_bits: int, recall: float) -> i
 
 
 def flip_tuning(attempts: Matches, radius: int, first: bool, target: float) -> Tuning[Option]:
-    """Return the tuning that follows from which attempt finds each match.
-
-    `attempts` come from `FlipIndex.attempts`. With `first`, the first match of each query counts.
-    """
+    """Return the tuning for `FlipIndex.attempts`; with `first`, by first matches."""
     needed = _least_of_each(attempts) if first else attempts.ids
     asked = int((np.diff(attempts.offsets) > 0).sum())
     flips, recall = least_enough(needed, target, asked)
@@ -245,6 +237,6 @@ def flip_tuning(attempts: Matches, radius: int, first: bool, target: float) -> T
 
 
 def _least_of_each(attempts: Matches) -> NDArray[np.int64]:
-    """Return the first attempt of each query that finds anything."""
+    """Return the first attempt of each query that finds a match."""
     begins = attempts.offsets[:-1][np.diff(attempts.offsets) > 0]
     return np.minimum.reduceat(attempts.ids, begins) if len(begins) else attempts.ids

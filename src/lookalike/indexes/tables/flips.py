@@ -1,8 +1,8 @@
-"""FlipIndex: most of what is within a small radius, quickly and in little memory.
+"""FlipIndex: most matches within a small radius, fast and in little memory.
 
-Probabilistic simhash matching (Sood and Loguinov, 2011): signatures are sorted once, by their upper
-bits, the header. Bits with small weights are those that differ between near-duplicates, so the
-headers that a near-duplicate may have are tried in the order of their probability.
+Probabilistic simhash matching (Sood and Loguinov, 2011): signatures are sorted once by their upper
+bits, the header. Bits with small weights are likely to differ between near-duplicates, so headers
+are tried in the order of their probability.
 """
 
 from __future__ import annotations
@@ -59,16 +59,26 @@ _LEARNING = threading.Lock()  # held for moments only, so one is enough for all
 
 
 class FlipIndex(SelfTuned, TabledIndex):
-    """Search within a radius with the weights behind the query's bits.
+    """Find most matches within a radius, using the weights of the query's bits.
 
-    One sorted copy and a table of 2^header_bits places: n · (bits / 8 + 4) + 4 · 2^header_bits
-    bytes. The caller's array is not kept. Answers are a part of what there is, and `exact` is
-    False, unless all flips were allowed. Searching changes nothing: `fit_volatility` and
-    `tune_flips` do, for all who share the index.
+    Keeps one sorted copy of the signatures: n · (bits / 8 + 4) + 4 · 2^header_bits bytes. Results
+    are not exact unless all flips are allowed. `fit_volatility` and `tune_flips` change the index
+    for all its users; searching does not.
 
     Args:
-        header_bits: Bits of the header, the upper ones of the first 64 bits (default: log2 n, which
-            is quickest). Fewer take less memory and compare more.
+        signatures: Array `uint8[n, bits // 8]`; it is copied.
+        header_bits: Number of header bits (default: log2 n, the fastest). Fewer bits take less
+            memory.
+        ids: Ids of the signatures, distinct and at least 0 (default: their positions).
+        threads: Number of threads (default: all cores).
+
+    Example:
+        >>> import lookalike as la
+        >>> signer = la.SimHash(bits=64)
+        >>> signatures, weights = signer.sign_with_weights(["some text", "other words"])
+        >>> index = la.FlipIndex(signatures)
+        >>> index.within(signatures[:1], radius=3, weights=weights[:1]).ids.tolist()
+        [0]
     """
 
     kind = "flips"
@@ -93,7 +103,7 @@ class FlipIndex(SelfTuned, TabledIndex):
 
     @classmethod
     def of_sorted(cls, signatures: Signatures, header_bits: int, threads: int) -> FlipIndex:
-        """Return an index of sorted signatures, used in place; ids are places in them."""
+        """Return an index of sorted signatures, used in place; ids are positions."""
         index = cls.__new__(cls)
         index.header_bits = header_bits
         runs = upper_bits(8 * signatures.shape[1], header_bits)
@@ -103,11 +113,11 @@ class FlipIndex(SelfTuned, TabledIndex):
         return index
 
     def summary(self) -> str:
-        """Return what the index holds, and what was chosen for it, in a few words."""
+        """Return a one-line description of the index."""
         return f"{super().summary()}, a header of {self.header_bits} bits"
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {
             **super().stats(),
             "header_bits": self.header_bits,
@@ -116,11 +126,12 @@ class FlipIndex(SelfTuned, TabledIndex):
         }
 
     def fit_volatility(self, weights: ArrayLike, others: ArrayLike | None = None) -> None:
-        """Learn how likely bits are to flip from a sample of weights, `(documents, bits)`.
+        """Learn how likely bits are to flip, and drop all tunings.
 
-        With `others`, row i of which is a near-duplicate of row i of `weights`: from how their
-        weights differ. Without: from the differences of random pairs, as the paper does. Only the
-        order of attempts depends on it. Earlier tunings are forgotten.
+        Args:
+            weights: Sample of weights, `(documents, bits)`.
+            others: Weights of a near-duplicate of each row of `weights` (default: rows are compared
+                with random other rows, as in the paper).
         """
         fitted = Volatility.fitted(weights, others)
         with _LEARNING:
@@ -137,13 +148,19 @@ class FlipIndex(SelfTuned, TabledIndex):
         sample: SupportsIndex = SAMPLE,
         threads: SupportsIndex | None = None,
     ) -> Tuning[Option]:
-        """Find out how many flips it takes to find a share `recall` of all matches.
+        """Measure the number of flips that reach a recall, and save it with the index.
 
-        Searches exactly, with all flips, for up to `sample` of the queries, evenly spaced, and
-        looks at which attempt finds each match. With `first`, the share of queries with a match
-        that find one. The result is saved with the index, and `within` uses it for the same radius,
-        recall and `first`. To leave the index as it is, tune a copy (`copy.copy`), and give
-        `flips`.
+        `within` uses it for the same radius, recall and `first`. To leave the index unchanged, tune
+        a copy (`copy.copy`) and pass `flips`.
+
+        Args:
+            queries: Signatures to search for; some must have matches.
+            weights: Weights of their bits, `(queries, bits)`.
+            radius: Largest Hamming distance (default: 3).
+            recall: Share of matches to find (default: 0.95).
+            first: Count queries that find a match, instead of matches.
+            sample: Maximum number of queries to try, evenly spaced (default: 5000).
+            threads: Number of threads (default: all cores).
         """
         rows = as_queries(queries, self.bits)
         values = as_weights(weights, len(rows), self.bits)
@@ -171,7 +188,7 @@ class FlipIndex(SelfTuned, TabledIndex):
         threads: int,
         sample: int = SAMPLE,
     ) -> Tuning[Option]:
-        """Return what `tune_flips` does, without keeping it, for arguments that were checked."""
+        """Return the result of `tune_flips` for validated arguments, without saving it."""
         size = min(sample, len(rows))
         chosen = np.unique(np.linspace(0, len(rows) - 1, size).astype(np.int64))
         attempts = self.attempts(rows[chosen], weights[chosen], radius, threads=threads)
@@ -185,9 +202,9 @@ class FlipIndex(SelfTuned, TabledIndex):
         *,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return which attempt finds each match within the radius, in place of ids; exact.
+        """Return the number of the attempt that finds each match, in place of ids; exact.
 
-        0 is the query's own header, 1 the first flip. Costs all flips.
+        0 is the query's own header, 1 the first flip.
         """
         rows = as_queries(queries, self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
@@ -220,22 +237,26 @@ class FlipIndex(SelfTuned, TabledIndex):
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return signatures at distance `radius` or less from each query, most of them.
+        """Return most signatures within Hamming distance `radius` of each query.
 
-        The query's own header is looked up, and `flips` more, likely ones first. `exact` is True if
-        all flips were allowed: nothing within the radius is missing, or, with `first`, a query
-        without a match has none. `masks` are refused.
+        Looks up the query's own header and `flips` more, most likely first.
 
         Args:
-            weights: Those behind the queries' bits, `(queries, bits)`, float32 or quantized.
-                Without them all flips are tried, which is exact and slow; if `flips` limits them,
-                those of fewer and lower bits come first, and a warning says so.
-            flips: Number of flips (default: what `tune_flips` found to reach the `recall`, or else
-                what reached it for near-duplicates among texts of ours).
-            recall: Share of matches to find (default: 0.95); 1 takes all flips.
-            first: Stop each query at the first match met.
-            among: Search only these ids, or those whose place in a mask is True.
-            limit: More matches than this in all raise `ResultTooLargeError`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            radius: Largest Hamming distance.
+            weights: Weights of the queries' bits, `(queries, bits)`, float32 or quantized (default:
+                all flips are tried, which is exact and slow).
+            flips: Number of flips (default: as `tune_flips` measured for the `recall`, or an
+                estimate).
+            recall: Share of matches to find (default: 0.95); 1 tries all flips.
+            first: Stop each query at its first match.
+            limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
+
+        Returns:
+            The matches. `exact` is True if all flips were allowed.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -283,10 +304,10 @@ class FlipIndex(SelfTuned, TabledIndex):
         *,
         differences: bool = False,
     ) -> Matches:
-        """Return what `within` does for arguments that were checked already.
+        """Return the result of `within` for validated arguments.
 
-        In place of weights there may be sets of `likely_sets`, `flips` of each query; in place of
-        ids, if asked for, the `differences` of headers from the query's.
+        `weights` may be sets from `likely_sets`. With `differences`, ids are the differing header
+        bits.
         """
         settings = _native.FlipSettings(
             radius=radius, flips=flips, first=first, differences=differences
@@ -309,7 +330,7 @@ class FlipIndex(SelfTuned, TabledIndex):
         return Matches(*found, exact=flips >= all_sets(self.header_bits, radius))
 
     def _flips_for(self, radius: int, recall: float, first: bool) -> int:
-        """Return how many flips a recall takes: as was found out, or else as is expected."""
+        """Return the number of flips for a recall: as measured, or an estimate."""
         for tuning in self._tunings:
             if tuning.key == (None, radius, first, recall):
                 return int(tuning.search_settings["flips"])
@@ -317,7 +338,7 @@ class FlipIndex(SelfTuned, TabledIndex):
 
     @property
     def _start(self) -> int:
-        """The first bit of the header."""
+        """First bit of the header."""
         return header_start(self.bits, self.header_bits)
 
     def _meta(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """PrefixIndex: near signatures by random permutations of their bits (Charikar, 2002).
 
-Signatures are kept in several orders, each lexicographic under another permutation of the bits. In
-each, a query is compared with what stands around its own place: a near signature differs in few
-bits, so that in some order none of these is among the first.
+Signatures are sorted several times, each time under another permutation of the bits. A query is
+compared with its neighbors in each order. A near signature differs in few bits, so in some order
+none of them is among the first.
 """
 
 from __future__ import annotations
@@ -37,20 +37,29 @@ from lookalike.signatures.random import random_words
 from lookalike.storage.container import Container
 
 KEY_BITS = 64
-"""Bits of a permutation that an order goes by; shorter signatures have them all."""
+"""Number of bits of a permutation that an order is sorted by."""
 MOST_ORDERS = 256
 
 
 class PrefixIndex(RowsIndex):
-    """Approximate nearest neighbors, best where these are very near; exact if asked.
+    """Find approximate nearest neighbors, best for near-duplicates; exact on request.
 
-    Takes 16 bytes a signature and order (8 of the permuted bits, 4 of the row, and a table of where
-    prefixes begin). Signatures are used in place. Orders go by the first 64 bits of a permutation;
-    signatures that agree in all of these are in the order they were given in.
+    Takes 16 bytes per signature and order. Signatures are used in place. The cost of a query does
+    not grow with the collection.
 
     Args:
+        signatures: Array `uint8[n, bits // 8]`.
         orders: Number of permutations (default: 16).
-        seed: Random seed for the permutations.
+        ids: Ids of the signatures, distinct and at least 0 (default: their positions).
+        seed: Random seed for the permutations (default: 0).
+        threads: Number of threads (default: all cores).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> signatures = np.array([0, 1, 255], np.uint64)
+        >>> la.PrefixIndex(signatures).search(signatures[:1], k=2).ids.tolist()
+        [[0, 1]]
     """
 
     kind = "prefix"
@@ -67,7 +76,7 @@ class PrefixIndex(RowsIndex):
     ) -> None:
         self._rows = Rows.of(signatures, ids)
         self.seed = seed_number(seed)
-        """What the permutations were drawn with."""
+        """Random seed of the permutations."""
         number = whole_number("orders", orders, at_least=1, at_most=MOST_ORDERS)
         workers = thread_count(threads)
         self._places = permutations(self.seed, number, self._rows.bits)
@@ -83,11 +92,11 @@ class PrefixIndex(RowsIndex):
 
     @property
     def orders(self) -> int:
-        """How many permutations there are."""
+        """Number of permutations."""
         return len(self._orders)
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {**super().stats(), "orders": self.orders, "seed": self.seed}
 
     def search(
@@ -102,17 +111,21 @@ class PrefixIndex(RowsIndex):
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
-
-        `exact` of the result is True if all signatures were compared.
+        """Return k near signatures of each query, nearest first, ties by id.
 
         Args:
-            examine: Number of signatures to compare, those that share the longest prefix with the
-                query in any order (default: the larger of 1000 and 10·k).
-            exact: Compare all, by a scan.
-            explain: Say what was looked at: orders are `lists`, places in them `postings`.
-            among: Search only these ids, or those whose place in a mask is True; of few, all are
-                compared.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
+            examine: Number of signatures to compare, those with the longest common prefix in any
+                order (default: the larger of 1000 and 10·k).
+            exact: Compare all signatures.
+            explain: Return what was read as `explanation`: orders are `lists`, entries `postings`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
+
+        Returns:
+            The neighbors. `exact` is True if all signatures were compared.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -150,10 +163,15 @@ class PrefixIndex(RowsIndex):
         masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return signatures at distance `radius` or less from each query: of those examined.
+        """Return the examined signatures within Hamming distance `radius` of each query.
 
-        As `search` does; `exact` is True if all were compared, which they are with `exact=True`.
-        More than `limit` matches in all raise `ResultTooLargeError`. `masks` are refused.
+        Args:
+            queries, examine, exact, explain, among, masks, threads: See `search`.
+            radius: Largest Hamming distance.
+            limit: Maximum number of matches of all queries together.
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -182,7 +200,7 @@ class PrefixIndex(RowsIndex):
 
     @property
     def _header_bits(self) -> int:
-        """The bits of a prefix whose beginnings are in a table."""
+        """Number of bits of a prefix that buckets are looked up by."""
         return min(header_width(len(self._rows)), KEY_BITS)
 
     def _examined(self, examine: SupportsIndex | None, k: int) -> int:
@@ -191,7 +209,7 @@ class PrefixIndex(RowsIndex):
         return min(whole_number("examine", examine, at_least=1), LARGEST)
 
     def _asked(self, part: Segment, rows: Signatures, examine: int, threads: int) -> dict[str, Any]:
-        """Return what both searches in the core begin with."""
+        """Return the common arguments of both searches in the core."""
         keys = [keys_of(rows, places, threads) for places in self._places]
         return {
             "orders": [order.native() for order in self._orders],
@@ -237,7 +255,7 @@ class PrefixIndex(RowsIndex):
 
 
 def permutations(seed: int, orders: int, bits: int) -> NDArray[np.uint32]:
-    """Return the first bits of each permutation. Fewer orders are the first of more."""
+    """Return the first bits of each permutation. Fewer orders are a prefix of more orders."""
     words = random_words(seed, orders * KEY_BITS).reshape(orders, KEY_BITS).tolist()
     first = np.empty((orders, min(bits, KEY_BITS)), np.uint32)
     for order, own in enumerate(words):
@@ -250,7 +268,7 @@ def permutations(seed: int, orders: int, bits: int) -> NDArray[np.uint32]:
 
 
 def keys_of(signatures: Signatures, places: NDArray[np.uint32], threads: int) -> NDArray[np.uint64]:
-    """Return these bits of each signature as a number: the first is its uppermost."""
+    """Return these bits of each signature as a number, the first bit uppermost."""
     keys = np.empty(len(signatures), np.uint64)
     _native.prefix_keys(signatures, places, threads, keys)
     return keys

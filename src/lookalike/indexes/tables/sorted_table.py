@@ -1,6 +1,6 @@
-"""Sorted tables: signatures in the order of some of their bits, and where each value begins.
+"""Sorted tables: signatures in the order of some of their bits, and the start of each value.
 
-A collection of more rows than a table can have is cut into parts, each with tables of its own.
+A collection with more rows than a table can have is cut into parts with separate tables.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from lookalike.storage.container import Container
 
 MOST_HEADER_BITS = 30
 MOST_ROWS = 2**32 - 1
-"""Rows of a table; collections of more are cut into parts."""
+"""Maximum number of rows of a table; larger collections are cut into parts."""
 
 Runs = Sequence[tuple[int, int]]
-"""Bits of a signature, as (first bit, how many); the first run counts most in the order."""
+"""Bits of a signature as (first bit, number of bits); the first run is most significant."""
 
 
 def header_width(count: int) -> int:
-    """Return how many header bits give buckets of about one signature."""
+    """Return the number of header bits for buckets of about one signature."""
     return min(MOST_HEADER_BITS, max(0, count).bit_length() - 1 if count else 0)
 
 
 def part_count(count: int) -> int:
-    """Return how many parts so many signatures are cut into, so that tables have room for each."""
+    """Return the number of parts that `count` signatures are cut into."""
     return max(1, -(-count // MOST_ROWS))
 
 
 @dataclass(frozen=True, eq=False)
 class SortedTable:
-    """Signatures sorted by header and then by themselves, the rows they come from, and offsets.
+    """Signatures sorted by header and then by value, their rows, and the start of each bucket.
 
-    Takes 4 bytes a signature beside the signatures, and 4 · 2^header_bits. A compressed table has
-    the rows only; its signatures are those of the collection, in their order.
+    Takes 4 bytes per signature more than the signatures, and 4 · 2^header_bits. A compressed table
+    has only the rows; its signatures are those of the collection.
     """
 
     runs: Runs
     signatures: Signatures
     rows: NDArray[np.uint32] | None
-    """The row of the collection that each signature is; None if its place is its row."""
+    """Row of each signature; None if the table is in the order of the collection."""
     offsets: NDArray[np.uint32]
     compressed: bool = False
 
@@ -56,7 +56,7 @@ class SortedTable:
     def build(
         cls, signatures: Signatures, runs: Runs, threads: int, compressed: bool = False
     ) -> SortedTable:
-        """Sort a copy of the signatures, in time O(n) but for buckets that are large."""
+        """Sort a copy of the signatures; O(n) unless buckets are large."""
         count = len(signatures)
         if count > MOST_ROWS:
             raise ArgumentError(
@@ -75,20 +75,20 @@ class SortedTable:
 
     @classmethod
     def of_sorted(cls, signatures: Signatures, runs: Runs, threads: int) -> SortedTable:
-        """Use signatures that are sorted by `upper_bits` in place; raise if they are not."""
+        """Use signatures in place that are sorted by `upper_bits`; raise if they are not."""
         offsets = _empty_offsets(runs)
         if not _native.find_offsets(signatures, list(runs), threads, offsets):
             raise CorruptIndexError("signatures that should be sorted are not")
         return cls(runs, signatures, None, offsets)
 
     def native(self) -> _native.Table:
-        """Return the table as the core sees it."""
+        """Return the table for the core."""
         return _native.Table(
             self.signatures, list(self.runs), self.rows, self.offsets, self.compressed
         )
 
     def arrays(self, prefix: str, shared: str = "signatures") -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name; `shared` are the signatures of several tables."""
+        """Return the arrays to save, by name; `shared` are the signatures of several tables."""
         arrays: dict[str, NDArray[Any]] = {f"{prefix}offsets": self.offsets}
         arrays[shared if self.compressed else f"{prefix}signatures"] = self.signatures
         if self.rows is not None:
@@ -99,7 +99,7 @@ class SortedTable:
     def restored(
         cls, container: Container, prefix: str, runs: Runs, shared: str = "signatures"
     ) -> SortedTable:
-        """Return the table that `arrays` saved, mapped and not read."""
+        """Return the table that `arrays` saved, memory-mapped."""
         compressed = f"{prefix}signatures" not in container
         table = cls(
             runs,
@@ -130,10 +130,10 @@ _MOST_SAVED = 1000  # parts in one file, of whose 1,024 sections each takes some
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A run of the collection's rows, and the tables that have all of it."""
+    """A range of rows of the collection, with its tables."""
 
     first: int
-    """The row that the run begins with."""
+    """First row of the range."""
     tables: tuple[SortedTable, ...]
 
     def __len__(self) -> int:
@@ -141,11 +141,11 @@ class Part:
 
     @property
     def end(self) -> int:
-        """The row behind the last."""
+        """End of the range."""
         return self.first + len(self)
 
     def rows(self, some: slice) -> NDArray[np.int64] | None:
-        """Return which rows of the collection the first table has at these places; None: damage."""
+        """Return the rows at these positions of the first table; None if the table is damaged."""
         table = self.tables[0]
         if table.rows is None or table.compressed:
             return np.arange(self.first, self.end)[some]
@@ -158,7 +158,7 @@ class Part:
 def build_parts(
     signatures: Signatures, headers: Iterable[Runs], threads: int, compressed: bool = False
 ) -> tuple[Part, ...]:
-    """Return a table by each header; over as many parts as it takes, of about equal size."""
+    """Return a table per header, in as many parts of about equal size as needed."""
     runs, count = list(headers), len(signatures)
     parts = part_count(count)
     bounds = [count * number // parts for number in range(parts + 1)]
@@ -172,7 +172,7 @@ def build_parts(
 
 
 def part_arrays(parts: tuple[Part, ...]) -> dict[str, NDArray[Any]]:
-    """Return what has to be saved, by name."""
+    """Return the arrays to save, by name."""
     arrays: dict[str, NDArray[Any]] = {}
     for number, part in enumerate(parts):
         prefix = _prefix(number, len(parts))
@@ -182,7 +182,7 @@ def part_arrays(parts: tuple[Part, ...]) -> dict[str, NDArray[Any]]:
 
 
 def restored_parts(container: Container, headers: list[Runs]) -> tuple[Part, ...]:
-    """Return the parts that `part_arrays` saved, mapped and not read."""
+    """Return the parts that `part_arrays` saved, memory-mapped."""
     count = _saved_parts(container)
     parts: list[Part] = []
     for number in range(count):
@@ -203,7 +203,7 @@ def restored_parts(container: Container, headers: list[Runs]) -> tuple[Part, ...
 
 
 def signature_bits(container: Container) -> int:
-    """Return how wide the saved signatures are, where the first table has them."""
+    """Return the number of bits of the saved signatures."""
     prefix = _prefix(0, _saved_parts(container))
     return 8 * int(container.array(f"{prefix}0.signatures", np.uint8, 2).shape[1])
 
@@ -216,30 +216,26 @@ def _saved_parts(container: Container) -> int:
 
 
 def _prefix(number: int, count: int) -> str:
-    """Return what the names of a part's arrays begin with: nothing where there is only one."""
+    """Return the prefix of the names of a part's arrays: empty if there is only one part."""
     return f"{number}." if count > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class TableSteps:
-    """Steps of a query, for signatures whose bits are fair and independent.
-
-    Equations (9) and (19) of Sood and Loguinov, with a table of where buckets begin in place of
-    their binary search.
-    """
+    """Expected steps of a query for fair, independent bits: (9) and (19) of Sood and Loguinov."""
 
     buckets: float
-    """Buckets looked up."""
+    """Number of buckets looked up."""
     rows: float
-    """Signatures in them, each compared."""
+    """Number of signatures in these buckets."""
 
     @classmethod
     def of(cls, buckets: float, count: int, header_bits: int) -> TableSteps:
-        """Return the steps of so many buckets of tables of `count` signatures."""
+        """Return the steps for `buckets` buckets of tables of `count` signatures."""
         return cls(buckets, buckets * count / 2.0**header_bits)
 
     def usual_cost(self, width: int, scattered: bool = False) -> float:
-        """Return the nanoseconds on a usual machine; `scattered`: the table has no signatures."""
+        """Return the nanoseconds on a typical machine; `scattered`: the table has no signatures."""
         costs = _native.USUAL_COSTS
         row = costs.compare(width) if scattered else costs.bucket(width)
         return self.buckets * costs.look_up() + self.rows * row
