@@ -1,4 +1,4 @@
-"""BandIndex: a live index of MinHash rows under keys, by bands of equal values."""
+"""BandIndex: live MinHash LSH under keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lookalike.storage.container import Container
 
 
 class KeyMatch(NamedTuple):
-    """A key that was found, and how similar it is to the query."""
+    """A key that was found, and its similarity to the query."""
 
     key: Any
     similarity: float
@@ -37,23 +37,26 @@ class KeyMatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KeyMatches:
-    """What each query found: most similar first, then as inserted; `matches[i]` of query i."""
+    """Matches of each query, most similar first, then in the order of insertion.
+
+    `matches[i]` returns the matches of query i.
+    """
 
     offsets: NDArray[np.int64]
     """int64[queries + 1]"""
     similarities: NDArray[np.float64]
-    """Estimates, or exact ones where `verified`."""
+    """Estimated similarities, or exact ones if `verified`."""
     verified: bool
-    """Whether the similarities are those of the documents, and not estimates."""
+    """Whether similarities are exact."""
     rows: NDArray[np.int64]
-    """Where the index had them: smaller is earlier."""
+    """Rows of the index; smaller numbers were inserted earlier."""
     all_keys: Sequence[Hashable]
     exact: bool = False
-    """Whether nothing above the threshold is missing: bands promise a recall, and no more."""
+    """Whether no match above the threshold is missing; bands promise only a recall."""
 
     @cached_property
     def keys(self) -> list[Any]:
-        """The keys of all matches."""
+        """Keys of all matches."""
         return list(map(self.all_keys.__getitem__, self.rows.tolist()))
 
     def __len__(self) -> int:
@@ -82,7 +85,7 @@ _COPIED_AT_A_TIME = 1 << 14
 
 
 class _Table:
-    """The core's table, and the key of each of its rows; both only grow, also during a search."""
+    """The core's table and the key of each row; both only grow, also during a search."""
 
     def __init__(self, permutations: int, layout: BandLayout) -> None:
         seed = secrets.randbits(64)  # so that nobody can make rows that all lie in one place
@@ -100,7 +103,7 @@ class _Table:
 
 
 def as_keys(keys: Iterable[Hashable]) -> list[Any]:
-    """Return keys in a list; those of an array as Python's own."""
+    """Return keys as a list; NumPy values become Python values."""
     if isinstance(keys, np.ndarray) and keys.ndim == 1:
         return list(keys.tolist())
     try:
@@ -127,25 +130,29 @@ def _unhashable(key: object) -> ArgumentError:
 
 
 class BandIndex(StoredIndex):
-    """MinHash rows under keys of any kind, inserted, removed and searched by similarity.
+    """Live MinHash LSH index: insert, remove and query by key in microseconds.
 
-    A row is found where a whole band of its values equals the query's, and enough of all values do.
-    Half of what may be missed, by the `recall`, is missed by bands; for the other half, rows pass
-    whose estimate is below the threshold by no more than chance allows (down to
-    `least_similarity`). So an answer may name some that are below the threshold: `at_least` cuts by
-    the estimate, `text_of` by the documents themselves.
+    A row is found if it shares a whole band of values with the query, and enough values in all.
+    Each of these two steps may miss half of what the `recall` allows. Results may include keys
+    slightly below the threshold: filter by `at_least`, or verify with `text_of`.
 
-    Rows are `uint32[permutations]`, from `la.MinHash`, `la.WeightedMinHash` or elsewhere. Rows of
-    another signer, seed or settings are refused. Documents without features are kept, and never
-    found. Searches may run in many threads at once, also while rows come and go.
-
-    Takes about a microsecond to insert a row and two to search among a million, in batches and with
-    one thread; in memory the row, and 12 to 23 bytes a band. Keys in files are strings, numbers,
-    bytes, None, or tuples of these.
+    Rows made by another signer, seed or settings are refused. Documents without features are kept,
+    but never found. Searches are thread-safe, also while rows are inserted and removed. Files can
+    store keys that are strings, numbers, bytes, None, or tuples of these.
 
     Args:
-        threshold: Rows of this similarity or more are found with a chance of at least `recall`.
-        signer: Signs documents, which are then taken in place of rows, too.
+        threshold: Similarity from which rows are found with a probability of at least `recall`.
+        permutations: Number of values of a row (default: that of the signer, or 128).
+        signer: `la.MinHash` or `la.WeightedMinHash` that signs documents (default: pass rows, or
+            the signer of the first rows is used).
+        recall: Probability of finding a row at the threshold (default: 0.99).
+
+    Example:
+        >>> import lookalike as la
+        >>> index = la.BandIndex(0.5, signer=la.MinHash(features=la.Words(ngram=2)))
+        >>> index.insert("a", "the quick brown fox jumps over the lazy dog")
+        >>> [match.key for match in index.query("the quick brown fox jumps over the lazy cat")]
+        ['a']
     """
 
     kind = "bands"
@@ -190,7 +197,7 @@ class BandIndex(StoredIndex):
             raise _unhashable(key) from None
 
     def keys(self) -> list[Any]:
-        """Return all keys, as inserted."""
+        """Return all keys, in the order of insertion."""
         return list(self._numbers)
 
     def __iter__(self) -> Iterator[Any]:
@@ -198,15 +205,15 @@ class BandIndex(StoredIndex):
 
     @property
     def memory_bytes(self) -> int:
-        """How many bytes rows and bands take; keys are Python's, and not counted."""
+        """Size of rows and bands in bytes, without keys."""
         return self._table.rows.memory_bytes
 
     def remove(self, key: Hashable) -> None:
-        """Remove the row under this key, which may be used again."""
+        """Remove the row of a key. The key may be used again."""
         self.remove_many([key])
 
     def remove_many(self, keys: Iterable[Hashable]) -> None:
-        """Remove many at once, all or none."""
+        """Remove the rows of many keys, all or none."""
         several = as_keys(keys)
         with self._writing:
             numbers = [self._number(key) for key in several]
@@ -219,11 +226,11 @@ class BandIndex(StoredIndex):
 
     @property
     def least_similarity(self) -> float:
-        """The smallest estimate that an answer has, unless `at_least` says otherwise."""
+        """Smallest estimated similarity of a match without `at_least`."""
         return self._least / self.permutations
 
     def __getitem__(self, key: Hashable) -> NDArray[np.uint32]:
-        """Return a copy of the row under this key."""
+        """Return a copy of the row of a key."""
         with self._writing:
             row = self._copied(np.array([self._number(key)]))[0]
         return marked(row, self._mark)
@@ -235,9 +242,12 @@ class BandIndex(StoredIndex):
         )
 
     def insert(self, key: Hashable, document: Any, *, replace: bool = False) -> None:
-        """Insert one row, or the document that becomes one, under a key.
+        """Insert a row or document under a key.
 
-        A key that is there already is refused, unless `replace`: then its row goes.
+        Args:
+            key: Any hashable value.
+            document: Row `uint32[permutations]`, or a document if the index has a signer.
+            replace: Replace an existing row; without it, an existing key raises.
         """
         self._insert([key], self._one(document), flag("replace", replace), 1)
 
@@ -249,7 +259,7 @@ class BandIndex(StoredIndex):
         replace: bool = False,
         threads: SupportsIndex | None = None,
     ) -> None:
-        """Insert many at once, all or none: rows `uint32[n, permutations]`, or documents."""
+        """Insert many rows `uint32[n, permutations]`, or documents, all or none."""
         self._insert(as_keys(keys), documents, flag("replace", replace), threads)
 
     def query(
@@ -259,7 +269,7 @@ class BandIndex(StoredIndex):
         at_least: SupportsFloat | None = None,
         text_of: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
     ) -> list[KeyMatch]:
-        """Return keys and similarities of what is similar to one row or document (`query_many`)."""
+        """Return keys and similarities of rows similar to one row or document; see `query_many`."""
         if text_of is None:
             return self._found(self._as_rows(self._one(document), 1), at_least, DEFAULT_LIMIT, 1)[0]
         return self.query_many([document], at_least=at_least, text_of=text_of, threads=1)[0]
@@ -273,14 +283,20 @@ class BandIndex(StoredIndex):
         limit: SupportsIndex = DEFAULT_LIMIT,
         threads: SupportsIndex | None = None,
     ) -> KeyMatches:
-        """Return what is similar to each row or document, most similar first, then as inserted.
+        """Return the matches of each row or document, most similar first.
 
         Args:
-            at_least: Least similarity (default: `least_similarity`; with `text_of` the threshold).
-            text_of: A mapping or a function from keys to documents. Similarities, which are
-                estimates otherwise, are then those of the documents: the exact Jaccard similarity
-                of their features, weighted if the signer's values are. Queries are documents.
-            limit: More matches than this in all raise `ResultTooLargeError`.
+            documents: Rows `uint32[n, permutations]`, or documents.
+            at_least: Smallest similarity (default: `least_similarity`, or the threshold with
+                `text_of`).
+            text_of: Mapping or function from keys to documents. Similarities are then exact: the
+                Jaccard similarity of features, weighted if the signer is. Queries must be
+                documents.
+            limit: Maximum number of matches of all queries together.
+            threads: Number of threads (default: all cores).
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
         most, workers = whole_number("limit", limit, at_least=0), thread_count(threads)
         if text_of is None:
@@ -297,13 +313,13 @@ class BandIndex(StoredIndex):
         return self._verified(self.signer, texts, found, at_least, text_of, workers)
 
     def merge(self, other: BandIndex) -> None:
-        """Insert everything that another index has, all or nothing."""
+        """Insert all rows of another index, all or none."""
         instance("other", other, BandIndex, "a BandIndex")
         keys, values = other._keys_and_rows()
         self._insert(keys, marked(values, other._mark), False, 1)
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {
             "index": self.kind,
             "rows": len(self),
@@ -333,13 +349,13 @@ class BandIndex(StoredIndex):
         return {**super()._meta(), **self._settings(), "mark": self._mark}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return rows and keys, which are strings, numbers, bytes, None or tuples of these."""
+        """Return rows and keys."""
         keys, values = self._keys_and_rows()
         return {"values": values, **key_arrays(keys)}
 
     @classmethod
     def from_container(cls, container: Container) -> Self:
-        """Return the index that a container holds; its rows are inserted anew."""
+        """Return the index in a container; its rows are inserted again."""
         container.verify_ahead()
         meta, mark = container.meta, container.meta.get("mark")
         try:
@@ -381,12 +397,12 @@ class BandIndex(StoredIndex):
         self._insert_rows(state["keys"], state["values"], False)
 
     def _keys_and_rows(self) -> tuple[list[Any], NDArray[np.uint32]]:
-        """Return keys and rows, as inserted."""
+        """Return keys and rows, in the order of insertion."""
         with self._writing:
             return self.keys(), self._copied(self._all_numbers())
 
     def _insert_rows(self, keys: list[Any], rows: NDArray[np.uint32], replace: bool) -> None:
-        """Insert rows under keys that are not there yet, or are to be replaced; all or none."""
+        """Insert rows under new keys, or keys to replace; all or none."""
         if len(keys) != len(rows):
             raise ArgumentError(f"there are {len(keys)} keys and {len(rows)} rows")
         with self._writing:
@@ -428,7 +444,7 @@ class BandIndex(StoredIndex):
         return rows
 
     def _tidy(self) -> None:
-        """Begin a new table when more rows were removed than are there: constant time a removal."""
+        """Build a new table if more rows were removed than are left."""
         if self._table.rows.removed <= max(_FEW, len(self._numbers)):
             return
         table = _Table(self.permutations, self.layout)
@@ -447,11 +463,11 @@ class BandIndex(StoredIndex):
         }
 
     def _adopt(self, mark: str, signer: object = None) -> None:
-        """Take only rows of that mark from now on, and documents if the signer can be had."""
+        """Accept only rows with this mark from now on."""
         self.signer, self._mark = self._signer_of(mark, signer), mark
 
     def _signer_of(self, mark: str, signer: object = None) -> ValueSigner | None:
-        """Return what made rows of that mark, if it can be had."""
+        """Return the signer of rows with this mark, if it is known."""
         description = json.loads(mark)
         vocabulary = (description.get("weights") or {}).get("vocabulary")
         if signer is None and vocabulary is None:
@@ -464,7 +480,7 @@ class BandIndex(StoredIndex):
         return known
 
     def _insert(self, keys: list[Any], documents: Any, replace: bool, threads: Any) -> None:
-        """Insert rows; the first with a mark say what is taken from now on, once they are in."""
+        """Insert rows; the mark of the first rows decides which rows are accepted later."""
         mark = mark_of(values := self._values(documents, threads))
         if mark is None or self._mark is not None:
             self._insert_rows(keys, self._comparable(values), replace)
@@ -476,7 +492,7 @@ class BandIndex(StoredIndex):
             self.signer, self._mark = signer, mark
 
     def _one(self, document: Any) -> Any:
-        """Return one row, or document, as several."""
+        """Return one row or document as a batch."""
         if not isinstance(document, np.ndarray):
             return [document]
         if document.ndim != 1:
@@ -490,7 +506,7 @@ class BandIndex(StoredIndex):
         return self._comparable(self._values(documents, threads))
 
     def _values(self, documents: Any, threads: SupportsIndex | None) -> NDArray[np.uint32]:
-        """Return rows as long as those that are there."""
+        """Return rows with the right number of values."""
         if not isinstance(documents, np.ndarray):
             if self.signer is None:
                 raise SignatureError(
@@ -507,7 +523,7 @@ class BandIndex(StoredIndex):
         return np.asanyarray(documents, np.uint32)
 
     def _comparable(self, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return rows as the core takes them, which may be compared with those that are there."""
+        """Return rows for the core, after checking their mark."""
         same_mark(self._mark, mark_of(values))
         return np.ascontiguousarray(as_array("rows", values))
 
@@ -541,7 +557,7 @@ class BandIndex(StoredIndex):
         text_of: Mapping[Any, Any] | Callable[[Any], Any],
         threads: int,
     ) -> KeyMatches:
-        """Return the matches with the similarities of their documents."""
+        """Return the matches with exact similarities."""
         look_up = text_of if callable(text_of) else text_of.__getitem__
         queries = np.repeat(np.arange(len(found)), np.diff(found.offsets))
         try:

@@ -1,12 +1,8 @@
-"""All kinds of index, and how a saved one is opened.
+"""All kinds of index, and how a saved index is opened.
 
-`KINDS` says of each kind what others need: its class, what it holds, its build options, its help
-text, and how `plan` and `evaluate` weigh it. To add a kind, write a subclass of `Index` and an
-entry here. A kind of another package is an `IndexKind` in the entry point group
-`lookalike.indexes`. The entry point, the kind and the class (its `kind`) have the same name.
-
-What a kind can be asked is read from its class: `takes_masks`, and the parameters of `search` and
-`within` (`Index.settings`).
+`KINDS` has the class, build options, help text and planner functions of each kind. To add a kind,
+write a subclass of `Index` and an entry here. Another package adds an `IndexKind` in the entry
+point group `lookalike.indexes`; entry point, kind and class (its `kind`) have the same name.
 """
 
 from __future__ import annotations
@@ -56,43 +52,43 @@ class BuildOption:
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A kind of index: what others need to know to build, open, weigh and measure it.
+    """A kind of index: how to build, open, plan and measure it.
 
-    What is given as "module:name" is imported when it is first needed.
+    A target "module:name" is imported on first use.
     """
 
     name: str
-    """The name in files, on the command line, and in plans."""
+    """Name in files, on the command line and in plans."""
     target: str | type[StoredIndex]
-    """The class."""
+    """Class of the index."""
     help: str = ""
-    """Help text of `lookalike index`; empty: the kind is not built by name."""
+    """Help text of `lookalike index`; empty: not built by name."""
     options: tuple[BuildOption, ...] = ()
-    """Build options, beside signatures, ids and threads."""
+    """Build options besides signatures, ids and threads."""
     holds: Literal["signatures", "vectors", "parts", "rows"] = "signatures"
-    """What is searched; all that hold signatures are an `Index`."""
+    """What is searched; kinds that hold signatures are an `Index`."""
     saved_as: str = ""
-    """The kind that its files name, if that is another one."""
+    """Kind that its files name (default: its own)."""
     signer: str = ""
-    """Files of `saved_as` are of this kind if this signer made what they hold."""
+    """Files of `saved_as` are of this kind if this signer made their contents."""
     predictor: str | Callable[..., Iterator[Any]] = ""
-    """Yields a `Prediction` per choice of settings, of a `Question` and `MachineCosts`
-    (`lookalike.advice.predictions`); empty: `plan` does not weigh the kind."""
+    """Yields a `Prediction` per choice of settings; empty: `plan` skips the kind."""
     grid: str | Callable[..., Iterable[tuple[Settings, list[Settings]]]] = ""
-    """Returns what `evaluate` measures, build options with search settings, of a `GridRequest`
-    (`lookalike.advice.evaluation`); empty: the defaults."""
+    """Returns the build options and search settings that `evaluate` measures
+    (`lookalike.advice.evaluation`); empty: the defaults.
+    """
     compares: str = ""
-    """Setting of `search` for the number of signatures compared (default: `usual_compared`)."""
+    """Parameter of `search` for the number of compared signatures (default: none)."""
 
     @cached_property
     def cls(self) -> type[Any]:
-        """The class."""
+        """Class of the index."""
         found: type[Any] = _imported(self.target)
         return found
 
     @property
     def is_built(self) -> bool:
-        """Whether it can be built of signatures alone, by its name."""
+        """Whether it can be built by name from signatures alone."""
         return bool(self.help)
 
     def build(self, items: Any, ids: Any = None, *, threads: Any = None, **options: Any) -> Any:
@@ -103,15 +99,15 @@ class IndexKind:
         return self.cls(items, ids=ids, **chosen)
 
     def predictions(self, question: Any, costs: Any) -> list[Any]:
-        """Return what `plan` weighs of this kind, if anything."""
+        """Return the options of this kind for `plan`."""
         return list(_imported(self.predictor)(question, costs)) if self.predictor else []
 
     def measured(self, request: Any) -> list[tuple[Settings, list[Settings]]]:
-        """Return what `evaluate` measures of this kind: build options, each with settings."""
+        """Return the build options and search settings that `evaluate` measures."""
         return list(_imported(self.grid)(request)) if self.grid else [({}, [{}])]
 
     def is_in(self, meta: dict[str, Any]) -> bool:
-        """Return whether a file with this description holds an index of this kind."""
+        """Return whether a file with this metadata has an index of this kind."""
         if meta.get("index") != (self.saved_as or self.name):
             return False
         described = meta.get("signer")
@@ -232,7 +228,7 @@ KINDS: Registry[IndexKind] = Registry(
 
 
 def kinds_text(kinds: Iterable[IndexKind]) -> str:
-    """Return what there is to say of kinds, for `--help`: a paragraph each."""
+    """Return the help texts of kinds for `--help`, a paragraph each."""
     shown = list(kinds)
     width = max(len(kind.name) for kind in shown)
     return "\n".join(
@@ -247,27 +243,46 @@ def kinds_text(kinds: Iterable[IndexKind]) -> str:
 
 
 def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
-    """Open a saved index of any kind, memory-mapped, after all checksums have been compared.
+    """Open a saved index of any kind, memory-mapped.
 
-    That reads the file once. With `verify=False` only header, layout and description are checked,
-    and opening takes the same time for any size; damage then shows in answers until `index.verify`
-    is called. What leaves the index otherwise, saved or as arrays, is verified first. (A
-    `BandIndex` is not mapped: its rows are inserted again.)
+    Do not change the file in place while it is open. Saving to the same name is safe.
 
-    The file must not be changed in place while it is open; saving to the same name is safe, because
-    that makes a new file.
+    Args:
+        path: File that `save` wrote.
+        verify: Compare all checksums first, which reads the file once (default: yes). With False,
+            opening is immediate, and damage may show up in results until `index.verify` is called.
+
+    Returns:
+        The index, of the class that was saved.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> la.ScanIndex(np.zeros((3, 8), np.uint8)).save("zeros.lookalike")
+        >>> la.load_index("zeros.lookalike")
+        ScanIndex(3 signatures of 64 bits)
     """
     checked = flag("verify", verify)
     return index_in(open_container(file_path("path", path), verify=checked))
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-    """Open any file that has signatures as an index.
+    """Open any file with signatures as an index.
 
-    That is an index of signatures, a file of `la.save_signatures`, `np.save` or `np.savez`, or a
-    text (.txt, .hex, .csv, .tsv) with hexadecimal hashes (`la.load_hex`). Signatures alone become a
-    `ScanIndex`, with the signer and the names of the documents where the file has them. Files are
-    verified as `load_index` does; those of `np.save` have no checksums.
+    Accepts indexes of signatures, files of `la.save_signatures`, `np.save` and `np.savez`, and text
+    files (.txt, .hex, .csv, .tsv) with hexadecimal hashes. Plain signatures become a `ScanIndex`,
+    with signer and names if the file has them.
+
+    Args:
+        path: File to open.
+        verify: As for `load_index`. Files of `np.save` have no checksums.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> np.save("rows.npy", np.zeros((3, 8), np.uint8))
+        >>> la.open_index("rows.npy")
+        ScanIndex(3 signatures of 64 bits)
     """
     path, verify = file_path("path", path), flag("verify", verify)
     if path.is_dir():
@@ -309,10 +324,7 @@ def named_scan(signatures: NDArray[np.uint8], names: Sequence[str] | None) -> Sc
 
 
 def open_with_weights(path: str | os.PathLike[str]) -> tuple[Index, NDArray[np.int16] | None]:
-    """Open any file that has signatures, and the weights behind their bits where it has these.
-
-    Row i of the weights belongs to the signature that `Index.living` has at place i.
-    """
+    """Open any file with signatures, and return the weights of their bits or None."""
     index = open_index(path)
     if is_npz(path):
         return index, npz_weights(path, index.living()[0])
@@ -323,7 +335,7 @@ def open_with_weights(path: str | os.PathLike[str]) -> tuple[Index, NDArray[np.i
 
 
 def kind_in(container: Container) -> IndexKind:
-    """Return the kind of the index that a container holds, or say that it is not known."""
+    """Return the kind of the index in a container, or raise."""
     for kind in KINDS:
         if kind.is_in(container.meta):
             return kind
@@ -337,12 +349,12 @@ def kind_in(container: Container) -> IndexKind:
 
 
 def index_in(container: Container) -> Any:
-    """Return the index that a container holds, of any kind."""
+    """Return the index in a container, of any kind."""
     return kind_in(container).cls.from_container(container)
 
 
 def signature_index_in(container: Container) -> Index:
-    """Return the index of signatures that a container holds."""
+    """Return the index of signatures in a container, or raise."""
     kind = kind_in(container)
     if kind.holds != "signatures":
         raise FormatError(

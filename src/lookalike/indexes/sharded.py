@@ -1,4 +1,4 @@
-"""ShardedIndex: one answer from several indexes; `merge_neighbors` if they are elsewhere."""
+"""ShardedIndex searches several indexes as one; `merge_neighbors` merges their results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from lookalike.storage.container import Container
 
 
 def told_together(results: list[Neighbors]) -> Explanation | None:
-    """Return what all shards did together; None if one of them does not tell."""
+    """Return the explanation of all shards; None if a shard has none."""
     parts = [result.explanation for result in results if result.explanation]
     if len(parts) < len(results):
         return None
@@ -66,13 +66,22 @@ _MOST_SAVED = 1000  # shards in one file, of whose 1,024 sections names and the 
 
 
 class ShardedIndex(Index):
-    """Several indexes searched as one; the answers equal those of one index over everything.
+    """Search several indexes as one; the result is that of one index over all signatures.
 
-    Shards whose ids are positions are numbered on: the first id of a shard follows the last of the
-    one before (numbers move on if a shard grows). Shards with ids of the caller's keep these; they
-    must be distinct over all shards, which is checked here and not when shards change. Slice
-    indexes need equal slices. `save` puts all shards into one file, and holds them in memory once
-    more meanwhile; large ones are better saved one by one.
+    Ids that are positions are renumbered: those of a shard follow the ids of the shard before. Ids
+    given by the caller must be distinct over all shards. Slice indexes need equal slices. `save`
+    writes all shards to one file and holds them in memory meanwhile.
+
+    Args:
+        shards: Indexes with the same number of bits.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> zeros, ones = np.zeros((2, 8), np.uint8), np.ones((3, 8), np.uint8)
+        >>> index = la.ShardedIndex([la.ScanIndex(zeros), la.ScanIndex(ones)])
+        >>> index.search(ones[:1], k=2).ids.tolist()
+        [[2, 3]]
     """
 
     kind: ClassVar[str] = "sharded"
@@ -92,7 +101,7 @@ class ShardedIndex(Index):
                 )
 
     def _take(self, shards: Iterable[Index]) -> None:
-        """Keep these shards if they can be searched together, or say why not."""
+        """Set the shards, or raise if they cannot be searched together."""
         self.shards = tuple(
             instances("shards", shards, Index, "an index")  # type: ignore[type-abstract]
         )
@@ -106,7 +115,7 @@ class ShardedIndex(Index):
             raise ArgumentError(f"shards have slices of {sorted(cuts)} bits; expected one width")
 
     def slice_indexes(self) -> list[SliceIndex]:
-        """Return those that settings of a search are for, also in shards of shards."""
+        """Return the slice indexes, also of nested shards."""
         found: list[SliceIndex] = []
         for shard in self.shards:
             if isinstance(shard, ShardedIndex):
@@ -116,13 +125,13 @@ class ShardedIndex(Index):
         return found
 
     def settings(self, method: str) -> frozenset[str]:
-        """Return the settings that `search` or `within` takes: those of slices if there are any."""
+        """Return the names of the parameters of `search` or `within`."""
         taken = super().settings(method)
         return taken if self.slice_indexes() else taken - {"expand", "admit", "rerank"}
 
     @property
     def is_scored(self) -> bool:
-        """Whether all that is searched has slices, in shards of shards too."""
+        """Whether all shards are slice indexes, also nested ones."""
         return all(
             shard.is_scored if isinstance(shard, ShardedIndex) else isinstance(shard, SliceIndex)
             for shard in self.shards
@@ -130,7 +139,7 @@ class ShardedIndex(Index):
 
     @property
     def takes_masks(self) -> bool:
-        """Whether all that is searched takes queries with masks."""
+        """Whether all shards accept masks."""
         return all(shard.takes_masks for shard in self.shards)
 
     def __copy__(self) -> Self:
@@ -140,7 +149,7 @@ class ShardedIndex(Index):
 
     @property
     def _shifts(self) -> list[int]:
-        """What is to be added to the ids of each shard; shards may grow."""
+        """Number to add to the ids of each shard; shards may grow."""
         if self.own_ids:
             return [0] * len(self.shards)
         starts = list(accumulate((shard.next_id for shard in self.shards), initial=0))
@@ -153,12 +162,12 @@ class ShardedIndex(Index):
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return self.shards[0].bits
 
     @property
     def own_ids(self) -> bool:
-        """Whether ids are the caller's."""
+        """Whether the caller gave ids; otherwise ids are positions."""
         return self._own_ids
 
     @property
@@ -190,13 +199,14 @@ class ShardedIndex(Index):
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
+        """Return the k nearest signatures over all shards.
 
-        They are for shards that are slice indexes (`exact` and `explain` also for those of prefixes
-        and clusters); others are exact anyway. Shards of slices propose candidates by score, and
-        the best of all shards together are re-ranked. Without `expand` each shard searches as it
-        does by itself, and the nearest of all are taken. With `rerank=0` all shards have to be
-        slice indexes, and the best by score are taken.
+        Args:
+            queries, k, among, masks, threads: See `SliceIndex.search`.
+            expand, admit, rerank: Options of slice indexes. With `expand`, the best candidates of
+                all shards are reranked together. With `rerank=0`, all shards must be slice indexes.
+            exact: Make slice, prefix and cluster indexes exact; other indexes always are.
+            explain: Return what was read as `explanation`.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
@@ -230,7 +240,7 @@ class ShardedIndex(Index):
         return replace(_merged(found, numbered, wanted, by_score=alone), explanation=told)
 
     def _refuse_masks(self) -> None:
-        """Raise if one of the shards takes no masks, in shards of shards too."""
+        """Raise if a shard does not accept masks, also a nested one."""
         for shard in self.shards:
             if isinstance(shard, ShardedIndex):
                 shard._refuse_masks()
@@ -288,9 +298,14 @@ class ShardedIndex(Index):
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return everything within the radius over all shards; exact if all shards are.
+        """Return every signature within Hamming distance `radius` over all shards.
 
-        With `exact=True` those of prefixes are, too, which otherwise examine a part.
+        Args:
+            queries, radius, limit, among, masks, threads: See `SliceIndex.within`.
+            exact: Make prefix indexes exact.
+
+        Returns:
+            The matches. `exact` is True if the results of all shards are.
         """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
@@ -318,22 +333,22 @@ class ShardedIndex(Index):
         return merged_matches(len(rows), parts, exact=all(result.exact for result in found))
 
     def verify(self) -> None:
-        """Verify the file behind each shard."""
+        """Check the files of all shards against their checksums."""
         super().verify()
         for shard in self.shards:
             shard.verify()
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the shards, in plain values."""
+        """Return facts about the index and its shards, fit for JSON."""
         return {**super().stats(), "shards": [shard.stats() for shard in self.shards]}
 
     @property
     def memory_bytes(self) -> int:
-        """How many bytes the arrays of all shards take."""
+        """Size of the arrays of all shards in bytes."""
         return sum(shard.memory_bytes for shard in self.shards)
 
     def _each(self, action: Any, threads: SupportsIndex | None, *own: Sequence[Any]) -> list[Any]:
-        """Return `action(shard, threads, *own)` of all shards at once, which share the threads."""
+        """Return `action(shard, threads, *own)` for all shards, which run in parallel."""
         count = thread_count(threads)
         workers = min(count, len(self.shards))
         share = max(1, count // workers)
@@ -346,7 +361,7 @@ class ShardedIndex(Index):
             return list(pool.map(lambda call: action(*call), calls))
 
     def _chosen(self, among: Among) -> Sequence[Chosen | None]:
-        """Return which of its own ids each shard may find."""
+        """Return the ids that each shard may find."""
         whole = Chosen.of(among, self)
         if whole is None:
             return [None] * len(self.shards)
@@ -383,7 +398,7 @@ class ShardedIndex(Index):
 
 
 def _taken(shard: Index, method: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that this kind of shard takes."""
+    """Return the options that this shard accepts."""
     taken = shard.settings(method)
     return {name: value for name, value in settings.items() if name in taken}
 
@@ -395,18 +410,30 @@ def merge_neighbors(
     rerank: SupportsIndex | None = None,
     starts: Iterable[SupportsIndex] | None = None,
 ) -> Neighbors:
-    """Return the answer of all shards together, from what each of them found for the same queries.
+    """Merge the results of several shards for the same queries.
 
-    With `rerank`, the paper's way, the answer is that of one index over everything: shards of
-    slices are asked `search(queries, rerank, expand=3, rerank=rerank)`, and the answer is that of
-    `search(queries, k, expand=3, rerank=rerank)`. Of shards that were searched with masks, ties are
-    broken by all bits. `exact` is True if all shards' were, without `rerank`.
+    With `rerank`, the result is that of one slice index over all shards. Search each shard with
+    `search(queries, rerank, expand=3, rerank=rerank)` for `search(queries, k, expand=3,
+    rerank=rerank)`.
 
     Args:
-        k: Number of neighbors (default, and at most: what the shards were asked for).
-        rerank: Number of results, best first by score, of which the k nearest are returned
-            (default: all). Without distances, the k best by (score, id) are returned.
-        starts: First id of each shard, for shards whose ids are positions; ids must be distinct.
+        results: Result of each shard.
+        k: Number of neighbors (default: the smallest k of the results).
+        rerank: Number of results, best score first, of which the k nearest are returned (default:
+            all).
+        starts: First id of each shard, for shards whose ids are positions (default: ids are
+            distinct).
+
+    Returns:
+        The neighbors. `exact` is True if all results were and there is no `rerank`.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> query, rows = np.zeros((1, 8), np.uint8), np.eye(2, 8, dtype=np.uint8)
+        >>> parts = [la.ScanIndex(part).search(query, 1) for part in (rows[:1], rows[1:])]
+        >>> la.indexes.merge_neighbors(parts, starts=[0, 1]).ids.tolist()
+        [[0]]
     """
     parts = instances("results", results, Neighbors, "what the search of an index returned")
     if not parts:
@@ -477,7 +504,7 @@ def _check_masked(parts: Sequence[Neighbors], rerank: int | None) -> None:
 
 
 def _expect_enough(k: int, rerank: int | None, least: int) -> None:
-    """Raise if a shard was asked for fewer than are wanted: others would be missing."""
+    """Raise if a shard returned fewer neighbors than needed."""
     name, number = ("rerank", rerank) if rerank else ("k", k)
     if number is not None and number > least:
         raise ArgumentError(
@@ -487,12 +514,12 @@ def _expect_enough(k: int, rerank: int | None, least: int) -> None:
 
 
 def _numbered(ids: Sequence[NDArray[np.int64]], starts: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Return the ids of each shard, in the numbers of all together."""
+    """Return the ids of each shard, renumbered."""
     return [np.where(own >= 0, own + by, -1) for own, by in zip(ids, starts, strict=True)]
 
 
 def _starts(parts: list[Neighbors], starts: Iterable[SupportsIndex] | None) -> list[int]:
-    """Return what is to be added to the ids of each shard, or say why it cannot be."""
+    """Return the number to add to the ids of each shard, or raise."""
     if starts is None:
         return [0] * len(parts)
     try:

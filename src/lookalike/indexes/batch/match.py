@@ -1,6 +1,6 @@
-"""match_batch: a batch of signatures against a collection that stays on disk, then appended to it.
+"""match_batch: match a batch of signatures with a collection on disk, then append it.
 
-The batch mode of Sood and Loguinov (section 6.3): the file is read once, in chunks; memory is
+The batch mode of Sood and Loguinov (section 6.3): the file is read once, in chunks. Memory is
 bounded by the chunk and the batch.
 """
 
@@ -45,25 +45,25 @@ Numbers = NDArray[np.int64]
 
 @dataclass
 class Chunk:
-    """Signatures of the file with their ids; mapped if they are of one run."""
+    """Signatures of the file with their ids; memory-mapped if they are from one run."""
 
     signatures: Signatures
     ids: Ids
     is_sorted: bool
     last: RunReader
-    """The last of the runs that they are of; the others have been read to their ends."""
+    """Last run of the chunk; earlier runs were read to their ends."""
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """How a file is read: runs cut into chunks of at most `size`, those up to `short` joined."""
+    """How a file is read: in chunks of at most `size`; runs up to `short` are joined."""
 
     store: SignatureFile
     size: int
     short: int
 
     def sizes(self) -> list[int]:
-        """Return how many signatures each chunk has."""
+        """Return the number of signatures of each chunk."""
         return [sum(end - begin for _, begin, end in parts) for parts in self._parts()]
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -81,7 +81,7 @@ class Chunks:
                 yield Chunk(signatures, ids, len(pieces) == 1, reader)
 
     def _parts(self) -> Iterator[list[tuple[int, int, int]]]:
-        """Yield what each chunk is made of: (run, begin, end)."""
+        """Yield the (run, begin, end) that each chunk consists of."""
         waiting: list[tuple[int, int, int]] = []
         held = 0
         for run, count in enumerate(self.store.runs):
@@ -101,15 +101,15 @@ class Chunks:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class BatchMatches(Matches):
-    """Everything within a radius of each query of a batch."""
+    """Matches of each query of a batch."""
 
     query_ids: Ids = field(default_factory=lambda: np.empty(0, np.int64))
-    """int64[queries]: the ids that the queries were appended with, or would have been."""
+    """int64[queries]: ids of the appended queries, or the ids that they would get."""
 
 
 @dataclass
 class MatchesSoFar:
-    """The matches so far, and which queries are still to be asked."""
+    """Matches so far, and which queries are still open."""
 
     queries: int
     first: bool
@@ -123,11 +123,11 @@ class MatchesSoFar:
 
     @property
     def left(self) -> int:
-        """How many queries are still to be asked."""
+        """Number of open queries."""
         return self.queries - self.count if self.first else self.queries
 
     def add(self, query: Numbers, ids: Ids, distances: NDArray[np.int32]) -> None:
-        """Take matches; with `first`, only one of each query, and none if it has one already."""
+        """Add matches; with `first`, at most one per query."""
         if self.first:
             query, places = np.unique(query, return_index=True)
             new = self.is_open[query]
@@ -143,18 +143,18 @@ class MatchesSoFar:
 
 
 class Matcher(ABC):
-    """A way to find the matches of queries in a chunk."""
+    """Finds the matches of queries in a chunk."""
 
     exact: bool
     joins_runs: bool = True
     """Whether one long chunk is better than several short ones."""
 
     def prepare(self, sizes: Sequence[int]) -> None:  # noqa: B027 (not everybody needs it)
-        """Get to know how many signatures each chunk will have."""
+        """Take the number of signatures of each chunk."""
 
     @abstractmethod
     def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
-        """Add the matches of the queries that are still asked."""
+        """Add the matches of the open queries."""
 
 
 _LOOKED_UP = 1 << 20
@@ -174,15 +174,12 @@ class ByBlocks(Matcher):
         self._index = BlockIndex(queries, radius, tables, threads=threads)
 
     def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
-        """Look up all signatures of the chunk, some at a time.
-
-        With `first` too: a signature that has found one query may be the only match of another.
-        """
+        """Look up all signatures of the chunk, some at a time."""
         for begin in range(0, len(chunk.ids), _LOOKED_UP):
             self._look_up(chunk, begin, min(begin + _LOOKED_UP, len(chunk.ids)), found)
 
     def _look_up(self, chunk: Chunk, begin: int, end: int, found: MatchesSoFar) -> None:
-        """Look up some; with `first` fewer at a time if they match more often than is kept."""
+        """Look up some; with `first`, fewer at a time if there are too many matches."""
         most = max(found.limit, found.queries) if found.first else found.limit
         try:
             matches = self._index.within(
@@ -202,8 +199,7 @@ class ByBlocks(Matcher):
 class ByFlips(Matcher):
     """A header table over each chunk, in which the queries are looked up.
 
-    They are asked in the order of their upper bits, so that what one needs is in the cache for the
-    next one; their likeliest sets are chosen once.
+    Queries are sorted by their upper bits, so that neighbors share cache lines.
     """
 
     queries: Signatures
@@ -218,19 +214,19 @@ class ByFlips(Matcher):
         self.exact = True
         self._header_bits = 0
         self._asked: NDArray[np.uint32] | None = None
-        """The queries that are asked, in that order; None before the first chunk."""
+        """Open queries in this order; None before the first chunk."""
         self._rows, self._behind = self.queries, self.weights
         """Their signatures, and what tells their flips: sets, weights or nothing."""
 
     def prepare(self, sizes: Sequence[int]) -> None:
-        """Choose header bits that suit all chunks, so that sets need not be chosen again."""
+        """Choose header bits for all chunks."""
         everything = self.weights is None or self.recall == 1
         bits, recall = 8 * self.queries.shape[1], None if everything else self.recall
         count = len(self.queries)
         self._header_bits = batch_header_bits(sizes, count, bits, self.radius, recall)
 
     def match(self, chunk: Chunk, found: MatchesSoFar) -> None:
-        """Ask the queries that are left."""
+        """Look up the open queries."""
         if chunk.is_sorted:
             index = FlipIndex.of_sorted(chunk.signatures, self._header_bits, self.threads)
         else:
@@ -245,7 +241,7 @@ class ByFlips(Matcher):
         found.add(query, chunk.ids[matches.ids], matches.distances)
 
     def _begin(self, index: FlipIndex) -> NDArray[np.uint32]:
-        """Find out how many flips to try, and put the queries in order."""
+        """Choose the number of flips, and sort the queries."""
         weights, every = self.weights, all_sets(self._header_bits, self.radius)
         if weights is None or (self.flips is None and self.recall == 1):
             self.flips = every if self.flips is None else self.flips
@@ -264,7 +260,7 @@ class ByFlips(Matcher):
         return asked
 
     def _flips_needed(self, index: FlipIndex, weights: NDArray[Any]) -> int:
-        """Return what the recall takes: as measured on this chunk, or as expected if it is poor."""
+        """Return the number of flips for the recall: measured on this chunk, or an estimate."""
         if len(self.queries) >= ENOUGH:
             tuning = index.measured(
                 self.queries, weights, self.radius, self.recall, self.first, self.threads
@@ -275,7 +271,7 @@ class ByFlips(Matcher):
         return flips_expected(bits, self.radius, self._header_bits, self.recall)
 
     def _drop_found(self, found: MatchesSoFar, asked: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Leave out queries that have their match, if so many do that it pays to copy the rest."""
+        """Drop queries that have their match, if there are enough to make it worthwhile."""
         if found.left <= _WORTH_DROPPING * len(asked):
             left = found.is_open[asked]
             self._asked = asked = asked[left]
@@ -287,11 +283,7 @@ class ByFlips(Matcher):
 def batch_header_bits(
     sizes: Sequence[int], queries: int, bits: int, radius: int, recall: float | None
 ) -> int:
-    """Return the header bits with which chunks are the quickest to match.
-
-    Long headers have short buckets, but large tables for each chunk, and more flips. Without a
-    recall, all flips are tried.
-    """
+    """Return the fastest number of header bits; without a recall, for all flips."""
     count, chunks = sum(sizes), len(sizes)
 
     def cost(header: int) -> float:
@@ -310,7 +302,7 @@ def batch_header_bits(
 
 
 def _query_of_each(matches: Matches) -> Numbers:
-    """Return the query of each match; few of many queries have one."""
+    """Return the query of each match."""
     counts = np.diff(matches.offsets)
     some = np.flatnonzero(counts)
     return np.repeat(some, counts[some])
@@ -318,16 +310,16 @@ def _query_of_each(matches: Matches) -> Numbers:
 
 @dataclass(eq=False)
 class OwnMatches:
-    """Each query with those before it, exactly."""
+    """Matches of each query with the queries before it; exact."""
 
     queries: Signatures
     radius: int
     threads: int
     _part: int | None = None
-    """Which part of the matches is theirs."""
+    """Position of these matches among all parts."""
 
     def match(self, found: MatchesSoFar) -> None:
-        """Add the matches, with positions in the batch in place of ids, which are not known yet."""
+        """Add the matches, with positions in the batch in place of ids."""
         positions = np.arange(len(self.queries))
         # The nearest one is the first of its equals, so that others are not needed; of the pairs
         # that are left, one is kept for each query, so that the limit is not of these.
@@ -345,14 +337,14 @@ class OwnMatches:
         found.add(later[order], earlier[order], pairs.distances[order])
 
     def name(self, found: MatchesSoFar, ids: Ids) -> None:
-        """Put the ids of the queries in place of their positions."""
+        """Replace positions by the ids of the queries."""
         if self._part is not None:
             query, positions, distances = found.parts[self._part]
             found.parts[self._part] = query, ids[positions], distances
 
 
 Progress = Callable[[int, int], None]
-"""Called with how many signatures of the file have been read, and how many there are."""
+"""Called with the numbers of signatures read and of all signatures."""
 
 _CHUNK_BYTES = 1 << 27
 _SMALL = 1 << 16
@@ -378,33 +370,42 @@ def match_batch(
     progress: Progress | None = None,
     duplicates: bool = False,
 ) -> BatchMatches:
-    """Find what is within the radius of each query in a signature file, then append the queries.
+    """Find the matches of a batch of queries in a signature file, then append the queries.
 
-    The file is made if it is not there, and read from beginning to end in chunks. Runs that are not
-    much longer than the batch are put together to one chunk. The queries are appended as one run,
-    whole or not at all. Matches have the ids of the file.
+    The file is created if it does not exist. Queries are appended as one run, atomically.
 
     Args:
-        method: "flips": each chunk is a `FlipIndex`, asked with `weights` as `FlipIndex.within` is;
-            larger chunks are quicker. "blocks": the batch becomes a `BlockIndex`, and every
-            signature of the file is looked up in it; exact.
-        flips, recall: As for `FlipIndex.within`; how many flips reach the recall is measured on the
-            first chunk, for this call alone, if that has at least 50 matches.
-        first: Return one match of each query, the first that is met; stop reading when all have
-            one.
+        file: Signature file (`la.SignatureFile`).
+        queries: Signatures, `uint8[n, bits // 8]`.
+        radius: Largest Hamming distance (default: 3).
+        method: "flips" looks up the queries in each chunk, most likely headers first. "blocks"
+            looks up each signature of the file in tables of the queries, and is exact.
+        weights, flips, recall: See `FlipIndex.within`. The number of flips is measured on the first
+            chunk if it has at least 50 matches.
+        first: Return the first match of each query, and stop when all queries have one.
         tables: Number of tables of "blocks".
-        ids: Ids of the queries (default: the numbers that follow the largest id of the file).
-        append: Whether the queries are appended (default: yes).
-        chunk: Most signatures of a chunk (default: as many as the batch has, at least 128 MB).
-        limit: More matches than this in all raise `ResultTooLargeError`.
-        progress: Called with the number of signatures read and the number of all signatures.
-        duplicates: Also compare each query with those before it in the batch, exactly and before
-            the file is read. A match among them has the id that it is appended with (without
-            `append`: that it would get now). With `first`, that is the nearest, of equals the
-            earliest.
+        ids: Ids of the queries (default: the numbers after the largest id of the file).
+        append: Append the queries (default: yes).
+        chunk: Maximum number of signatures of a chunk (default: the size of the batch, at least 128
+            MB).
+        limit: Maximum number of matches of all queries together.
+        threads: Number of threads (default: all cores).
+        progress: Called with the numbers of signatures read and of all signatures.
+        duplicates: Also match each query with the queries before it; exact.
 
     Returns:
         The matches, with the ids of the queries as `query_ids`.
+
+    Raises:
+        ResultTooLargeError: If there are more matches than `limit`.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> la.match_batch("seen.runs", np.zeros((2, 8), np.uint8)).query_ids.tolist()
+        [0, 1]
+        >>> la.match_batch("seen.runs", np.zeros((1, 8), np.uint8)).ids.tolist()
+        [0, 1]
     """
     rows = as_signatures(queries, "queries")
     bits = 8 * rows.shape[1]
@@ -463,13 +464,13 @@ def match_batch(
 def chunks_for(
     store: SignatureFile, queries: int, size: int | None = None, join: bool = True
 ) -> Chunks:
-    """Return how a file is read for so many queries, in chunks of at most `size`."""
+    """Return how a file is read for a batch, in chunks of at most `size`."""
     size = chunk_rows(queries, store.bits) if size is None else min(size, sorted_table.MOST_ROWS)
     return Chunks(store, size, min(size, max(_SHORT * queries, _SMALL)) if join else 0)
 
 
 def chunk_rows(queries: int, bits: int) -> int:
-    """Return how many signatures a chunk has by default: those of a batch, or 128 MB if more."""
+    """Return the default number of signatures of a chunk: those of the batch, at least 128 MB."""
     size = max(queries, _CHUNK_BYTES * 8 // bits, 1)
     return min(size, sorted_table.MOST_ROWS)  # of a chunk, a table is made
 
@@ -477,7 +478,7 @@ def chunk_rows(queries: int, bits: int) -> int:
 def _match(
     chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, progress: Progress | None
 ) -> None:
-    """Read the file and gather matches, until nothing is left to be asked, and verify."""
+    """Read the file and add matches until no query is open, then verify."""
     sizes = chunks.sizes()
     matcher.prepare(sizes)
     done, chunk = 0, None

@@ -71,7 +71,7 @@ _LONGEST = 2**48
 
 @dataclass(frozen=True)
 class Run:
-    """What the header of a run says."""
+    """Header of a run."""
 
     offset: int
     count: int
@@ -82,23 +82,23 @@ class Run:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the headers of a file say, all at one time."""
+    """Headers of a file at one time."""
 
     version: int
     width: int
     """Bytes of a signature."""
     runs: tuple[Run, ...]
     end: int
-    """Where the last run ends."""
+    """End of the last run."""
 
     @property
     def largest_id(self) -> int:
-        """The largest id there is; -1 if there are none."""
+        """Largest id, or -1."""
         return max((run.largest_id for run in self.runs), default=-1)
 
 
 def read_layout(path: Path, descriptor: int) -> Layout:
-    """Read all headers of the file at that path, as they are now, and raise if one is damaged."""
+    """Read all headers of the file, and raise if one is damaged."""
     head = os.pread(descriptor, _HEADER.size, 0)
     if head[:8] != _MAGIC:
         raise FormatError(
@@ -126,7 +126,7 @@ def read_layout(path: Path, descriptor: int) -> Layout:
 def _read_run(
     path: Path, descriptor: int, version: int, width: int, begin: int, number: int
 ) -> Run | None:
-    """Return the run whose header is there; None if the file ends there."""
+    """Return the run whose header is at `begin`; None at the end of the file."""
     head = os.pread(descriptor, _RUN.size, begin)
     length = os.fstat(descriptor).st_size  # not before: the file may have grown since
     if version == 1 and begin == length:
@@ -146,7 +146,7 @@ def _read_run(
 
 
 def cut_short(path: Path, length: int, begin: int, end: int) -> CorruptIndexError:
-    """Return the error of a file that ends too early."""
+    """Return the error for a file that is too short."""
     return CorruptIndexError(
         f"{path} has {length} bytes, but what begins at byte {begin} ends at {end}; "
         "it was cut short: restore it"
@@ -174,20 +174,20 @@ def file_header(width: int) -> bytes:
 
 
 def run_header(run: Run) -> bytes:
-    """Return what stands at the beginning of the page before a run."""
+    """Return the header of a run."""
     checksums = (run.signatures_checksum, run.ids_checksum)
     return _sealed(_RUN.pack(_RUN_MAGIC, run.count, run.largest_id, *checksums, 0))
 
 
 def end_page(offset: int, runs: tuple[Run, ...]) -> bytes:
-    """Return the page that ends a file of these runs at that place."""
+    """Return the page that ends a file with these runs."""
     largest = max((run.largest_id for run in runs), default=-1)
     head = _sealed(_RUN.pack(_END_MAGIC, len(runs), largest, offset, 0, 0))
     return head.ljust(PAGE, b"\0")
 
 
 def write_at(descriptor: int, offset: int, data: bytes | memoryview) -> None:
-    """Write all of it; the system may take less at a time."""
+    """Write all bytes."""
     left = memoryview(data)
     while len(left):
         written = os.pwrite(descriptor, left, offset)
@@ -195,7 +195,7 @@ def write_at(descriptor: int, offset: int, data: bytes | memoryview) -> None:
 
 
 def pages(size: int) -> int:
-    """Return how many bytes a part takes, to the end of its last page."""
+    """Return the size of a part, rounded up to whole pages."""
     return -(-size // PAGE) * PAGE
 
 
@@ -205,7 +205,7 @@ def raw_bytes(array: NDArray[np.generic]) -> Signatures:
 
 
 def _checksum(head: bytes) -> int:
-    """Return the checksum of a header, all but the place of the checksum itself."""
+    """Return the checksum of a header without its last eight bytes."""
     return _native.xxh64(np.frombuffer(head[:-8], np.uint8))
 
 
@@ -218,7 +218,7 @@ T = TypeVar("T")
 
 
 class RunReader:
-    """A run of a mapped file, verified as it is read: what was taken is sure at the end only."""
+    """Reads a run of a mapped file; its checksums are compared at its end."""
 
     def __init__(self, path: Path, mapping: mmap.mmap, number: int, run: Run, width: int) -> None:
         size, begin = run.count * width, run.offset + PAGE
@@ -229,7 +229,7 @@ class RunReader:
         self._path = path
         self._number = number
         self.count = run.count
-        """How many signatures it has."""
+        """Number of signatures."""
         self._signatures = np.frombuffer(mapping, np.uint8, size, begin).reshape(-1, width)
         self._ids = np.frombuffer(mapping, "<i8", run.count, places[1])
         self._taken = 0
@@ -239,13 +239,13 @@ class RunReader:
         ]
 
     def take(self, end: int) -> tuple[Signatures, NDArray[np.int64]]:
-        """Return what comes next, up to that place, mapped; raise at the end of a damaged run."""
+        """Return the next rows up to `end`, memory-mapped; raise at the end of a damaged run."""
         part = slice(self._taken, end)
         self._advance(end)
         return self._signatures[part], self._ids[part].astype(np.int64, copy=False)
 
     def verify(self) -> None:
-        """Read what was not taken, and raise if the run is not what was written."""
+        """Read the rest, and raise if the run is damaged."""
         self._advance(self.count)
 
     def _advance(self, end: int) -> None:
@@ -262,7 +262,7 @@ class RunReader:
 
 @contextlib.contextmanager
 def read_ahead(items: Iterator[T], count: int) -> Iterator[Iterator[T]]:
-    """Make the next of `count` items in another thread while the caller is busy with one."""
+    """Prepare the next of `count` items in another thread while the caller uses one."""
     if count < 2:
         yield items
         return
@@ -295,7 +295,7 @@ def sorted_run(signatures: Signatures, ids: NDArray[np.int64], threads: int) -> 
 
 
 def write_merged(path: Path, runs: Sequence[_Rows], width: int, threads: int) -> None:
-    """Write a new signature file of one run, with all that these have."""
+    """Write a new signature file with one run."""
     for signatures, ids in runs:
         SortedTable.of_sorted(signatures, upper_bits(8 * width, 0), threads)
         if len(ids) and int(ids.min()) < 0:
@@ -324,10 +324,10 @@ def write_merged(path: Path, runs: Sequence[_Rows], width: int, threads: int) ->
 
 
 def merged_pieces(runs: Sequence[_Rows], size: int, threads: int) -> Iterator[_Rows]:
-    """Yield all signatures of sorted runs in order, about `size` or less at a time.
+    """Yield all signatures of sorted runs in order, about `size` at a time.
 
-    Runs are cut at signatures that stand in equal distances in a sample of all of them. What equals
-    one of these is passed on unsorted, so that a million copies need no more memory.
+    Runs are cut at evenly spaced signatures of a sample. Signatures equal to one of these are
+    yielded unsorted, so that a million copies need no more memory.
     """
     step = max(1, size // (4 * max(1, len(runs))))
     sample = sorted(_key(row) for signatures, _ in runs for row in signatures[::step])
@@ -359,13 +359,13 @@ def _sorted_together(
 
 
 def _key(row: Signatures) -> bytes:
-    """Return bytes that compare as signatures are ordered: by words, the first counts most."""
+    """Return bytes that sort like signatures: by words, the first most significant."""
     data = row.tobytes()
     return b"".join(data[begin : begin + 8][::-1] for begin in range(0, len(data), 8))
 
 
 def _place(signatures: Signatures, key: bytes, low: int, *, after: bool) -> int:
-    """Return where a key would stand in sorted signatures from `low` on, before or after equals."""
+    """Return the position of a key in sorted signatures, before or after equal ones."""
     high = len(signatures)
     while low < high:
         middle = (low + high) // 2
@@ -378,7 +378,7 @@ def _place(signatures: Signatures, key: bytes, low: int, *, after: bool) -> int:
 
 
 class _Held:
-    """A file that stays open as long as this object lives."""
+    """A file that is open as long as this object exists."""
 
     def __init__(self, path: Path) -> None:
         self.descriptor = os.open(path, os.O_RDONLY)
@@ -387,7 +387,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A file and what its headers say, which belong together."""
+    """A file and its headers."""
 
     file: _Held
     layout: Layout
@@ -396,10 +396,21 @@ class _Seen:
 class SignatureFile:
     """A file of sorted runs of signatures, for `match_batch`.
 
-    Opening reads the headers of runs; signatures are read run by run, and verified then. Appending
-    from several threads or processes waits its turn; reading meanwhile sees the file as it was
-    before or after an append. The opened file can be read to its end even if `compact` has put
-    another in its place.
+    Opening reads the headers; signatures are read and verified run by run. Appends from several
+    threads or processes wait for each other. Readers see the file before or after an append. An
+    opened file stays readable after `compact`.
+
+    Args:
+        path: Existing signature file.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> file = la.SignatureFile.create("empty.runs", bits=64)
+        >>> file.append(np.zeros((2, 8), np.uint8), [0, 1])
+        0
+        >>> file
+        SignatureFile(2 signatures of 64 bits, 1 runs)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -414,9 +425,12 @@ class SignatureFile:
     def create(
         cls, path: str | os.PathLike[str], bits: SupportsIndex, *, exist_ok: bool = False
     ) -> SignatureFile:
-        """Make an empty file for signatures of so many bits; raise if there is one already.
+        """Create an empty file and return it.
 
-        With `exist_ok` that one is opened.
+        Args:
+            path: File to create.
+            bits: Number of bits of a signature.
+            exist_ok: Open an existing file instead of raising.
         """
         target, there = file_path("path", path), flag("exist_ok", exist_ok)
         wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
@@ -443,26 +457,26 @@ class SignatureFile:
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return 8 * self._seen.layout.width
 
     @property
     def runs(self) -> list[int]:
-        """How many signatures each run has."""
+        """Number of signatures of each run."""
         return [run.count for run in self._seen.layout.runs]
 
     @property
     def largest_id(self) -> int:
-        """The largest id there is; -1 if there are none."""
+        """Largest id, or -1."""
         return self._seen.layout.largest_id
 
     def read(self, run: SupportsIndex) -> tuple[Signatures, NDArray[np.int64]]:
-        """Return signatures and ids of a run, mapped; raise if they are not what was written."""
+        """Return signatures and ids of a run, memory-mapped; raise if they are damaged."""
         reader = self.reader(run)
         return reader.take(reader.count)
 
     def reader(self, run: SupportsIndex) -> RunReader:
-        """Return a run to be read from beginning to end, and verified when all of it was."""
+        """Return a reader of a run."""
         return self._reader(self._seen, run)
 
     def _reader(self, seen: _Seen, run: SupportsIndex) -> RunReader:
@@ -477,20 +491,23 @@ class SignatureFile:
         return RunReader(self.path, mapping, number, layout.runs[number], layout.width)
 
     def each_run(self) -> Iterator[tuple[Signatures, NDArray[np.int64]]]:
-        """Yield signatures and ids of all runs, one after the other."""
+        """Yield signatures and ids of each run."""
         seen = self._seen
         readers = (self._reader(seen, run) for run in range(len(seen.layout.runs)))
         return (reader.take(reader.count) for reader in readers)
 
     def verify(self) -> None:
-        """Read everything and raise `CorruptIndexError` if it is damaged."""
+        """Read the whole file and raise `CorruptIndexError` if it is damaged."""
         for _ in SignatureFile(self.path).each_run():
             pass
 
     def append(self, signatures: ArrayLike, ids: ArrayLike, *, number_on: bool = False) -> int:
-        """Add a run of sorted signatures, whole or not at all; return by how much ids were raised.
+        """Append a run of sorted signatures atomically; return what was added to ids.
 
-        With `number_on`, ids count from 0 and are raised by what follows the largest one there is.
+        Args:
+            signatures: Sorted signatures, `uint8[n, bits // 8]`.
+            ids: Their ids.
+            number_on: Add one more than the largest id of the file to the ids.
         """
         rows, own = as_signatures(signatures), as_ids(as_array("ids", ids))
         counted = flag("number_on", number_on)
@@ -519,12 +536,12 @@ class SignatureFile:
         return first
 
     def _numbered(self, count: int) -> NDArray[np.int64]:
-        """Return the ids that so many signatures would get now, if they had none of their own."""
+        """Return the ids that `count` signatures without ids would get."""
         positions = np.arange(count)
         return positions + self._first_number(self._seen.layout, positions)
 
     def _first_number(self, layout: Layout, own: NDArray[np.int64]) -> int:
-        """Return what follows the largest id, if ids that are raised by it are still int64."""
+        """Return one more than the largest id, or raise if ids would exceed int64."""
         first = layout.largest_id + 1
         if first + int(own.max(initial=-1)) >= 2**63:
             raise ArgumentError(
@@ -534,11 +551,10 @@ class SignatureFile:
         return first if len(own) else 0
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
-        """Merge all runs into one, whole or not at all.
+        """Merge all runs into one, atomically, in bounded memory.
 
-        A new file, which needs as much room again, takes the place of this one when it is complete.
-        Every run is verified first. Appending waits meanwhile; readers go on with the old file.
-        Memory is bounded. A file of one run stays as it is.
+        The new file replaces this one when it is complete, so it needs as much disk space again.
+        Appends wait meanwhile; readers continue with the old file.
         """
         workers = thread_count(threads)
         with self._locked() as (descriptor, layout):
@@ -556,7 +572,7 @@ class SignatureFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[tuple[int, Layout]]:
-        """Yield the file that has the name now, and its headers, while nobody else writes to it."""
+        """Yield the current file of this name and its headers, under a lock."""
         try:
             while True:
                 descriptor = os.open(self.path, os.O_RDWR)
@@ -572,7 +588,7 @@ class SignatureFile:
             raise FileError(f"{self.path} cannot be written: {error}") from error
 
     def _file_of(self, descriptor: int) -> _Held:
-        """Return the file that is locked, held open for reading."""
+        """Return the locked file, held open for reading."""
         held = self._seen.file
         if os.path.samestat(os.fstat(held.descriptor), os.fstat(descriptor)):
             return held
@@ -581,7 +597,7 @@ class SignatureFile:
     def _write_parts(
         self, descriptor: int, layout: Layout, rows: Signatures, ids: NDArray[np.int64]
     ) -> tuple[Run, int]:
-        """Write a run and a new end behind the old one; return the run, and where the end is."""
+        """Write a run and a new end; return the run and the position of the end."""
         at = layout.end + PAGE
         os.ftruncate(descriptor, at)  # of what was never finished
         found = []
@@ -595,14 +611,14 @@ class SignatureFile:
         return run, at
 
     def _give_an_end(self, descriptor: int, layout: Layout) -> None:
-        """Turn a file of version 1 into one of version 2; it can be read at any time."""
+        """Convert a file from version 1 to version 2; it is readable at any time."""
         write_at(descriptor, layout.end, end_page(layout.end, layout.runs))
         os.fsync(descriptor)
         write_at(descriptor, 0, file_header(layout.width))
         os.fsync(descriptor)
 
     def _read(self, descriptor: int) -> Layout:
-        """Read all headers; if they seem damaged, once more while nobody can be appending."""
+        """Read all headers; if they seem damaged, again under a lock."""
         try:
             return read_layout(self.path, descriptor)
         except CorruptIndexError:
