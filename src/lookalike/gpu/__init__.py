@@ -1,6 +1,6 @@
-"""Every signature, every time, on a graphics card: exact answers by brute force and bandwidth.
+"""Exhaustive search on a CUDA GPU.
 
-Imported only when asked for: CuPy is needed here and nowhere else.
+Imported on first use, since it needs CuPy.
 """
 
 from lookalike.gpu.index import GpuIndex

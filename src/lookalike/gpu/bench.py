@@ -1,4 +1,4 @@
-"""How quick a card is: for plans, and for the table of `lookalike bench --gpu`."""
+"""Speed of a GPU, for plans and `lookalike bench --gpu`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lookalike.gpu.finding import Nearest, Queries, Question, Span, find, near_p
 from lookalike.gpu.tiles import Tiles
 
 QUERIES = 256
-"""A batch that shares one pass over the collection."""
+"""Batch size that shares one pass over the collection."""
 
 _TIMES = 5
 _PIECES = 64 * 2**20
@@ -23,18 +23,18 @@ _PIECES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Speed:
-    """What takes how long, for signatures of one width."""
+    """Speed for signatures of one width."""
 
     bytes_read: float
-    """Bytes of signatures a second, for one query."""
+    """Bytes of signatures per second, for one query."""
     compared: float
-    """Queries times signatures a second, in a batch."""
+    """Comparisons per second, in a batch."""
     overhead: float
-    """Seconds of a question whose answer needs no looking."""
+    """Seconds of an empty search."""
 
 
 def speed(card: Card, layout: Layout, count: int | None = None) -> Speed:
-    """Return how quick questions are, by some to a collection that is larger than caches."""
+    """Measure the speed on a collection larger than the caches."""
     with card:
         rows = count or 2**30 // layout.stored
         tiles = random_tiles(card, layout, rows)
@@ -52,7 +52,7 @@ def speed(card: Card, layout: Layout, count: int | None = None) -> Speed:
 
 
 def timed(card: Card, action: Callable[[], Any], times: int = _TIMES) -> float:
-    """Return the median seconds that a caller waits, after a first call that is not counted."""
+    """Return the median seconds of an action, after one warm-up."""
     action()
     seconds = []
     for _ in range(times):
@@ -65,19 +65,19 @@ def timed(card: Card, action: Callable[[], Any], times: int = _TIMES) -> float:
 
 
 def everything_near(tiles: Tiles, span: Span, queries: Queries, radius: int) -> Any:
-    """Return what is within a radius: one pass over these tiles."""
+    """Return everything within a radius: one pass over these tiles."""
     cuts = tiles.card.xp.full(len(queries), radius, np.int32)
     return find(Question(tiles, span, queries, cuts), 1 << 20).keys
 
 
 def random_queries(card: Card, layout: Layout, count: int, seed: int = 2) -> Queries:
-    """Return queries that resemble nothing."""
+    """Return random queries."""
     rows = np.random.default_rng(seed).integers(0, 256, (count, layout.bytes), np.uint8)
     return Queries.of(card, layout, rows)
 
 
 def random_tiles(card: Card, layout: Layout, count: int, seed: int = 1) -> Tiles:
-    """Return random signatures, made on the card piece by piece."""
+    """Return random signatures, made on the GPU."""
     xp = card.xp
     tiles, random = Tiles(card, layout, count), xp.random.default_rng(seed)
     step = max(1, _PIECES // (layout.bytes * PIECE)) * PIECE
@@ -96,26 +96,26 @@ _CHECKED = 4  # queries of each batch whose answers are found once more, by coun
 
 @dataclass(frozen=True)
 class Line:
-    """One case, measured."""
+    """One measured case."""
 
     case: str
     signatures: int
     bits: int
     queries: int
     seconds: float
-    """That a caller waits: the median of five."""
+    """Median of five runs."""
     pass_seconds: float | None
-    """Of them, one pass over the collection by itself."""
+    """Seconds of one pass over the collection."""
     rate: float
-    """Queries a second; of pairs, comparisons a second."""
+    """Queries per second; for pairs, comparisons per second."""
     checked: bool
-    """Whether the answers that were found once more, by counting bits, are the same."""
+    """Whether repeated searches returned the same."""
 
 
 def lines(card: Card, count: int) -> Iterator[Line]:
-    """Yield all cases for `count` signatures of 1024 bits, or as many as the card has memory for.
+    """Yield all cases for `count` signatures of 1024 bits, or as many as fit.
 
-    A fifth as many of 64 bits, a fiftieth for pairs.
+    A fifth as many of 64 bits, and a fiftieth for pairs.
     """
     with card:
         wide, narrow = Layout.of(1024), Layout.of(64)
@@ -128,7 +128,7 @@ def lines(card: Card, count: int) -> Iterator[Line]:
 
 
 def _fitting(card: Card, layout: Layout, count: int) -> int:
-    """Return so many signatures, or as many as there is memory for: whole pieces, one at least."""
+    """Return `count`, or as many signatures as fit, in whole pieces."""
     each = layout.bytes_of(PIECE)
     return PIECE * max(1, min(count, PIECE * ((card.free_bytes() - _SPARE) // each)) // PIECE)
 

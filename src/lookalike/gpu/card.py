@@ -1,4 +1,4 @@
-"""A card: its memory, how signatures lie in it, and the kernels compiled for it."""
+"""A GPU: its memory, the layout of signatures in it, and its compiled kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def products(columns: int) -> str:
-    """Return C++ for products of 64 rows of queries with so many columns: `multiply` and `wait`."""
+    """Return C++ that multiplies 64 rows of queries: `multiply` and `wait`."""
     count = columns // 2
     sums = ", ".join(f"%{number}" for number in range(count))
     rows = ", ".join(f"%{count + number}" for number in range(4))
@@ -48,22 +48,22 @@ __device__ __forceinline__ void wait(int (&d)[{count}]) {{
 
 
 PIECE = 65_536
-"""Signatures that are sorted together by their number of ones; a place in a piece is a uint16."""
+"""Number of signatures that are sorted together by their number of ones."""
 
 MOST_BITS = 4096
-"""A distance has 13 bits of what is found, and a card's registers hold no wider queries."""
+"""Maximum number of bits: a distance has 13 bits, and registers hold no wider queries."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Bytes, rows and tiles of signatures of one width."""
+    """Layout of signatures of one width: bytes, rows and tiles."""
 
     bytes: int
-    """Of a signature as it comes."""
+    """Bytes of a signature as given."""
 
     @classmethod
     def of(cls, bits: int) -> Layout:
-        """Return the layout for signatures of so many bits, or say that they are too wide."""
+        """Return the layout for signatures of this width, or raise if they are too wide."""
         if bits > MOST_BITS:
             raise SignatureError(
                 f"the signatures have {bits} bits; a GpuIndex takes up to {MOST_BITS}: "
@@ -73,27 +73,27 @@ class Layout:
 
     @property
     def stored(self) -> int:
-        """Bytes of a signature on the card, zeros at the end."""
+        """Bytes of a signature on the GPU, zero-padded."""
         return next((size for size in (8, 16) if self.bytes <= size), -(-self.bytes // 32) * 32)
 
     @property
     def pack(self) -> int:
-        """Signatures side by side in a row, which has 32 bytes at least."""
+        """Number of signatures in a row of at least 32 bytes."""
         return max(1, 32 // self.stored)
 
     @property
     def steps(self) -> int:
-        """Tensor instructions a row: 32 bytes each."""
+        """Number of tensor instructions per row of 32 bytes each."""
         return self.stored * self.pack // 32
 
     @property
     def columns(self) -> int:
-        """Rows of a tile: as many as leave a warpgroup registers for its queries."""
+        """Number of rows of a tile, limited by registers."""
         return 128 if self.steps <= 8 else 64
 
     @property
     def tile_signatures(self) -> int:
-        """Signatures of a tile; pieces are whole tiles."""
+        """Number of signatures of a tile; pieces are whole tiles."""
         return self.columns * self.pack
 
     @property
@@ -102,11 +102,11 @@ class Layout:
         return 32 * self.steps * self.columns
 
     def tiles(self, count: int) -> int:
-        """Return how many tiles hold so many signatures."""
+        """Return the number of tiles of `count` signatures."""
         return -(-count // self.tile_signatures)
 
     def bytes_of(self, count: int) -> int:
-        """Return the memory that so many signatures take, with their places and tiles' ones."""
+        """Return the memory of `count` signatures, with their positions and counts."""
         return self.tiles(count) * (self.tile_bytes + 4) + 2 * count
 
 
@@ -115,14 +115,14 @@ _SHARED_BYTES = 200 * 1024  # of a block's shared memory that tiles take; sm_90 
 
 @dataclass(frozen=True)
 class Shape:
-    """How many rows of queries one block of `near_tiles` multiplies, and by how many."""
+    """Number of query rows that one block of `near_tiles` multiplies."""
 
     groups: int
     blocks: int
 
     @classmethod
     def of(cls, rows: int, steps: int) -> Shape:
-        """Return the smallest that takes all rows, or the largest there is."""
+        """Return the smallest shape for all rows, or the largest shape."""
         if rows <= 64:
             return cls(1, 1)
         if rows <= 128 or steps > 8:  # more queries of that width do not fit into registers
@@ -131,12 +131,12 @@ class Shape:
 
     @property
     def rows(self) -> int:
-        """Rows of queries."""
+        """Number of query rows."""
         return 64 * self.groups * self.blocks
 
 
 class Kernels:
-    """What is done on the card; `finding.py` and `tiles.py` know what for."""
+    """Kernels of the GPU."""
 
     def __init__(self, card: Card, layout: Layout) -> None:
         self._card, self._layout = card, layout
@@ -150,7 +150,7 @@ class Kernels:
         self._products: dict[Shape, Any] = {}
 
     def arrange(self, signatures: Any, tiles: Any, places: Any, fewest_ones: Any) -> None:
-        """Sort uint8[count, bytes] in pieces and put them into tiles, which are zero before."""
+        """Sort uint8[count, bytes] in pieces and write them to zeroed tiles."""
         xp, count = self._card.xp, len(signatures)
         keys = xp.empty(count, xp.uint32)
         self._spread("sort_keys", count, signatures, np.uint64(count), keys)
@@ -168,10 +168,7 @@ class Kernels:
         return signatures
 
     def near(self, question: Question, found: Any, notes: Any, counts: Any) -> None:
-        """Write all that is near into `found`, as much as there is room for.
-
-        `counts`, zero before, get how many notes and how many hits there were.
-        """
+        """Write all hits to `found`, as many as fit; `counts` get the numbers of notes and hits."""
         if not question.span.count or not len(question.queries):
             return
         tiles, queries, span = question.tiles, question.queries, question.span
@@ -208,7 +205,7 @@ class Kernels:
         )  # fmt: skip
 
     def _multiplying(self, shape: Shape) -> tuple[Any, int]:
-        """Return `near_tiles` for that many queries, and the shared memory it takes."""
+        """Return `near_tiles` for this shape, and its shared memory in bytes."""
         stages = min(12, _SHARED_BYTES // self._layout.tile_bytes)
         shared = -(-stages * (self._layout.tile_bytes + 16) // 128) * 128
         if shape not in self._products:
@@ -230,7 +227,7 @@ class Kernels:
         return self._card.compiled("tiles.cu", self._settings | {"BYTES": self._layout.bytes})
 
     def _spread(self, name: str, threads: int, *arguments: Any) -> None:
-        """Run a kernel for so many things, of which a thread may do several."""
+        """Run a kernel over `threads` elements."""
         if threads:
             grid = min(-(-threads // 256), 32 * self._card.processors)
             self._tiles.get_function(name)((grid,), (256,), arguments)
@@ -245,12 +242,12 @@ _RESERVED = 256 * 2**20  # bytes of a card that CUDA itself and the compiled ker
 
 @cache
 def card(number: int) -> Card:
-    """Return the card of that number."""
+    """Return the GPU with this number."""
     return Card(number)
 
 
 class Card:
-    """One CUDA device. `with card:` makes it the current one of the calling thread."""
+    """A CUDA device. `with card:` makes it current in this thread."""
 
     def __init__(self, number: int) -> None:
         self.xp = _cupy()
@@ -274,17 +271,17 @@ class Card:
 
     @cached_property
     def name(self) -> str:
-        """What its maker calls it."""
+        """Product name."""
         return str(self.xp.cuda.runtime.getDeviceProperties(self.number)["name"].decode())
 
     @cached_property
     def processors(self) -> int:
-        """How many multiprocessors it has."""
+        """Number of multiprocessors."""
         return int(self._device.attributes["MultiProcessorCount"])
 
     @cached_property
     def has_tensors(self) -> bool:
-        """Whether it has the instructions that tensor.cu is written in, which only Hopper has."""
+        """Whether it has the instructions of tensor.cu (Hopper only)."""
         return self._architecture == "90"
 
     @property
@@ -292,7 +289,7 @@ class Card:
         return str(self._device.compute_capability)
 
     def free_bytes(self) -> int:
-        """Return the memory that could be had now."""
+        """Return the available memory in bytes."""
         with self:
             pool = self.xp.get_default_memory_pool()
             free = int(self.xp.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
@@ -300,32 +297,32 @@ class Card:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Do what follows beside other work on the card; it is done when this ends."""
+        """Run the block in a separate stream, and wait for it."""
         stream = self.xp.cuda.Stream(non_blocking=True)
         with stream:
             yield
         stream.synchronize()
 
     def synchronize(self) -> None:
-        """Wait until it has done everything."""
+        """Wait for all work on the GPU."""
         with self:
             self._device.synchronize()
 
     def host(self, array: Any) -> NDArray[Any]:
-        """Return a copy in the machine's own memory."""
+        """Return a copy in main memory."""
         copy: NDArray[Any] = self.xp.asnumpy(array)
         return copy
 
     def put(self, array: NDArray[Any]) -> Any:
-        """Return a copy on the card."""
+        """Return a copy on the GPU."""
         return self.xp.asarray(array)
 
     def kernels(self, layout: Layout) -> Kernels:
-        """Return the kernels for signatures of one width, compiled when they are first called."""
+        """Return the kernels for one width, which are compiled on first use."""
         return self._kernels.setdefault(layout, Kernels(self, layout))
 
     def compiled(self, file: str, settings: dict[str, int], **replaced: str) -> Any:
-        """Return the module of one of our files, with words in it replaced and constants set."""
+        """Return the module of a source file, with words replaced and constants defined."""
         source = (resources.files("lookalike.gpu") / file).read_text()
         for word, by in replaced.items():
             source = source.replace(f"@{word}@", by)
@@ -357,7 +354,7 @@ def _no_card(reason: str) -> MissingDependencyError:
 
 
 def _cubin(nvrtc: Any, source: str, options: tuple[str, ...]) -> Path:
-    """Return a file with machine code: of an earlier run, or compiled now and kept for the next."""
+    """Return a file with machine code, from the cache or newly compiled."""
     known = repr((source, options, nvrtc.getVersion()))
     name = f"{hashlib.sha256(known.encode()).hexdigest()}.cubin"
     kept = user_cache_folder()

@@ -1,8 +1,8 @@
-"""Questions to the card: what is within a distance, what is nearest, which pairs are near?
+"""Searches on the GPU: within a distance, nearest neighbors, and near pairs.
 
-For the k nearest, a sample gives each query a distance within which k are known to lie; then the
-collection is read once, for all that is no farther. Where copies and ties make that too many, it is
-read part by part in the order of positions: later ones as far as the k-th so far are not wanted.
+For the k nearest, a sample gives each query a distance that contains k signatures. Then the
+collection is read once for everything within it. If ties make that too many results, it is read
+part by part in the order of positions, so that later ties can be skipped.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ QUERY, DISTANCE = 48, 35
 """Where the query and the distance of a hit begin; rows.cu writes them."""
 
 ROOM = 1 << 24
-"""Hits that a question has room for at first: 256 MB with their notes."""
+"""Initial space for hits: 256 MB with their notes."""
 
 MOST_QUERIES = 1 << 64 - QUERY
-"""At once: a hit has 16 bits for the query."""
+"""Maximum number of queries at once: a hit has 16 bits for the query."""
 
 MOST_SIGNATURES = 1 << DISTANCE
-"""On one card, for the same reason."""
+"""Maximum number of signatures on one GPU, for the same reason."""
 
 
 class Queries:
-    """Queries on the card: uint8[count, stored], and how many ones each has."""
+    """Queries on the GPU: uint8[count, stored], and the number of ones of each."""
 
     def __init__(self, rows: Any, ones: Any) -> None:
         self.rows, self.ones = rows, ones
@@ -51,7 +51,7 @@ class Queries:
 
 @dataclass(frozen=True)
 class Span:
-    """Tiles to look at: so many from the first on, one in `step`."""
+    """Range of tiles to search: `count` tiles from the first, one in `step`."""
 
     first: int
     count: int
@@ -60,32 +60,32 @@ class Span:
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be found."""
+    """What to search for."""
 
     tiles: Tiles
     span: Span
     queries: Queries
     cuts: Any
-    """int32: the largest distance for each query; -1: nothing."""
+    """int32: largest distance for each query; -1: nothing."""
     allowed: Any = None
-    """uint32: a bit for each position; None: all."""
+    """uint32: a bit per position; None: all."""
     behind: Any = None
-    """uint64: for each query, what has to lie behind this position; None: nothing."""
+    """uint64: for each query, only positions after this one are found; None: all."""
 
 
 @dataclass(frozen=True)
 class Hits:
-    """What was found, if there was room for all."""
+    """Results, if there was space for all."""
 
     keys: Any
-    """uint64, sorted by query, distance and position; what fitted, where that was not all."""
+    """uint64, sorted by query, distance and position; incomplete if `complete` is False."""
     needed: int
-    """The room that the same question would need, at least."""
+    """Space that the same search needs, at least."""
     complete: bool
 
 
 def find(question: Question, room: int) -> Hits:
-    """Return all hits, if they are no more than `room`."""
+    """Return all hits, if they are at most `room`."""
     card = question.tiles.card
     xp = card.xp
     found, notes = xp.empty(room, xp.uint64), xp.empty(room, xp.uint64)
@@ -117,14 +117,14 @@ def starts(xp: Any, keys: Any, count: int) -> Any:
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
-"""The query, position and distance of each hit, in that order."""
+"""Query, position and distance of each hit."""
 
 Part = tuple[Tiles, Any]
-"""Some signatures, with the bits of those that may be found; None: all of them."""
+"""Some signatures, with a bit per position that may be found; None: all."""
 
 
 def find_all(question: Question, limit: int) -> Hits:
-    """Return all hits, with as much room as they need, or raise `TooManyResults`."""
+    """Return all hits with as much space as they need, or raise `TooManyResults`."""
     hits = find(question, ROOM)
     while not hits.complete and len(hits.keys) <= limit:
         hits = find(question, hits.needed)  # the first time there may be too little room
@@ -134,7 +134,7 @@ def find_all(question: Question, limit: int) -> Hits:
 
 
 def within(parts: Iterable[Part], queries: Queries, radius: int, limit: int) -> Iterator[Found]:
-    """Yield the hits of each part, which comes with the bits of what is allowed in it."""
+    """Yield the hits of each part."""
     for tiles, allowed in parts:
         cuts = tiles.card.xp.full(len(queries), radius, np.int32)
         hits = find_all(Question(tiles, Span(0, tiles.tiles), queries, cuts, allowed), limit)
@@ -151,13 +151,13 @@ _NOTHING = np.uint64(2**64 - 1)  # stands where fewer than k were found; no hit 
 
 
 def queries_at_once(count: int, k: int) -> int:
-    """Return for how many queries a piece of the collection always fits into the room."""
+    """Return the number of queries for which a piece of the collection always fits."""
     most = ROOM // max(1, min(count, PIECE), 2 * k)
     return max(1, min(most, MOST_QUERIES))
 
 
 class Nearest:
-    """The k nearest of each query so far, over parts that come in the order of positions."""
+    """The k nearest of each query so far, over parts in the order of positions."""
 
     def __init__(self, tiles: Tiles, queries: Queries, k: int) -> None:
         self._queries, self._k = queries, k
@@ -167,7 +167,7 @@ class Nearest:
         self._cuts = self._xp.full(len(queries), 8 * tiles.layout.bytes, np.int32)
 
     def sample(self, tiles: Tiles, allowed: Any = None) -> None:
-        """Lower the cuts by ever larger samples, each spread over the whole."""
+        """Lower the cuts by increasing samples."""
         asked = len(self._queries)
         few = max(_LEAST, 4 * self._k, _WRITTEN // asked)
         if few * asked > self._room or tiles.count < 8 * few:
@@ -182,7 +182,7 @@ class Nearest:
             self._lower_to(self._first(hits.keys)[:, -1], 0)
 
     def add(self, tiles: Tiles, allowed: Any = None) -> None:
-        """Look at all of a part, which lies behind those before."""
+        """Search a part that follows the parts before."""
         piece = PIECE // tiles.layout.tile_signatures
         begin, size = 0, max(piece, tiles.tiles)
         while begin < tiles.tiles:
@@ -218,13 +218,13 @@ class Nearest:
         return xp.where(places < begins[1:, None], there, _NOTHING)
 
     def _lower_to(self, kth: Any, less: int) -> None:
-        """Want nothing farther than the k-th known, or than so much less."""
+        """Exclude everything farther than the k-th known distance, minus `less`."""
         near = self._xp.minimum(self._cuts, distances(kth) - np.int32(less))
         self._cuts = self._xp.where(kth == _NOTHING, self._cuts, near)
 
 
 def _levels(least: int, most: int, growth: int) -> Iterator[int]:
-    """Yield sizes of samples, each at most `growth` times the last, before all of `most`."""
+    """Yield sample sizes that grow by at most `growth`."""
     levels, reached = 1, least * growth
     while reached < most:
         levels, reached = levels + 1, reached * growth
@@ -235,10 +235,9 @@ def _levels(least: int, most: int, growth: int) -> Iterator[int]:
 def near_pairs(
     strips: Tiles, others: Tiles, radius: int, limit: int, wanted: NDArray[np.bool_] | None
 ) -> Iterable[Found]:
-    """Yield the pairs of one part with what lies behind in another, or in itself.
+    """Yield the pairs of one part with later positions in another part, or in itself.
 
-    Raises `TooManyResults` beyond the limit. `wanted`: by position in the collection, what is
-    compared at all; None: everything.
+    `wanted` selects the positions to compare; None: all. Raises `TooManyResults` beyond the limit.
     """
     card = strips.card
     xp = card.xp
@@ -265,7 +264,7 @@ def near_pairs(
 
 
 def allowed_bits(card: Any, mask: NDArray[np.bool_]) -> Any:
-    """Return True and False as bits of uint32 on the card."""
+    """Return booleans as bits of uint32 on the GPU."""
     packed = np.packbits(mask, bitorder="little")
     words = np.zeros(-(-len(packed) // 4) * 4, np.uint8)
     words[: len(packed)] = packed

@@ -1,4 +1,4 @@
-"""GpuIndex: the scan on a graphics card, with the same answers bit for bit."""
+"""GpuIndex: exhaustive search on a GPU, with the results of `ScanIndex`."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from lookalike.indexes.rows import Rows, Signatures
 from lookalike.storage.container import Container
 
 Progress = Callable[[int, int], object]
-"""Called with how many have arrived, and of how many."""
+"""Called with the numbers of signatures copied and of all signatures."""
 
 
 @contextmanager
 def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Yield what was given to be called; for True, what draws a bar on standard error, if any."""
+    """Yield the callback to call; for True, one that draws a progress bar on a terminal."""
     if progress is not True:
         yield callback("progress", None if progress is False else progress)
         return
@@ -62,31 +62,39 @@ _COPIED = 32  # where one signature in so many is chosen, or fewer, copies are s
 
 @dataclass(frozen=True)
 class _Scope:
-    """What is searched, from the start for every group of queries."""
+    """What is searched, from the start for every batch of queries."""
 
     parts: Callable[[], Iterable[Part]]
     places: NDArray[np.int64] | None = None
-    """Where copies of some signatures are searched, the positions of these."""
+    """Positions of the signatures, if copies of some are searched."""
 
     def positions(self, found: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return positions among all signatures; -1 stays."""
+        """Return positions among all signatures; -1 is kept."""
         return found if self.places is None else at_or_none(self.places, found)
 
 
 class GpuIndex(RowsIndex, ExhaustiveIndex):
-    """Exhaustive search on a CUDA card: always exact, the answers of `ScanIndex`.
+    """Compare every query with every signature on a CUDA GPU; always exact.
 
-    Widths from 8 to 4096 bits. 64, 128 and multiples of 256 bits take no more memory than they
-    have; others as much as the next of these. `save` writes the file of a `ScanIndex`, which opens
-    everywhere. `masks` are refused, and `threads` is for other indexes. `pairs` compares each with
-    each on the card, whatever the `recall`. Several cards: a `ShardedIndex` of one `GpuIndex` each.
+    Returns the same results as `ScanIndex`. Signatures have 8 to 4096 bits; widths other than 64,
+    128 and multiples of 256 take the memory of the next of these. `save` writes the file of a
+    `ScanIndex`. For several GPUs, use a `ShardedIndex` of one `GpuIndex` each. `masks` are not
+    supported, `threads` has no effect, and `pairs` is exact for any `recall`.
 
     Args:
-        signatures: NumPy arrays, mapped files, CuPy arrays or anything with DLPack.
-        device: Number of the card.
-        stream: Leave the signatures where they are and pass them through the card at each search,
-            for more than a card has memory for. A search then takes as long as the copy.
-        progress: Called with the numbers of signatures copied and of all; True draws a bar.
+        signatures: NumPy array, memory-mapped array, CuPy array, or any object with DLPack.
+        ids: Ids of the signatures, distinct and at least 0 (default: their positions).
+        device: Number of the GPU (default: 0).
+        stream: Keep the signatures in main memory and copy them to the GPU for each search, for
+            collections larger than GPU memory.
+        progress: Called with the numbers of signatures copied and of all signatures; True draws a
+            bar.
+
+    Example:
+        >>> import lookalike as la
+        >>> index = la.GpuIndex(signatures)  # doctest: +SKIP
+        >>> index.search(signatures[:1000], k=10)  # doctest: +SKIP
+        Neighbors(queries=1000, k=10, exact=True)
     """
 
     kind: ClassVar[str] = "scan"  # of its files
@@ -108,7 +116,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
             self._place(source, hear)
 
     def _place(self, source: Source, progress: Progress | None) -> None:
-        """Bring the signatures to the card, unless they are to stay."""
+        """Copy the signatures to the GPU, unless they are streamed."""
         self._rows = source
         self._layout = Layout.of(source.bits)
         self._asking = threading.Lock()  # a card does one thing at a time; memory is for one, too
@@ -158,7 +166,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         return {"compare": partial(self._compare, radius)}  # exact, whatever the recall
 
     def _compare(self, radius: int, skipped: NDArray[np.uint8] | None, limit: int) -> PairColumns:
-        """Return pairs of rows as they were given, none of them skipped."""
+        """Return pairs of rows that are not skipped."""
         order = self._rows.order
         wanted = None
         if skipped is not None:
@@ -178,7 +186,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         return (left, right, far) if order is None else (order[left], order[right], far)
 
     def _whole(self, first: Tiles | None = None) -> Iterator[Tiles]:
-        """Yield all parts, or one and those behind it."""
+        """Yield all parts, or one part and those after it."""
         if self._tiles is not None:
             yield self._tiles
             return
@@ -189,7 +197,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         )
 
     def _scope(self, among: Among) -> _Scope:
-        """Return what a question goes through; what can stay on the card is made once."""
+        """Return what a search reads; what can stay on the GPU is prepared once."""
         ids = Chosen.of(among, self)
         chosen = None if ids is None else ids.has(self._rows.ids_in_order)
         if chosen is not None and _COPIED * int(np.count_nonzero(chosen)) <= len(chosen):
@@ -202,18 +210,18 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         return _Scope(lambda: ready)
 
     def _allowed(self, chosen: NDArray[np.bool_] | None) -> Iterator[Part]:
-        """Yield all parts, with the bits of those positions that may be found; None: all."""
+        """Yield all parts, with a bit per position that may be found; None: all."""
         for tiles in self._whole():
             here = None if chosen is None else chosen[tiles.base : tiles.base + tiles.count]
             yield tiles, None if here is None else allowed_bits(self._card, here)
 
     @property
     def memory_bytes(self) -> int:
-        """How many bytes of the card's memory are taken."""
+        """Bytes of GPU memory in use."""
         return 0 if self._tiles is None else self._tiles.nbytes
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         return {
             **super().stats(),
             "index": "gpu",

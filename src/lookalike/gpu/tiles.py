@@ -1,4 +1,4 @@
-"""A collection, or a part of one, on a card, and where its signatures come from."""
+"""Signatures on the GPU, and where they come from."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UPLOAD = 64 * 2**20  # bytes uploaded and sorted at a time; the card has them t
 
 
 class Tiles:
-    """Signatures as kernels read them; tiles.cu tells how they lie.
+    """Signatures in the layout that kernels read; see tiles.cu.
 
-    A slot is where a signature is, its position where it stood among those given.
+    A slot is where a signature is stored, its position where it was in the input.
     """
 
     def __init__(self, card: Card, layout: Layout, count: int, base: int = 0) -> None:
@@ -40,10 +40,7 @@ class Tiles:
         order: NDArray[np.int64] | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Tiles:
-        """Return tiles of uint8[count, bytes], in memory, mapped or on the card.
-
-        `order`: of these rows, in that order; otherwise of all.
-        """
+        """Return tiles of uint8[count, bytes]; `order` selects and orders the rows."""
         tiles = cls(card, layout, len(signatures) if order is None else len(order), base)
         step = max(1, _UPLOAD // (layout.bytes * PIECE)) * PIECE
         for begin in range(0, tiles.count, step):
@@ -55,7 +52,7 @@ class Tiles:
         return tiles
 
     def fill(self, begin: int, end: int, signatures: Any) -> None:
-        """Put signatures of the card at these positions, which begin with a piece."""
+        """Store signatures on the GPU at these positions, which start with a piece."""
         size, first, last = self.layout.tile_bytes, self.layout.tiles(begin), self.layout.tiles(end)
         memory, ones = self.memory[first * size : last * size], self.fewest_ones[first:last]
         kernels = self.card.kernels(self.layout)
@@ -63,20 +60,20 @@ class Tiles:
 
     @property
     def tiles(self) -> int:
-        """How many tiles there are."""
+        """Number of tiles."""
         return self.layout.tiles(self.count)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the card's memory."""
+        """Bytes of GPU memory."""
         return int(self.memory.nbytes + self.places.nbytes + self.fewest_ones.nbytes)
 
     def positions(self, slots: Any) -> Any:
-        """Return the positions, from 0, of what is in these slots."""
+        """Return the positions of slots."""
         return slots // PIECE * PIECE + self.places[slots]
 
     def slots(self, begin: int, end: int) -> Any:
-        """Return where the signatures at these positions are."""
+        """Return the slots of positions."""
         xp = self.card.xp
         first, last = begin // PIECE * PIECE, min(self.count, -(-end // PIECE) * PIECE)
         slots = xp.empty(last - first, xp.uint64)
@@ -85,11 +82,11 @@ class Tiles:
         return slots[begin - first : end - first]
 
     def take(self, slots: Any) -> Any:
-        """Return copies of what is in these slots: uint8[count, stored]."""
+        """Return copies of the signatures in slots: uint8[count, stored]."""
         return self.card.kernels(self.layout).take(self.memory, slots)
 
     def chosen(self, positions: NDArray[np.int64]) -> Tiles:
-        """Return tiles of the signatures at these ascending positions alone."""
+        """Return tiles of the signatures at these ascending positions."""
         xp = self.card.xp
         part = Tiles(self.card, self.layout, len(positions))
         step = max(1, _UPLOAD // (self.layout.stored * PIECE)) * PIECE
@@ -102,7 +99,7 @@ class Tiles:
         return part
 
     def download(self) -> Signatures:
-        """Return all signatures in the order of their positions."""
+        """Return all signatures in the order of positions."""
         signatures = np.empty((self.count, self.layout.bytes), np.uint8)
         step = max(1, _UPLOAD // (self.layout.stored * PIECE)) * PIECE
         for begin in range(0, self.count, step):
@@ -113,7 +110,7 @@ class Tiles:
 
 
 def refuse_too_many(card: Card, layout: Layout, count: int) -> None:
-    """Say how many bytes are needed and how many are free, if there are too few."""
+    """Raise if there is not enough GPU memory."""
     needed, free = layout.bytes_of(count) + 4 * _UPLOAD, card.free_bytes()
     if needed > free:
         raise ArgumentError(
@@ -127,9 +124,9 @@ _PASSING = 512 * 2**20  # bytes that pass through the card at a time, two parts 
 
 
 class Source:
-    """Signatures and ids as given. On the card they lie in the order of their ids.
+    """Signatures and ids as given. On the GPU they are in the order of ids.
 
-    Then a position decides ties as ids do.
+    Positions then break ties as ids do.
     """
 
     ascending = True
@@ -142,11 +139,11 @@ class Source:
         self._shape: tuple[int, int] = rows.shape
         self._tiles: Tiles | None = None
         self.order = None if ids is None or ascending else np.argsort(ids)
-        """Which row is at each position; None: positions are rows."""
+        """Row at each position; None if positions are rows."""
 
     @classmethod
     def of(cls, card: Card, signatures: Any, ids: ArrayLike | None) -> Source:
-        """Return what was given, checked; what is on a card already stays there."""
+        """Return validated signatures; an array on the GPU stays there."""
         if isinstance(signatures, np.ndarray) or not hasattr(signatures, "__dlpack__"):
             rows = Rows.of(signatures, ids)
             return cls(card, rows.signatures, rows.ids, rows.ascending)
@@ -161,7 +158,7 @@ class Source:
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return 8 * self._shape[1]
 
     @property
@@ -170,22 +167,22 @@ class Source:
         return len(self) if self.ids is None else int(self.ids.max(initial=-1)) + 1
 
     def all_ids(self) -> NDArray[np.int64]:
-        """Return the ids as they were given."""
+        """Return the ids in their original order."""
         return np.arange(len(self)) if self.ids is None else self.ids
 
     @cached_property
     def ids_in_order(self) -> NDArray[np.int64]:
-        """The id at each position."""
+        """Id at each position."""
         return self.all_ids() if self.order is None else self.all_ids()[self.order]
 
     def ids_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ids at these positions; -1 stays."""
+        """Return the ids at these positions; -1 is kept."""
         if self.ids is None:
             return positions
         return at_or_none(self.ids_in_order, positions)
 
     def signatures(self) -> Signatures:
-        """Return the signatures as they were given."""
+        """Return the signatures in their original order."""
         if isinstance(self._rows, np.ndarray):
             return self._rows
         if self._tiles is None:
@@ -199,7 +196,7 @@ class Source:
         return rows
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, in the order of ids."""
+        """Return the arrays to save, in the order of ids."""
         rows = self.signatures()
         if self.ids is None:
             return {"signatures": rows}
@@ -207,21 +204,21 @@ class Source:
         return {"signatures": ordered, "ids": self.ids_in_order}
 
     def tiles(self, layout: Layout, progress: Callable[[int, int], object] | None = None) -> Tiles:
-        """Return everything on the card."""
+        """Return all signatures on the GPU."""
         tiles = Tiles.of(self._card, layout, self._rows, order=self.order, progress=progress)
         if not isinstance(self._rows, np.ndarray):  # a card need not hold them twice
             self._rows, self._tiles = None, tiles
         return tiles
 
     def only(self, layout: Layout, tiles: Tiles | None, places: NDArray[np.int64]) -> Tiles:
-        """Return what is at these positions alone, of what is on the card or not."""
+        """Return the signatures at these positions on the GPU."""
         if tiles is not None:
             return tiles.chosen(places)
         rows = places if self.order is None else self.order[places]
         return Tiles.of(self._card, layout, self._rows, order=rows)
 
     def passing(self, layout: Layout, begin: int = 0) -> Iterator[Tiles]:
-        """Yield parts from that position on; the next is on its way while one is searched."""
+        """Yield parts from this position on; the next is copied while one is searched."""
         step = max(1, _PASSING // (layout.stored * PIECE)) * PIECE
         starts = range(begin, len(self), step)
         coming = (self._part(layout, at, at + step) for at in starts)
@@ -229,7 +226,7 @@ class Source:
             yield from parts
 
     def _part(self, layout: Layout, begin: int, end: int) -> Tiles:
-        """Bring a part to the card, by a stream of its own."""
+        """Copy a part to the GPU in a separate stream."""
         with self._card, self._card.beside():
             part = slice(begin, min(end, len(self)))
             rows = self._rows[part] if self.order is None else self._rows[self.order[part]]
@@ -237,14 +234,14 @@ class Source:
 
 
 def at_or_none(values: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the values at these places; -1 where the place is."""
+    """Return the values at these positions; -1 for -1."""
     chosen = np.full(places.shape, -1)
     chosen[places >= 0] = values[places[places >= 0]]
     return chosen
 
 
 def _on_card(xp: Any, signatures: Any) -> Any:
-    """Return an array of the card from another library, as uint8[count, bytes]."""
+    """Return an array of another library on the GPU, as uint8[count, bytes]."""
     try:
         array = xp.from_dlpack(signatures) if not isinstance(signatures, xp.ndarray) else signatures
     except (TypeError, ValueError, RuntimeError, BufferError) as error:

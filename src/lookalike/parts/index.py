@@ -211,19 +211,24 @@ def _damaged(container: Container, reason: str) -> CorruptIndexError:
 
 
 class PartIndex(StoredIndex):
-    """Signatures of the parts of items, each with its position in the item.
+    """Find items by the signatures of their parts, such as a recording by a snippet.
 
-    A query is a sequence of signatures. Each of its parts votes for every item that has a part near
-    it, at the difference of their positions; the answer has the items with the most votes at one
-    difference. Each distinct signature is stored once, in an index.
-
-    Items can be added and removed at any time; the next search takes in the changes. Searches may
-    run in many threads at once, and see what was there when they began.
+    A query is a sequence of signatures. Each part of the query votes for every item that has a near
+    part, at the difference of their positions. Results are the items with the most votes at one
+    difference. Items can be added and removed at any time. Searches are thread-safe.
 
     Args:
-        bits: The number of bits of a signature.
-        index: The index of signatures: "auto" (exact), the name of a kind such as "slices" or
-            "blocks", or a class or function that makes one.
+        bits: Number of bits of a signature (default: 32).
+        index: Index of signatures: "auto" (exact), the name of a kind such as "slices" or "blocks",
+            or a class or function that builds one.
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> index = la.PartIndex(bits=32)
+        >>> index.add("song", np.arange(100, dtype=np.uint32) * 40503)
+        >>> index.search(np.arange(20, 30, dtype=np.uint32) * 40503)[0]
+        PartMatch(item='song', offset=20, votes=10, score=1.000)
     """
 
     kind = "parts"

@@ -1,4 +1,4 @@
-"""Vectors as they come: arrays, or columns of lists, checked once."""
+"""Vectors as callers pass them: arrays, or columns of lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.shown import brief
 
 Vectors = NDArray[Any]
-"""float32 or float16, in C order, all of it finite."""
+"""float32 or float16, in C order, all finite."""
 
 
 def as_vectors(
@@ -23,13 +23,14 @@ def as_vectors(
     held: np.dtype[Any] | None = None,
     single: bool = False,
 ) -> Vectors:
-    """Return vectors as rows of float32 or float16, or say what is wrong with them, and where.
+    """Return vectors as rows of float32 or float16, or raise.
 
     Args:
-        values: What NumPy can read as an array of two dimensions, or a column of lists of pyarrow.
-        numbers: Numbers of the rows for messages (default: counted from 0).
-        held: The type to round to (default: float16 where they are given so, or float32).
-        single: An array of one dimension is one vector.
+        values: Array of two dimensions, or a pyarrow column of lists.
+        dimensions: Expected number of dimensions (default: any).
+        numbers: Numbers of the rows for messages (default: positions).
+        held: Type to round to (default: float16 if given as such, else float32).
+        single: Accept an array of one dimension as one vector.
     """
     array = _of_arrow(values, numbers) if _is_arrow(values) else as_array("vectors", values)
     if single and array.ndim == 1:
@@ -61,7 +62,7 @@ def as_vectors(
 
 
 def in_single_precision(vectors: Vectors) -> NDArray[np.float32]:
-    """Return vectors that were checked as float32."""
+    """Return validated vectors as float32."""
     return np.ascontiguousarray(vectors, np.float32)
 
 
@@ -94,7 +95,7 @@ def _is_arrow(values: Any) -> bool:
 
 
 def _of_arrow(column: Any, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
-    """Return a column of lists as an array; one of FixedSizeList without copies, if it is whole."""
+    """Return a column of lists as an array, without a copy if possible."""
     import pyarrow  # it is there: the values are its
 
     if isinstance(column, pyarrow.ChunkedArray):
@@ -139,7 +140,7 @@ def _lengths(column: Any) -> NDArray[np.int64]:
 
 
 def as_cosine(similarity: SupportsFloat, name: str = "similarity") -> float:
-    """Return a cosine, or raise an error that says what was expected."""
+    """Return a cosine, or raise."""
     number = np.nan
     if not isinstance(similarity, str | bytes | bool | np.bool_ | np.ndarray):
         try:

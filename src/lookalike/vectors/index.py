@@ -50,27 +50,33 @@ _BITS = 512
 
 
 class VectorIndex(SelfTuned, GrowingIndex):
-    """Vectors, and which of them are nearest to a query by the angle between them.
+    """Find the nearest vectors by cosine similarity.
 
-    Signatures, the signs of random projections, are put into groups (`la.ClusterIndex`). A search
-    takes candidates by the Hamming distance of signatures, and orders them by the true cosine of
-    the vectors, in double precision.
-
-    A zero vector has the cosine 0 with all. Infinite values and NaN are refused. Answers, and the
-    index itself, are the same for any number of threads; searches may run in many at once, also
-    while vectors come and go.
+    Signatures (signs of random projections) in a `la.ClusterIndex` propose candidates, which are
+    ranked by their exact cosine. A zero vector has cosine 0 with all vectors. The index and its
+    results are the same for any number of threads. Searches are thread-safe, also while vectors are
+    added and removed.
 
     Args:
-        vectors: Rows of float32 or float16, held in that type and, if they are in C order, in
-            place; other numbers become float32. Or a column of lists of pyarrow.
-        bits: Bits of a signature (default: 512).
-        clusters: Number of groups (default: as `la.ClusterIndex`).
-        seed: Random seed for the projections and the groups.
+        vectors: Rows of float32 or float16, used in place if they are in C order; other numbers
+            become float32. Or a pyarrow column of lists. NaN and infinite values raise.
+        ids: Ids of the vectors, distinct and at least 0 (default: their positions).
+        bits: Number of bits of a signature (default: 512).
+        clusters: Number of groups (default: as for `la.ClusterIndex`).
+        seed: Random seed for the projections and the groups (default: 0).
+        threads: Number of threads (default: all cores).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> index = la.VectorIndex(np.array([[1, 0], [0, 1], [1, 1]], np.float32))
+        >>> index.search([2, 0.5], k=2).ids.tolist()
+        [[0, 2]]
     """
 
     kind = "vectors"
     signer: Projection
-    """What makes the signatures."""
+    """Signer of the vectors."""
 
     def __init__(
         self,
@@ -95,7 +101,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
         self._writing = threading.Lock()
 
     def _signatures(self, rows: NDArray[Any], threads: int) -> NDArray[np.uint8]:
-        """Sign rows some at a time: halves are copied as floats."""
+        """Return the signatures of rows, some rows at a time."""
         step = 1 << 16
         parts = [
             self.signer.sign(in_single_precision(rows[start : start + step]), threads=threads)
@@ -105,22 +111,22 @@ class VectorIndex(SelfTuned, GrowingIndex):
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """Number of dimensions of a vector."""
         return self.signer.dimensions
 
     @property
     def bits(self) -> int:
-        """How many bits each signature has."""
+        """Number of bits of a signature."""
         return self.signer.bits
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type that vectors are held in: float32 or float16."""
+        """Type of the stored vectors: float32 or float16."""
         return self._parts.store.dtype
 
     @property
     def clusters(self) -> int:
-        """How many groups of signatures there are."""
+        """Number of groups of signatures."""
         return self._parts.signatures.clusters
 
     def __len__(self) -> int:
@@ -133,13 +139,13 @@ class VectorIndex(SelfTuned, GrowingIndex):
         )
 
     def living(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return copies of all vectors that have not been removed, and their ids."""
+        """Return copies of all vectors that were not removed, and their ids."""
         self._verify_rest()
         store = self._parts.store
         return store.rows(store.places), store.ids_of(store.places).copy()
 
     def vectors(self, ids: ArrayLike) -> NDArray[Any]:
-        """Return copies of the vectors with these ids; raises if one is not there."""
+        """Return copies of the vectors with these ids; raise if an id is missing."""
         wanted = as_ids(np.atleast_1d(as_array("ids", ids)))
         self._verify_rest()
         store = self._parts.store
@@ -150,7 +156,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
 
     @property
     def memory_bytes(self) -> int:
-        """How many bytes vectors and signatures take, in memory or mapped from a file."""
+        """Size of vectors and signatures in bytes, in memory or memory-mapped."""
         store = self._parts.store
         extra = (store.ids, store.removed)
         return (
@@ -161,14 +167,14 @@ class VectorIndex(SelfTuned, GrowingIndex):
         )
 
     def summary(self) -> str:
-        """Return what the index holds, and what was chosen for it, in a few words."""
+        """Return a one-line description of the index."""
         return (
             f"{len(self):,} vectors of {counted(self.dimensions, 'dimension')}, {self.dtype}, "
             f"with signatures of {self.bits} bits in {counted(self.clusters, 'group')}"
         )
 
     def stats(self) -> dict[str, Any]:
-        """Return what there is to know about the index, in plain values."""
+        """Return facts about the index, fit for JSON."""
         inner = self._parts.signatures.stats()
         usual = usual_effort(10, self.clusters)
         return {
@@ -201,19 +207,22 @@ class VectorIndex(SelfTuned, GrowingIndex):
         among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> VectorNeighbors:
-        """Return the k most similar vectors of each query with their cosines, ties by id.
-
-        A single vector may come without its first axis; the result has one row then. `exact` of the
-        result is True if every vector that may be found was compared with each query.
+        """Return the k most similar vectors of each query and their cosines, ties by id.
 
         Args:
-            candidates: Vectors to compare, those with the nearest signatures (default: 16 for each
+            vectors: Queries, or a single vector.
+            k: Number of neighbors.
+            candidates: Number of vectors to compare, nearest signatures first (default: 16 per
                 neighbor, at least 256).
-            probe: Groups to read, those with the nearest centers (default: every sixth).
-            recall: Look at as much as `tune` found for this recall.
+            probe: Number of groups to read, nearest centers first (default: every sixth).
+            recall: Use the candidates and groups that `tune` measured for this recall.
             exact: Compare all vectors.
-            explain: Say what was read, in `explanation`.
-            among: Search only these ids, or those whose place in a mask is True.
+            explain: Return what was read as `explanation`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            threads: Number of threads (default: all cores).
+
+        Returns:
+            The neighbors. `exact` is True if each query was compared with all vectors.
         """
         queries = self._queries(vectors)
         wanted = neighbor_count(k, len(queries), len(self))
@@ -240,12 +249,17 @@ class VectorIndex(SelfTuned, GrowingIndex):
         among: Among = None,
         threads: SupportsIndex | None = None,
     ) -> VectorMatches:
-        """Return every vector whose cosine with a query is `similarity` or more.
+        """Return every vector whose cosine with a query is at least `similarity`.
 
-        Exact: each is compared with each query. With `recall`, quicker where the similarity is
-        high: a vector at the similarity is compared with at least that chance, over seeds, by its
-        signature. More than `limit` matches in all raise `ResultTooLargeError`. `among` as for
-        `search`.
+        Args:
+            vectors, among, threads: See `search`.
+            similarity: Smallest cosine.
+            recall: Compare a vector at the similarity with at least this probability, by its
+                signature (default: compare all vectors). Faster for high similarities.
+            limit: Maximum number of matches of all queries together.
+
+        Raises:
+            ResultTooLargeError: If there are more matches than `limit`.
         """
         queries, least = self._queries(vectors), as_cosine(similarity)
         most, workers = whole_number("limit", limit, at_least=0), thread_count(threads)
@@ -266,10 +280,15 @@ class VectorIndex(SelfTuned, GrowingIndex):
         limit: SupportsIndex = DEFAULT_LIMIT,
         threads: SupportsIndex | None = None,
     ) -> VectorPairs:
-        """Return every pair of vectors whose cosine is `similarity` or more, each once.
+        """Return every pair of vectors whose cosine is at least `similarity`, each once.
 
-        Exact, by comparing each with each; with `recall` as `within`. More than `limit` pairs raise
-        `ResultTooLargeError`.
+        Args:
+            similarity, recall: See `within`.
+            limit: Maximum number of pairs.
+            threads: Number of threads (default: all cores).
+
+        Raises:
+            ResultTooLargeError: If there are more pairs than `limit`.
         """
         least, workers = as_cosine(similarity), thread_count(threads)
         most = whole_number("limit", limit, at_least=0)
@@ -288,12 +307,16 @@ class VectorIndex(SelfTuned, GrowingIndex):
         sample: SupportsIndex = SAMPLE,
         threads: SupportsIndex | None = None,
     ) -> Tuning[Option]:
-        """Find out how many candidates, of how many groups, find a share `recall` of the k nearest.
+        """Measure the candidates and groups that reach a recall, and save them with the index.
 
-        Every vector is compared with the `queries`, or the first `sample` of them; without any,
-        with vectors of the index itself, each looking for others. From then on, also when the index
-        was saved and loaded, `search` looks at as much when it is asked for at most this recall of
-        at most k neighbors.
+        `search` uses them for `recall` up to this recall and `k` up to this k.
+
+        Args:
+            k: Number of neighbors (default: 10).
+            recall: Share of the k nearest to find (default: 0.95).
+            queries: Vectors to search for (default: vectors of the index, each among the others).
+            sample: Maximum number of queries (default: 400).
+            threads: Number of threads (default: all cores).
         """
         wanted, target = whole_number("k", k, at_least=1), share("recall", recall)
         most, workers = whole_number("sample", sample, at_least=1), thread_count(threads)
@@ -314,9 +337,9 @@ class VectorIndex(SelfTuned, GrowingIndex):
     def add(
         self, vectors: Any, ids: ArrayLike | None = None, *, threads: SupportsIndex | None = None
     ) -> NDArray[np.int64]:
-        """Add vectors and return their ids: the given ones, or the next free numbers.
+        """Add vectors and return their ids: the given ids, or the next free numbers.
 
-        They are held in the type that the index has; what float16 cannot hold is refused.
+        Vectors are stored in the type of the index; values that float16 cannot hold raise.
         """
         rows = as_vectors(vectors, dimensions=self.dimensions, held=self.dtype)
         given = None if ids is None else check_ids(ids, len(rows))[0]
@@ -347,7 +370,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
             parts.store = parts.store.without(places)
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
-        """Put everything into new groups, and free the places of removed vectors."""
+        """Build new groups, and free the space of removed vectors."""
         workers = thread_count(threads)
         self._verify_rest()
         with self._writing:
@@ -375,7 +398,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return vectors, halves as their bits, and the index of signatures."""
+        """Return vectors (float16 as uint16) and the index of signatures."""
         store = self._parts.store
         rows = store.all_rows()
         arrays: dict[str, NDArray[Any]] = {

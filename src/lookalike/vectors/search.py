@@ -1,4 +1,4 @@
-"""Searching vectors: what is returned, how they are stored, and how candidates are compared."""
+"""Vector search: results, storage, and comparison of candidates."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class VectorNeighbors(Result):
-    """The k most similar of each query, most similar first, ties by id.
+    """The k most similar vectors of each query, most similar first, ties by id.
 
-    Where there are fewer than k, the rest of the row is -1 in `ids` and NaN in `similarities`.
-    `result[i]` gives ids and cosines of query i without that padding.
+    If a query has fewer than k neighbors, the rest of its row is -1 in `ids` and NaN in
+    `similarities`. `result[i]` returns ids and cosines of query i without this padding.
     """
 
     ids: NDArray[np.int64]
     """int64[queries, k]"""
     similarities: NDArray[np.float64]
-    """float64[queries, k]: true cosines of the vectors as they are held."""
+    """float64[queries, k]: cosines of the stored vectors."""
     exact: bool
-    """Whether these are the most similar of all: each was compared with the query."""
+    """Whether each query was compared with all vectors."""
     explanation: Explanation | None = None
-    """What the search did, if it was asked to explain: groups read are its `lists`, signatures in
-    them its `postings`, cosines computed its `reranked`."""
+    """What the search did, if `explain=True`: groups are `lists`, signatures `postings`, cosines
+    `reranked`.
+    """
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -55,7 +56,7 @@ class VectorNeighbors(Result):
         return f"VectorNeighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `similarity` of every neighbor found."""
+        """Return `query`, `id` and `similarity` of every neighbor."""
         query, rank = np.nonzero(self.ids >= 0)
         found = query, rank
         return {"query": query, "id": self.ids[found], "similarity": self.similarities[found]}
@@ -63,10 +64,10 @@ class VectorNeighbors(Result):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class VectorMatches(Result):
-    """Everything at least so similar to each query, most similar first, ties by id.
+    """All vectors of at least a similarity with each query, most similar first, ties by id.
 
-    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` gives its ids and
-    cosines.
+    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` returns their ids
+    and cosines.
     """
 
     offsets: NDArray[np.int64]
@@ -74,7 +75,7 @@ class VectorMatches(Result):
     ids: NDArray[np.int64]
     similarities: NDArray[np.float64]
     exact: bool
-    """Whether nothing that similar is missing."""
+    """Whether no match is missing."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -98,13 +99,13 @@ class VectorMatches(Result):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class VectorPairs(Result):
-    """Pairs of one collection that are at least so similar, each once with left < right, sorted."""
+    """Pairs of vectors of at least a similarity, each once with left < right, sorted."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     similarities: NDArray[np.float64]
     exact: bool
-    """Whether no pair that similar is missing."""
+    """Whether no pair is missing."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -122,51 +123,51 @@ _LEAST_ROOM = 256
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Rows in two parts: as they were given, perhaps in a file, and those added since."""
+    """Vectors in two arrays: as given, possibly memory-mapped, and added later."""
 
     first: NDArray[Any]
     added: NDArray[Any]
-    """The beginning of `room`, if that is there."""
+    """Start of `room`, if there is any."""
     ids: NDArray[np.int64] | None = None
-    """The id of each place; None where places are ids."""
+    """Id of each position, or None if ids are positions."""
     removed: NDArray[np.uint8] | None = None
-    """A byte per place, 1 where it was removed; None where none was."""
+    """A byte per position: 1 if it was removed; None if none was."""
     room: NDArray[Any] | None = None
-    """An array of our own with place for more rows; whoever has another store does not write it."""
+    """Larger array with space for more rows; only its owner writes to it."""
 
     def __len__(self) -> int:
         return len(self.first) + len(self.added)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the numbers: float32 or float16."""
+        """Type of the vectors: float32 or float16."""
         return self.first.dtype
 
     @property
     def alive(self) -> int:
-        """How many places have not been removed."""
+        """Number of positions that were not removed."""
         return len(self) - (0 if self.removed is None else int(self.removed.sum()))
 
     @cached_property
     def native(self) -> _native.Vectors:
-        """The vectors as the core sees them."""
+        """The vectors for the core."""
         if self.dtype == np.float16:
             return _native.Vectors(self.first.view(np.uint16), self.added.view(np.uint16), self.ids)
         return _native.Vectors(self.first, self.added, self.ids)
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """The places that have not been removed."""
+        """Positions that were not removed."""
         if self.removed is None:
             return np.arange(len(self))
         return np.flatnonzero(self.removed == 0)
 
     def ids_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ids of places."""
+        """Return the ids of positions."""
         return places if self.ids is None else self.ids[places]
 
     def rows(self, places: NDArray[np.int64]) -> NDArray[Any]:
-        """Return copies of the vectors at places."""
+        """Return copies of the vectors at positions."""
         rows: NDArray[Any] = np.empty((len(places), self.first.shape[1]), self.dtype)
         early = places < len(self.first)
         rows[early] = self.first[places[early]]
@@ -174,17 +175,17 @@ class Store:
         return rows
 
     def all_rows(self) -> NDArray[Any]:
-        """Return all vectors, also those removed, by place; copied only if some were added."""
+        """Return all vectors by position, including removed ones."""
         return np.concatenate([self.first, self.added]) if len(self.added) else self.first
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
-        """Living places by ascending id."""
+        """Positions that were not removed, by ascending id."""
         living = self.places
         return living[np.argsort(self.ids_of(living), kind="stable")]
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the place of each id, or -1 where it is not here or was removed."""
+        """Return the position of each id, or -1 if it is missing or removed."""
         if self.ids is None:
             found = np.where((ids >= 0) & (ids < len(self)), ids, -1)
             if self.removed is None or not len(self):
@@ -197,18 +198,18 @@ class Store:
         return np.where(known[at] == ids, self._order[at], -1)
 
     def chosen(self, chosen: Chosen) -> NDArray[np.int64]:
-        """Return the living places whose ids are chosen, in ascending order."""
+        """Return the positions of the chosen ids that were not removed, ascending."""
         found = self.find(chosen.listed())
         return np.sort(found[found >= 0])
 
     def skipped(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Return a byte per place: 0 for these, else 1."""
+        """Return a byte per position: 0 for these, else 1."""
         skip = np.ones(len(self), np.uint8)
         skip[places] = 0
         return skip
 
     def with_rows(self, new: NDArray[Any], ids: NDArray[np.int64], start: int) -> Store:
-        """Return the first `start` places, and new ones with these ids behind them."""
+        """Return the first `start` positions, followed by new rows with these ids."""
         kept, count = start - len(self.first), start - len(self.first) + len(new)
         room = self.room
         if room is None or len(room) < count:
@@ -226,19 +227,19 @@ class Store:
         return Store(self.first, room[:count], known, removed, room)
 
     def without(self, places: NDArray[np.int64]) -> Store:
-        """Return the store with these places marked as removed."""
+        """Return the store with these positions removed."""
         removed = np.zeros(len(self), np.uint8) if self.removed is None else self.removed.copy()
         removed[places] = 1
         return replace(self, removed=removed)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
-        """Return a store with arrays of its own, in memory."""
+        """Return a store with its own arrays in memory."""
         own = None if self.ids is None else np.array(self.ids)
         removed = None if self.removed is None else np.array(self.removed)
         return Store(np.array(self.first), np.array(self.added), own, removed)
 
     def compacted(self) -> Store:
-        """Return the living alone, at new places, with the ids they have."""
+        """Return only the rows that were not removed, at new positions, with their ids."""
         places = self.places
         ids = self.ids_of(places)
         plain = np.array_equal(ids, np.arange(len(places)))
@@ -254,10 +255,7 @@ _PAIRS = 1 << 18  # pairs whose vectors are copied at a time
 
 @dataclass(eq=False)
 class Parts:
-    """Signatures and vectors that belong together.
-
-    Vectors are there before their signatures are, so that places of signatures are in the store.
-    """
+    """Signatures and vectors. A vector is stored before its signature."""
 
     signatures: ClusterIndex
     store: Store
@@ -265,10 +263,7 @@ class Parts:
 
 
 def radius_for(similarity: float, bits: int, recall: float) -> int:
-    """Return within how many bits the signatures of two vectors of a cosine are, with that chance.
-
-    Each bit differs with the probability angle / pi, by the choice of the projection.
-    """
+    """Return the radius that contains vectors of this cosine with this probability."""
     chance = math.acos(max(-1.0, min(1.0, similarity))) / math.pi
     if chance <= 0 or chance >= 1:
         return bits if chance >= 1 else 0
@@ -287,14 +282,14 @@ def radius_for(similarity: float, bits: int, recall: float) -> int:
 
 
 def empty_answer(queries: int, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return ids and cosines of nothing."""
+    """Return ids and cosines of an empty result."""
     return np.full((queries, k), -1, np.int64), np.full((queries, k), np.nan)
 
 
 def all_compared(
     store: Store, places: NDArray[np.int64], queries: Queries, k: int, threads: int
 ) -> VectorNeighbors:
-    """Return the k most similar of these places: each is compared with each query."""
+    """Return the k most similar vectors at these positions; exact."""
     ids, cosines = empty_answer(len(queries), k)
     if len(places) * _LISTED_SHARE <= len(store) or len(places) <= k:
         step = max(1, _LISTED // max(1, len(places)))
@@ -318,7 +313,7 @@ def among_candidates(
     among: NDArray[np.int64] | None,
     threads: int,
 ) -> VectorNeighbors:
-    """Return the k most similar of those whose signatures are nearest."""
+    """Return the k most similar vectors of those with the nearest signatures."""
     ids, cosines = empty_answer(len(queries), k)
     groups, read, reranked = (np.zeros(len(queries), np.int64) for _ in range(3))
     chosen = None if among is None else Chosen(among, None)
@@ -340,7 +335,7 @@ def among_candidates(
 def proposed(
     parts: Parts, queries: Queries, effort: Effort, among: Chosen | None, threads: int
 ) -> Neighbors:
-    """Return places whose signatures are nearest, nearest first."""
+    """Return the positions with the nearest signatures, nearest first."""
     search, signatures = parts.signatures.search, parts.signer.sign(queries, threads=threads)
     found = search(
         signatures,
@@ -354,7 +349,7 @@ def proposed(
 
 
 def check_places(store: Store, places: NDArray[np.int64]) -> None:
-    """Raise if signatures are of places that are not there: a file may hold what it says."""
+    """Raise if signatures refer to positions that do not exist."""
     wrong = (places < -1) | (places >= len(store))  # -1: there are no more
     if wrong.any():
         raise CorruptIndexError(
@@ -371,7 +366,7 @@ def everything_near(
     limit: int,
     threads: int,
 ) -> VectorMatches:
-    """Return all of these places that are similar enough: each is compared."""
+    """Return all vectors at these positions that are similar enough; exact."""
     skip = None if len(places) == len(store) else store.skipped(places)
     try:
         offsets, ids, cosines = store.native.at_least(
@@ -425,7 +420,7 @@ def near_by_signatures(
 def pairs_by_signatures(
     parts: Parts, least: float, recall: float, limit: int, threads: int
 ) -> VectorPairs:
-    """Return pairs that are similar enough and have signatures within the radius for that."""
+    """Return pairs that are similar enough and have signatures within the radius."""
     radius = radius_for(least, parts.signer.bits, recall)
     near = parts.signatures.pairs(radius, limit=NO_LIMIT, threads=threads)
     store = parts.store
@@ -446,7 +441,7 @@ def pairs_by_signatures(
 
 
 def all_pairs(store: Store, least: float, limit: int, threads: int) -> VectorPairs:
-    """Return every pair that is similar enough: each is compared with each."""
+    """Return every pair that is similar enough; exact."""
     places = store.places
     skip = None if len(places) == len(store) else store.skipped(places)
     by_place = replace(store, ids=None)

@@ -1,4 +1,4 @@
-"""How many candidates and groups a search of vectors takes: by default, or to reach a recall."""
+"""Number of candidates and groups of a vector search: default, or tuned to a recall."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lookalike.vectors.given import in_single_precision
 from lookalike.vectors.search import Parts, all_compared, check_places, proposed
 
 SAMPLE = 400
-"""Vectors of the index that are searched for to tune it, by default."""
+"""Default number of vectors of the index that tuning searches for."""
 _MOST_CANDIDATES, _MOST_PER_NEIGHBOR = 2048, 32
 _FIRST_PROBE = 8
 
@@ -38,16 +38,16 @@ once, and only their relation counts. With fixed numbers the same index is tuned
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a search looks at."""
+    """Number of candidates and groups of a search."""
 
     candidates: int
-    """Vectors whose true cosine is computed, those with the nearest signatures."""
+    """Number of vectors whose cosine is computed, nearest signatures first."""
     probe: int
-    """Groups of signatures that are read to find these."""
+    """Number of groups of signatures to read."""
 
 
 def usual_effort(k: int, groups: int) -> Effort:
-    """Return what a search looks at by default."""
+    """Return the default effort."""
     probe = max(_LEAST_GROUPS, -(-groups // _GROUP_SHARE))
     return Effort(max(_LEAST_CANDIDATES, _PER_NEIGHBOR * k), probe)
 
@@ -60,7 +60,7 @@ def effort_for(
     groups: int,
     tunings: Iterable[Tuning[Option]],
 ) -> Effort:
-    """Return what a search looks at: as given, as tuned, or by default."""
+    """Return the effort of a search: as given, as tuned, or the default."""
     if recall is not None and (candidates is not None or probe is not None):
         raise ArgumentError(
             Said("recall"), " says how many neighbors are found, and ", Said("candidates"),
@@ -104,7 +104,7 @@ def tuned(
     sample: int,
     threads: int,
 ) -> Tuning[Option]:
-    """Return the cheapest of some candidates and groups that reach the target."""
+    """Return the cheapest effort that reaches the target."""
     store, inner = parts.store, parts.signatures
     by_place = replace(store, ids=None)
     own = None
@@ -152,7 +152,7 @@ def tuned(
 
 
 def _ladder(first: int, last: int) -> list[int]:
-    """Return numbers from the first to the last, each some 1.4 times the one before."""
+    """Return numbers from the first to the last, each about 1.4 times the one before."""
     steps = [first]
     while steps[-1] < last:
         steps.append(min(last, max(steps[-1] + 1, math.ceil(steps[-1] * math.sqrt(2)))))
@@ -160,18 +160,14 @@ def _ladder(first: int, last: int) -> list[int]:
 
 
 def _cost(candidates: int, probe: int, groups: int, count: int, bits: int) -> float:
-    """Return what a query costs about, in nanoseconds."""
+    """Return the estimated nanoseconds of a query."""
     return probe / max(1, groups) * count * bits * _COMPARE + candidates * _RERANK
 
 
 def _recalls_by_candidates(
     candidates: NDArray[np.int64], truth: NDArray[np.int64], steps: list[int]
 ) -> list[float]:
-    """Return the share of each query's true places that is among its first candidates.
-
-    `candidates` are places in the order of signatures, so that the first n are those of a search
-    with n candidates. Places that are -1 do not count.
-    """
+    """Return the recall for each number of candidates."""
     ranks = np.full(truth.shape, np.iinfo(np.int64).max)
     for row, (places, wanted) in enumerate(zip(candidates, truth, strict=True)):
         order = np.argsort(places, kind="stable")
