@@ -34,7 +34,7 @@ from benchmarks.slices.peers import (
     build_prefixes,
     build_slices,
 )
-from lookalike.advice.plots import GREY, line_style, log_axis
+from lookalike.advice.plots import GRAY, line_style, log_axis
 
 __all__ = ["NAMES", "draw", "run_indexes"]
 
@@ -159,7 +159,7 @@ def _draw_panel(axes: Any, result: QualityResult, lines: Lines) -> None:
         if line.startswith("BlockIndex"):  # which scan here, and would hide what scans
             style |= {"markerfacecolor": "none", "markersize": 11}
         if number == len(lines) - 1:
-            style |= {"color": GREY, "marker": "*", "markersize": 9}
+            style |= {"color": GRAY, "marker": "*", "markersize": 9}
         points = [
             (result.quality[name][f"CDR@{K}"], 1e6 * times[name].best / result.queries)
             for name in names

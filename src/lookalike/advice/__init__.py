@@ -1,8 +1,8 @@
-"""Advice: which index and which settings, predicted, then measured on your own signatures.
+"""Choose an index and its settings: predict, then measure on your signatures.
 
-`plan` weighs every kind of index before anything is built, `tune` measures and picks the quickest
-that is good enough, `evaluate` measures a grid of settings, and `growth` how time grows with the
-collection. All return a `Tuning`, as the methods do with which an index tunes itself.
+`plan` compares all kinds of index before anything is built. `tune` measures and picks the fastest
+that is good enough. `evaluate` measures a grid of settings, and `growth` the time as a collection
+grows.
 """
 
 from lookalike.advice.evaluation import Measurement, evaluate, growth

@@ -1,4 +1,4 @@
-"""evaluate: indexes with many settings, each measured against the exhaustive scan."""
+"""evaluate: measure indexes with many settings against the exhaustive scan."""
 
 from __future__ import annotations
 
@@ -40,73 +40,72 @@ from lookalike.shown import brief
 from lookalike.signatures import as_queries, as_signatures, hamming
 
 Progress = Callable[[int, int], None]
-"""Called with the number of steps done and the number of all steps."""
+"""Called with the numbers of steps done and of all steps."""
 Search = Callable[..., Neighbors]
-"""Takes queries, k and `explain`, as the search of an index does."""
+"""Searches an index: takes queries, k and `explain`."""
 Grid = list[tuple[Settings, list[Settings]]]
-"""What to build an index with, each with the settings to search it with."""
+"""Build arguments, each with a list of search settings."""
 
 NEAR = 0.1
-"""Signatures that differ in at most this share of their bits are near-duplicates here."""
+"""Near-duplicates differ in at most this share of their bits."""
 WIDE = 100
-"""Least number of true neighbors that are found, for the share of the top 10 in the top 100."""
+"""Smallest number of true neighbors that are searched for."""
 SMALLEST = 1000
-"""Signatures of the smallest part that `growth` measures."""
+"""Smallest collection that `growth` measures."""
 _NAMES = {"cdr": "CDR", "recall": "recall"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement(Option):
-    """One option: what it costs and how good its answers are, on average over the queries."""
+    """Cost and quality of an option, averaged over the queries."""
 
     recall: float = 1.0
     """Share of the true k neighbors that was found, by id."""
     count: int
-    """Signatures in the collection."""
+    """Number of signatures."""
     milliseconds: float
-    """For one query, asked alone."""
+    """Time of one query, searched alone."""
     batch_milliseconds: float
-    """For one query, all asked at once."""
+    """Time of one query in a batch."""
     build_seconds: float
     bytes_per_signature: float
-    """Signature and lists."""
+    """Size of signature and index."""
     cdr: float
     """Cumulative distance ratio of the k nearest."""
     cdr_error: float = 0.0
-    """How far the CDR of other queries may be off, 19 times out of 20."""
+    """Sampling error of the CDR: two standard errors."""
     recall_by_distance: float
-    """Share that was found if any signature as near as the true k-th counts."""
+    """Recall where any signature as near as the true k-th counts."""
     nearest_hit_rate: float
-    """Share of the queries for which a nearest signature came first."""
+    """Share of queries with a nearest signature in first place."""
     near_duplicate_recall: float | None
-    """Share found of all that differ in at most a tenth of the bits, at most k a query;
-    None if the queries have no such neighbors."""
+    """Share found of those that differ in at most a tenth of the bits; None if none do."""
     top_10_in_10: float
-    """Share of the first ten found that are true first ten."""
+    """Share of the first ten results that are among the true first ten."""
     top_10_in_100: float
-    """Share of the first ten found that are among the true first hundred."""
+    """Share of the first ten results that are among the true first hundred."""
     lists: float
-    """Lists read for one query."""
+    """Number of lists read per query."""
     touched: float
     """Share of the collection that became candidates."""
     groups: int | None = None
-    """Groups of a `ClusterIndex`, after large ones were split."""
+    """Number of groups of a `ClusterIndex`, after splits."""
 
     def value(self, measure: Measure) -> float:
         """Return the CDR or the recall."""
         return self.cdr if measure == "cdr" else self.recall
 
     def surely(self, measure: Measure) -> float:
-        """Return what other queries reach at least, 19 times out of 20."""
+        """Return the recall or CDR minus its sampling error."""
         return self.value(measure) - (self.cdr_error if measure == "cdr" else self.error)
 
     def table(self, tuning: Tuning[Any]) -> str:
-        """Return a line per measurement; the choice is marked if a target was given."""
+        """Return a table of measurements, with the choice marked if there was a target."""
         marked = None if tuning.target is None else self
         return measurement_table(tuning.options, tuning.k or 1, marked=marked)
 
     def reason(self, tuning: Tuning[Any]) -> str:
-        """Return why this was chosen; nothing if there was no target."""
+        """Return why this was chosen; empty without a target."""
         if tuning.target is None:
             return ""
         scan: Measurement = tuning.options[0]
@@ -147,34 +146,30 @@ def evaluate(
     probe: Iterable[SupportsIndex] | None = None,
     kinds: Iterable[str] = (),
 ) -> Tuning[Measurement]:
-    """Measure `SliceIndex` with every combination of settings against `ScanIndex`.
+    """Measure indexes with many combinations of settings against `ScanIndex`.
 
-    Costs three scans of all queries, one build for each width, and two searches of all queries
-    for each setting: all at once, and one by one.
+    Takes three scans of all queries, one build per index, and two searches of all queries per
+    setting.
 
     Args:
         signatures: The collection.
-        queries: Signatures to search for (default: `sample` signatures of the collection, each
-            searched for among the others).
+        queries: Signatures to search for (default: `sample` signatures, each among the others).
         k: Number of neighbors (default: 10).
-        sample: Number of queries that are drawn from the collection (default: 200).
-        slice_bits: Slice widths to build (default: the one that the index chooses).
+        sample: Number of sampled queries (default: 200).
+        slice_bits: Slice widths to build (default: the default of `SliceIndex`).
         expand: Values of `expand` to search with.
-        admit: Values of `admit`; larger ones than `expand` count as that. "all" tries each from 0
-            to `expand` (default: the same as `expand`).
+        admit: Values of `admit`, or "all" for 0 to `expand` (default: the same as `expand`).
         seed: Random seed for the sample (default: 0).
         threads: Number of threads (default: 1); None means all cores.
-        progress: Called with the number of settings done and the number of all settings.
-        rerank: Numbers of candidates that get their true distance, each at least k, or 0 for the
-            best by score alone.
+        progress: Called with the numbers of settings measured and of all settings.
+        rerank: Values of `rerank`, each at least k, or 0 (default: the default of `SliceIndex`).
         orders: Also measure a `PrefixIndex` with each number of orders.
         clusters: Also measure a `ClusterIndex` with each number of groups.
-        probe: With `clusters`: numbers of groups to read (default: those of the index).
-        kinds: Also measure these kinds of index, such as "blocks", or a kind of an installed
-            package, with their usual settings.
+        probe: Numbers of groups to read, with `clusters` (default: the default of the index).
+        kinds: Also measure these kinds of index with default settings, such as "blocks".
 
     Returns:
-        One option per setting, the exhaustive scan first, which is chosen.
+        One option per setting. The exhaustive scan comes first and is chosen.
     """
     rows = as_signatures(signatures)
     count, bits = rows.shape[0], 8 * rows.shape[1]
@@ -234,7 +229,7 @@ def evaluate(
 
 @dataclass(frozen=True, kw_only=True)
 class GridRequest:
-    """What `evaluate` is asked to measure; the grid of a kind reads what concerns it."""
+    """What `evaluate` measures; each kind reads its own settings."""
 
     count: int
     bits: int
@@ -321,12 +316,18 @@ def growth(
 ) -> list[Measurement]:
     """Measure the scan and `SliceIndex` on parts of the collection, each twice the one before.
 
-    This is Figure 3 of the paper. Parts are drawn at random, and each holds the smaller ones; the
-    queries, at most a tenth of the collection, are in none of them. Copies each part.
+    This is Figure 3 of the paper. Parts are random and nested; queries are not in them.
 
     Args:
+        signatures: The collection.
         sizes: Numbers of signatures (default: 1000, 2000, ...).
-        slice_bits: Slice width for all sizes (default: the choice of the index for each).
+        slice_bits: Slice width for all sizes (default: the default of `SliceIndex`).
+        k: Number of neighbors (default: 10).
+        expand, admit: Settings of the search (default: 3).
+        sample: Number of queries (default: 100, at most a tenth of the collection).
+        seed: Random seed (default: 0).
+        threads: Number of threads (default: 1); None means all cores.
+        progress: Called with the numbers of sizes done and of all sizes.
 
     Returns:
         Two rows for each size, the scan first.
@@ -373,32 +374,31 @@ def _sizes(sizes: Iterable[SupportsIndex] | None, most: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Answers:
-    """What a search returned, and how long it took."""
+    """Result of a search, and its time."""
 
     neighbors: Neighbors
     seconds: float
-    """For one query, asked alone, on average."""
+    """Mean time of one query, searched alone."""
     batch_seconds: float
-    """For one query, all asked at once."""
+    """Time of one query in a batch."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Questions:
-    """Queries and the truth about their neighbors in a collection.
+    """Queries, and their true neighbors in a collection.
 
-    Queries that were taken from the collection do not count as their own neighbors: one more is
-    asked for, and the query itself left out. Otherwise every index would seem better than it is.
+    Queries from the collection are not their own neighbors.
     """
 
     queries: Signatures
     members: NDArray[np.int64] | None
-    """Positions in the collection that the queries were taken from; None if they were given."""
+    """Positions of the queries in the collection; None if they were given."""
     k: int
     threads: int
     index: ScanIndex
     """The collection."""
     truth: Neighbors
-    """The true neighbors, the larger of k and 100 of them."""
+    """True neighbors, at least 100."""
 
     @classmethod
     def of(
@@ -411,7 +411,7 @@ class Questions:
         seed: SupportsIndex,
         threads: int,
     ) -> Questions:
-        """Find the true neighbors of the queries, or of `sample` signatures of the collection."""
+        """Find the true neighbors of the queries, or of `sample` signatures."""
         collection = as_signatures(signatures)
         count, wanted = len(collection), whole_number("k", k, at_least=1)
         members = None
@@ -436,7 +436,7 @@ class Questions:
         return cls(rows, members, wanted, threads, index, _without(truth, members))
 
     def ask(self, search: Search) -> Answers:
-        """Ask all queries at once, then each alone, and take the time."""
+        """Search for all queries at once, then for each alone, and measure the time."""
         wanted = self.k if self.members is None else self.k + 1
         start = time.perf_counter()
         found = search(self.queries, wanted, explain=True)
@@ -449,7 +449,7 @@ class Questions:
 
 
 def _without(found: Neighbors, members: NDArray[np.int64] | None) -> Neighbors:
-    """Return all columns but that of the query itself."""
+    """Return all columns except that of the query itself."""
     if members is None:
         return found
     others, count = other_columns(found.ids, members), len(found.ids)
@@ -460,12 +460,12 @@ def _without(found: Neighbors, members: NDArray[np.int64] | None) -> Neighbors:
 
 
 def near_radius(bits: int) -> int:
-    """Return the largest distance of near-duplicates: a tenth of the bits, rounded down."""
+    """Return the largest distance of near-duplicates: a tenth of the bits."""
     return int(bits * NEAR)
 
 
 def measure_scan(questions: Questions) -> Measurement:
-    """Return what the exhaustive scan did, which is what everything else is compared with."""
+    """Return the measurement of the exhaustive scan."""
     index = questions.index
     answers = questions.ask(partial(searched_index, index, threads=questions.threads))
     return _measurement(questions, answers, len(index), index.bits)
@@ -478,7 +478,7 @@ def measure_index(
     parameters: Settings,
     settings: Iterable[Settings],
 ) -> Iterator[Measurement]:
-    """Build one index and yield what it does with each setting, until all its groups are read."""
+    """Build an index and yield the measurement of each setting, until all groups are read."""
     start = time.perf_counter()
     option = Option(index=index, parameters=parameters)
     built = build_option(option, signatures, threads=questions.threads)
@@ -511,13 +511,13 @@ def measure_index(
 def searched_index(
     index: Index, queries: Signatures, k: int, *, explain: bool = False, **settings: Any
 ) -> Neighbors:
-    """Search an index of any kind; some do not explain their answers."""
+    """Search an index of any kind; some have no `explain`."""
     taken = {"explain": explain} if "explain" in index.settings("search") else {}
     return index.search(queries, k, **taken, **settings)
 
 
 def _with_distances(answers: Answers, questions: Questions, signatures: Signatures) -> Answers:
-    """Return what was found by score alone with its true distances, which are not timed."""
+    """Return results found by score alone with their distances."""
     ids = answers.neighbors.ids
     pairs = zip(questions.queries, ids, strict=True)
     distances = np.stack([hamming(query, signatures[own], threads=1) for query, own in pairs])
@@ -526,7 +526,7 @@ def _with_distances(answers: Answers, questions: Questions, signatures: Signatur
 
 
 def _measurement(questions: Questions, answers: Answers, count: int, bits: int) -> Measurement:
-    """Return what was measured, as that of the scan, which has no lists."""
+    """Return the measurement of a scan."""
     found, truth, k = answers.neighbors, questions.truth, questions.k
     true_ids, true_distances = truth.ids[:, :k], truth.distances[:, :k]
     work = found.explanation
@@ -556,7 +556,7 @@ def _measurement(questions: Questions, answers: Answers, count: int, bits: int) 
 def measurement_table(
     rows: Sequence[Measurement], k: int, *, marked: Measurement | None = None, sizes: bool = False
 ) -> str:
-    """Return a line per measurement; `marked` has an asterisk, `sizes` adds a column."""
+    """Return a table of measurements; `sizes` adds a column."""
     headings = ["slices", "expand", "admit", "ms", "ms in batch", f"CDR@{k}", f"recall@{k}"]
     headings += ["nearest", "near-dup.", "touched", "build s", "bytes"]
     lines = [headings, *(_cells(row) for row in rows)]

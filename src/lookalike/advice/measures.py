@@ -1,9 +1,8 @@
-"""How good an answer is, next to the true one, which `ScanIndex` finds.
+"""Quality of a result, compared with the true result of `ScanIndex`.
 
-Arrays have one row per query, nearest first; -1 stands for a missing result, as in `Neighbors`.
-Where the rows of the truth end in -1, only what is there is counted. Columns of the answer beyond
-those of the truth are ignored, columns that it lacks are missing results. A query that has no true
-neighbor at all scores 1.
+Arrays have one row per query, nearest first; -1 is a missing result, as in `Neighbors`. Only true
+results before the first -1 count. Extra columns of the result are ignored; missing columns are
+missing results. A query without true neighbors scores 1.
 """
 
 from __future__ import annotations
@@ -23,11 +22,12 @@ def cumulative_distance_ratio(
 ) -> NDArray[np.float64]:
     """Return the CDR of each query, from 0 to 1 (Chappell, Geva and Zuccon, section 6).
 
-    The distance ratio DR(p) is the sum of the first p true distances over the sum of the first p
-    found ones, with 0/0 = 1; the CDR is the mean of DR(1) to DR(k), k being the columns of the
-    truth. From the first missing result on, DR is 0: a short answer never looks good.
+    The distance ratio DR(p) is the sum of the first p true distances, divided by the sum of the
+    first p found distances; 0/0 is 1. The CDR is the mean of DR(1) to DR(k). DR is 0 from the first
+    missing result on.
 
-    Found distances that sum to less than the true ones are an error: that truth is not one.
+    Raises:
+        ArgumentError: If found distances sum to less than true distances.
     """
     found, true = _side_by_side(found_distances, true_distances, "distances")
     there, due = _present(found), _present(true)
@@ -46,10 +46,10 @@ def cumulative_distance_ratio(
 
 
 def recall_at_k(found_ids: ArrayLike, true_ids: ArrayLike) -> NDArray[np.float64]:
-    """Return, for each query, which share of the true ids was found.
+    """Return the share of the true ids that was found, for each query.
 
-    Of signatures at equal distances the truth names those with the smallest ids; another one of
-    them counts as a miss here, but not in `recall_by_distance`.
+    Among equal distances, the true ids are the smallest; others count as missing. See
+    `recall_by_distance`.
     """
     found, true = _side_by_side(found_ids, true_ids, "ids")
     return _share(_common(found, true), _present(true).sum(axis=1))
@@ -58,7 +58,7 @@ def recall_at_k(found_ids: ArrayLike, true_ids: ArrayLike) -> NDArray[np.float64
 def recall_by_distance(
     found_distances: ArrayLike, true_distances: ArrayLike
 ) -> NDArray[np.float64]:
-    """Return the recall of each query where a result as near as the k-th true one is a hit."""
+    """Return the recall of each query, where any result as near as the k-th true one counts."""
     found, true = _side_by_side(found_distances, true_distances, "distances")
     due = _present(true)
     farthest = np.where(due, true, -1).max(axis=1, initial=-1)
@@ -70,10 +70,10 @@ def recall_by_distance(
 def top_in_top(
     found_ids: ArrayLike, true_ids: ArrayLike, top: SupportsIndex = 10, among: SupportsIndex = 100
 ) -> NDArray[np.float64]:
-    """Return, for each query, which share of the `top` found ids is `among` that many true ones.
+    """Return the share of the `top` found ids that are among the first `among` true ids.
 
-    The earlier draft's Figures 1 and 2 are `top_in_top(..., 10, 10)` and `(..., 10, 100)`, times
-    ten. Missing results are not among them.
+    Figures 1 and 2 of the earlier draft are `top_in_top(..., 10, 10)` and `(..., 10, 100)`, times
+    ten.
     """
     first = whole_number("top", top, at_least=1)
     last = whole_number("among", among, at_least=first)
@@ -85,7 +85,7 @@ def top_in_top(
 
 
 def nearest_hit_rate(found_distances: ArrayLike, true_distances: ArrayLike) -> float:
-    """Return for which share of the queries the first result is a nearest one, ties included."""
+    """Return the share of queries whose first result is a nearest one, including ties."""
     found, true = _side_by_side(found_distances, true_distances, "distances")
     if not found.size:
         return 1.0
@@ -95,11 +95,13 @@ def nearest_hit_rate(found_distances: ArrayLike, true_distances: ArrayLike) -> f
 def near_duplicate_recall(
     found: Neighbors | Matches, truth: Neighbors | Matches, radius: SupportsIndex
 ) -> float | None:
-    """Return which share of all neighbors within `radius` of the queries was found.
+    """Return the share of all neighbors within `radius` that was found; None if there are none.
 
-    `truth` comes from an exact `within` of at least that radius, or an exact `search` with at least
-    the k of `found`. Of a query that has more near neighbors than `found` has columns, only so many
-    are counted. Ids count once. None if no query has a neighbor that near.
+    Args:
+        found: Result to measure.
+        truth: Result of an exact `within` of at least this radius, or of an exact `search` with at
+            least the k of `found`.
+        radius: Largest Hamming distance.
     """
     near = whole_number("radius", radius, at_least=0)
     for name, given in (("found", found), ("truth", truth)):
@@ -116,13 +118,13 @@ def near_duplicate_recall(
 
 
 def _count_within(result: Neighbors | Matches, radius: int) -> NDArray[np.int64]:
-    """Return how many distinct ids of each query are within the radius."""
+    """Return the number of distinct ids of each query within the radius."""
     counts = [len(np.unique(ids[distances <= radius])) for ids, distances in result]
     return np.array(counts, np.int64)
 
 
 def _rows(array: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Return whole numbers, one row per query; a single row may come without its first axis."""
+    """Return whole numbers, one row per query."""
     rows = np.atleast_2d(as_array(name, array))
     if rows.ndim != 2 or (rows.size and rows.dtype.kind not in "iu"):
         raise ArgumentError(
@@ -157,13 +159,13 @@ def _present(rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _common(found: NDArray[np.int64], true: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many of each row's true ids are in the row of found ones."""
+    """Return the number of true ids in each row of found ids."""
     counts = [np.isin(row[row >= 0], answer).sum() for answer, row in zip(found, true, strict=True)]
     return np.array(counts, np.int64)
 
 
 def _share(part: NDArray[np.generic], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return part / whole, and 1 where there is nothing to divide by."""
+    """Return part / whole, and 1 for 0 / 0."""
     share = np.ones(len(whole))
     np.divide(part, whole, out=share, where=whole > 0)
     return share

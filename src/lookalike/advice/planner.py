@@ -1,4 +1,4 @@
-"""plan: which index suits a collection and a question, by what each is expected to cost."""
+"""plan: which index suits a collection and a search, by predicted cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 TOGETHER = 1024
-"""Queries that are asked at once, unless there are fewer in all."""
+"""Number of queries that are searched at once."""
 _MOST_COUNT = 2**40
 _ABOUT = 1.1  # times that differ by less are the same, and less memory is better
 _OFF = 0.1  # how far the recall expected of an option may be off: with less, it is not tried
@@ -32,7 +32,7 @@ _MOST_TRIED = 6  # options of one kind that are tried
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be searched for, and in what."""
+    """What to search for, and in what."""
 
     count: int
     bits: int
@@ -42,9 +42,9 @@ class Question:
     memory: int | None = None
     queries: int | None = None
     sample: Sample | None = None
-    """What signatures are like; None: as if their bits were fair and independent."""
+    """Sample of signatures; None: bits are assumed fair and independent."""
     batch: int | None = None
-    """Queries that are matched at a time with a collection on disk."""
+    """Batch size for a collection on disk."""
     device: str = "cpu"
 
     @property
@@ -54,7 +54,7 @@ class Question:
 
     @property
     def lines(self) -> int:
-        """Lines of the cache that a signature takes."""
+        """Cache lines of a signature."""
         return -(-self.width // 64)
 
     @property
@@ -64,43 +64,43 @@ class Question:
 
     @property
     def together(self) -> int:
-        """Queries that are asked at once."""
+        """Number of queries that are searched at once."""
         return min(TOGETHER, self.queries or TOGETHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction(Option):
-    """An option, and what it is expected to cost."""
+    """An option and its predicted cost."""
 
     microseconds: float = 0.0
-    """For one query, on one thread."""
+    """Time of one query on one thread."""
     build_seconds: float = 0.0
     memory_bytes: int = 0
-    """Signatures included."""
+    """Size including signatures."""
     remark: str = ""
-    """What else there is to know."""
+    """Further information."""
     obstacle: str | None = None
-    """Why it cannot be chosen."""
+    """Why it cannot be chosen, or None."""
     expected: float = 1.0
-    """Share that is expected to be found by steps counted in a sample; it decides what is tried."""
+    """Expected recall, which decides what is tried."""
 
     @property
     def exact(self) -> bool:
-        """Whether everything is found, and known to be."""
+        """Whether everything is found, guaranteed."""
         return self.recall == 1.0 and not self.error
 
     def total_seconds(self, queries: int | None) -> float:
-        """Return what counts in the choice: building and all queries, or one if there is no end."""
+        """Return the time of building and all queries, or of one query."""
         if queries is None:
             return 1e-6 * self.microseconds
         return self.build_seconds + 1e-6 * self.microseconds * queries
 
     def table(self, tuning: Tuning[Any]) -> str:
-        """Return the question and a table of all options."""
+        """Return the search and a table of all options."""
         return _options_table(tuning, PYTHON)
 
     def reason(self, tuning: Tuning[Any]) -> str:
-        """Return why this was chosen, and what the figures rest on."""
+        """Return why this was chosen, and the assumptions."""
         return _reason(tuning, PYTHON)
 
 
@@ -118,44 +118,43 @@ def plan(
     device: str = "cpu",
     costs: MachineCosts | None = None,
 ) -> Tuning[Prediction]:
-    """Weigh every kind of index for a collection and choose the quickest that will do.
+    """Compare all kinds of index for a collection, and choose the fastest that fits.
 
-    Without `signatures`, nothing is known of the data: times assume fair and independent bits, and
-    only exact indexes are recommended, whatever the `recall`. With them, times are predicted by
-    steps counted on them, and an index that is not exact is tried: built over up to some hundred
-    thousand of them and searched for 512 others. It is recommended only if the recall measured,
-    less its sampling error, is at least the one asked for.
+    Without `signatures`, times assume fair and independent bits, and only exact indexes are
+    recommended. With them, steps are counted on the sample. An approximate index is built over up
+    to some hundred thousand signatures and searched for 512 others. It is recommended only if its
+    recall, minus the sampling error, reaches `recall`.
 
-    With `batch`, the collection is a signature file of one run (`la.SignatureFile.compact`), and
-    the two methods of `la.match_batch` are weighed, after Sood and Loguinov, for n signatures of
-    b bits and batches of m queries:
+    With `batch`, the collection is a signature file of one run (`la.SignatureFile.compact`). The
+    two methods of `la.match_batch` are compared, after Sood and Loguinov, for n signatures of b
+    bits and batches of m queries:
 
         disk     n (b / 8 + 8) d                                      (16), ids included
         blocks   m T sort + n (query + T bucket + T m / 2^t row)      (17), T tables over the batch
         flips    m (sort + choose) + c 2^t + m (1 + k) (c bucket + n / 2^t row)     (23), c chunks
         seconds  max(disk, processor); with one chunk their sum       (18)
 
-    d is the time to read a byte from disk, t the bits of a header, and k the flips of a query: all
-    sets of up to `radius` bits, or as many as near-duplicates of texts took to reach the `recall`.
+    d is the time to read a byte from disk, and t the number of header bits. k is the number of
+    flips of a query: all sets of up to `radius` bits, or as many as texts needed to reach the
+    `recall`.
 
     Args:
-        count: Number of signatures in the collection (default: as many as are given).
-        bits: Bits of a signature (default: as those given have).
-        radius: Find every signature within this distance. Give this or `k`.
+        count: Number of signatures (default: as many as given).
+        bits: Number of bits of a signature (default: as given).
+        radius: Find every signature within this distance. Give `radius` or `k`.
         k: Find this many nearest neighbors.
-        recall: Least share of them that has to be found (default: 1, all of them).
-        memory: Most bytes the index may take, signatures included (default: no limit).
-        queries: Number of queries, so that the time to build counts; or signatures to search for
-            (default: some of the collection, each searched for among the others).
-        signatures: All signatures of the collection, or some drawn at random.
-        batch: Number of queries that are matched at a time with a collection on disk.
-        device: "gpu" weighs the first CUDA card, too, by what a search on it takes now.
-        costs: What `machine_costs` returned (default: measured the first time, in about a second,
-            and kept).
+        recall: Smallest share to find (default: 1, all of them).
+        memory: Maximum size in bytes, including signatures (default: no limit).
+        queries: Number of queries, so that build time counts. Or signatures to search for (default:
+            some of the collection, each among the others).
+        signatures: All signatures of the collection, or a random sample.
+        batch: Batch size, for a collection on disk.
+        device: "gpu" also considers the first CUDA GPU (default: "cpu").
+        costs: Result of `machine_costs` (default: measured once, in about a second, and kept).
 
     Returns:
-        The options, one of each kind, and the choice. `chosen.obstacle` is None; that of the others
-        says why they could not be chosen.
+        One option of each kind, and the choice. `obstacle` of an option says why it was not
+            possible.
 
     Raises:
         ArgumentError: If no index fits into `memory`, or arguments contradict each other.
@@ -259,7 +258,7 @@ def _does_not_fit(options: Sequence[Prediction], question: Question) -> tuple[st
 
 
 def _trial_size(options: Sequence[Prediction], question: Question) -> tuple[int, int]:
-    """Return the queries and signatures of the trial, if any option was tried."""
+    """Return the numbers of queries and signatures of the trial, or zeros."""
     if question.sample is None or all(each.exact or each.recall is None for each in options):
         return 0, 0
     trial = question.sample.trial(question)
@@ -267,7 +266,7 @@ def _trial_size(options: Sequence[Prediction], question: Question) -> tuple[int,
 
 
 def _sample(rows: Any, queries: Any, question: Question) -> Sample:
-    """Return what is measured on, or say what does not fit."""
+    """Return the sample, or raise."""
     from lookalike.advice.sample import Sample
 
     if rows is None:
@@ -300,9 +299,9 @@ def _sample(rows: Any, queries: Any, question: Question) -> Sample:
 def _best(
     every: Sequence[Prediction], question: Question, exact: Prediction | None = None
 ) -> Prediction:
-    """Return the quickest of one kind that will do, or the nearest to it and what it lacks.
+    """Return the fastest option of one kind that is possible, or the closest with its obstacle.
 
-    What is not exact has to be quicker than the best of what is, `exact`, and is tried.
+    An approximate option must be faster than `exact`, the best exact one, and is tried.
     """
     every = [option for option in every if option.obstacle is None] or every
     if every[0].obstacle is not None:
@@ -328,7 +327,7 @@ def _best(
 def _tried(
     options: Sequence[Prediction], question: Question, exact: Prediction | None
 ) -> Prediction:
-    """Return the quickest of options that are not exact that surely reaches the recall."""
+    """Return the fastest approximate option that reaches the recall."""
 
     def seconds(option: Prediction) -> float:
         return option.total_seconds(question.queries)
@@ -367,14 +366,14 @@ def _expected(option: Prediction) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Words:
-    """What a plan tells people to do: in Python, or on a command line."""
+    """Texts of a plan for Python or for a command line."""
 
     built: Callable[[Prediction], str]
-    """What to build an index with."""
+    """Arguments to build an index."""
     searched: Callable[[Prediction], str]
-    """What to search it with."""
+    """Arguments to search it."""
     sample: str
-    """How signatures to measure on are given."""
+    """How to pass signatures to measure on."""
 
 
 PYTHON = Words(
@@ -382,16 +381,16 @@ PYTHON = Words(
     searched=lambda option: keywords(option.settings),
     sample="Give some to measure: signatures=...",
 )
-"""Arguments by their names."""
+"""Keyword arguments."""
 
 
 def plan_text(tuning: Tuning[Prediction], words: Words) -> str:
-    """Return a table, the choice marked, and why: what to build in Python, or what to type."""
+    """Return a table with the choice marked, and the reason."""
     return f"{_options_table(tuning, words)}\n\n{_reason(tuning, words)}"
 
 
 def _title(plan: Tuning[Prediction]) -> str:
-    """Return the question, in words."""
+    """Return the search in words."""
     what = f"the {plan.k} nearest"
     if plan.radius is not None:
         what = f"all within {plan.radius} bit{'' if plan.radius == 1 else 's'}"
@@ -418,7 +417,7 @@ def _options_table(plan: Tuning[Prediction], words: Words) -> str:
 
 
 def _found(option: Prediction) -> str:
-    """Return what an option finds, in a few characters."""
+    """Return the recall of an option in a few characters."""
     if option.exact:
         return "all"
     if option.recall is None:
@@ -459,7 +458,7 @@ def _reason(plan: Tuning[Prediction], words: Words) -> str:
 
 
 def _assumed(plan: Tuning[Prediction], words: Words) -> str:
-    """Return what the figures rest on."""
+    """Return the assumptions."""
     known = "Times are predicted for one thread and batches of queries"
     if plan.sampled is not None:
         return f"{known}, by {plan.sampled:,} signatures that were looked at."
@@ -488,7 +487,7 @@ def _bytes(size: int) -> str:
 
 
 def aligned(lines: list[list[str]]) -> str:
-    """Return aligned columns: words to the left, numbers to the right; empty ones left out."""
+    """Return aligned columns: words to the left, numbers to the right, without empty columns."""
     columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     right = {"µs a query", "build s", "memory", "finds"}

@@ -1,4 +1,4 @@
-"""tune: the quickest search that is good enough for this collection."""
+"""tune: find the fastest search that is good enough for a collection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lookalike.indexes.tuning import Measure, Tuning
 from lookalike.signatures import as_signatures
 
 WIDTHS_AROUND = 3
-"""Narrower and wider slices than the index's own choice that are tried."""
+"""Number of narrower and wider slice widths to try."""
 MOST_EXPAND = 4
 
 
@@ -40,27 +40,27 @@ def tune(
     seed: SupportsIndex = 0,
     progress: Progress | None = None,
 ) -> Tuning[Measurement]:
-    """Find the quickest slices or groups, and how many to read, that reach a CDR or a recall.
+    """Find the fastest slice or cluster index that reaches a CDR or a recall.
 
-    Builds a `SliceIndex` for each width within 3 bits of the index's own choice, and a
-    `ClusterIndex` for its own choice of groups, half and twice as many. With each it reads more
-    and more lists, `expand` up to 4, or groups, until the target is reached. The choice has the
-    shortest time for a single query, of those that reach the target by more than the sampling
-    error; a scan is one of them. Times, and with them the choice, depend on the machine.
-
-    Costs up to ten builds, three scans of the sample, and some dozens of searches of it.
+    Builds a `SliceIndex` for each width within 3 bits of the default, and a `ClusterIndex` with the
+    default number of groups, half and twice as many. Each reads more lists or groups until it
+    reaches the target. The choice is the fastest single query that reaches the target by more than
+    the sampling error. Times, and so the choice, depend on the machine.
 
     Args:
         signatures: The collection.
         k: Number of neighbors (default: 10).
         target_cdr: Cumulative distance ratio to reach (default: 0.95).
         target_recall: Recall to reach, in place of a CDR.
-        queries: Signatures to search for (default: `sample` signatures of the collection).
-        sample: Number of queries that are drawn from the collection (default: 100).
+        queries: Signatures to search for (default: `sample` signatures, each among the others).
+        sample: Number of sampled queries (default: 100).
         threads: Number of threads (default: 1); None means all cores.
-        memory: Most bytes that lists, or groups with their signatures, may take.
+        memory: Maximum size of the index in bytes (default: no limit).
         seed: Random seed for the sample (default: 0).
-        progress: Called with the number of indexes done and the number of all indexes.
+        progress: Called with the numbers of indexes measured and of all indexes.
+
+    Returns:
+        All options and the choice. `build` builds it.
     """
     rows = as_signatures(signatures)
     if target_cdr is not None and target_recall is not None:
@@ -117,9 +117,9 @@ def tune(
 
 
 def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list[int]:
-    """Return slice widths around the index's own choice that fit in memory, or else the smallest.
+    """Return slice widths around the default that fit in memory, or else the smallest.
 
-    Where that does not fit either: none with `or_none`, or an error.
+    If that does not fit: an empty list with `or_none`, or an error.
     """
     widest = min(MOST_SLICE_BITS, bits)
     usual = slice_width(count, bits)
@@ -144,7 +144,7 @@ def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list
 
 
 def _cluster_numbers(count: int, bits: int, memory: int | None) -> list[int]:
-    """Return numbers of groups that fit: the index's own choice, half and twice of it."""
+    """Return numbers of groups that fit: the default, half and twice of it."""
     usual = group_count(count)
     if usual < 2:
         return []

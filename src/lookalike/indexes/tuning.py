@@ -1,6 +1,6 @@
 """Tuning: which index and settings reach a recall, measured on which sample, at what cost.
 
-All advice returns one, and an index keeps and saves its own: so the type is below `advice`.
+In this package because indexes save their tunings.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
     from lookalike.indexes.base import Index
 
 Measure = Literal["recall", "cdr"]
-"""Share of the true neighbors that is found, or cumulative distance ratio."""
+"""Recall, or cumulative distance ratio (CDR)."""
 
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One index with its settings, and the recall it reaches."""
+    """An index with its settings, and the recall it reaches."""
 
     index: str
-    """Kind of index, such as "slices"; "batch" stands for `la.match_batch`."""
+    """Kind of index, such as "slices"; "batch" means `la.match_batch`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments that build the index."""
+    """Arguments to build the index."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments that search it."""
+    """Arguments to search it."""
     recall: float | None = 1.0
-    """Share that was found in a sample; 1 if all is guaranteed to be found, None if not known."""
+    """Measured recall; 1 if the index is exact, None if unknown."""
     error: float = 0.0
-    """How far the recall of other queries may be off, 19 times out of 20."""
+    """Sampling error of the recall: two standard errors."""
 
     def get(self, name: str) -> Any:
-        """Return a parameter or setting by its name; None if the option has none."""
+        """Return a parameter or setting by name, or None."""
         return {**self.parameters, **self.settings}.get(name)
 
     def table(self, tuning: Tuning[Any]) -> str:
-        """Return the options of the tuning as text, one line each."""
+        """Return the options of the tuning as text, one per line."""
         return "\n".join(f"{each.index}: {keywords(each.settings)}" for each in tuning.options)
 
     def reason(self, tuning: Tuning[Any]) -> str:
@@ -66,37 +66,36 @@ class Tuning(Generic[Choice]):
     """
 
     target: float | None
-    """Recall or CDR asked for; None: none was, so `chosen` is the exact scan."""
+    """Requested recall or CDR; None: none was, and `chosen` is the exact scan."""
     measure: Measure = "recall"
-    """What the target is for."""
+    """Measure of the target."""
     k: int | None = None
-    """Number of neighbors asked for."""
+    """Number of neighbors."""
     radius: int | None = None
-    """Largest distance asked for; None: the k nearest."""
+    """Largest Hamming distance; None for the k nearest."""
     first: bool = False
-    """Whether a query needs one match only."""
+    """Whether a query needs only one match."""
     count: int = 0
-    """Signatures in the collection; 0 for an index that tuned itself."""
+    """Number of signatures; 0 for an index that tuned itself."""
     bits: int = 0
     memory: int | None = None
-    """Most bytes that were allowed."""
+    """Maximum size in bytes."""
     expected_queries: int | None = None
-    """Number of queries that the time to build is shared by; None: building does not count."""
+    """Number of queries that share the build time; None: build time does not count."""
     batch: int | None = None
-    """Queries that are matched at a time with a collection on disk."""
+    """Batch size for a collection on disk."""
     threads: int = 1
     sampled: int | None = None
-    """Signatures that were given to measure on; None: fair bits were assumed."""
+    """Number of signatures in the sample; None: fair bits were assumed."""
     tried_rows: int = 0
-    """Signatures that indexes were built over to measure their recall."""
+    """Number of signatures in trial indexes."""
     queries: int = 0
-    """Queries that recall was measured with; 0 if it was not."""
+    """Number of queries that recall was measured with; 0 if it was not."""
     matches: int | None = None
-    """Matches that these queries have, where a radius was asked for; with `first`, how many of the
-    queries have one."""
+    """Number of matches of these queries within the radius; with `first`, queries with a match."""
     chosen: Choice
     options: tuple[Choice, ...] = ()
-    """Everything weighed, the choice included."""
+    """All options, including the choice."""
 
     @property
     def search_settings(self) -> dict[str, Any]:
@@ -105,22 +104,22 @@ class Tuning(Generic[Choice]):
 
     @property
     def recall(self) -> float | None:
-        """Share that the choice found in the sample."""
+        """Recall of the choice in the sample."""
         return self.chosen.recall
 
     @property
     def error(self) -> float:
-        """How far the measure may be off for other queries, 19 times out of 20."""
+        """Sampling error of the measure: two standard errors."""
         return float(getattr(self.chosen, "cdr_error" if self.measure == "cdr" else "error"))
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What was asked of an index that tuned itself."""
+        """What was requested, for an index that tuned itself."""
         return self.k, self.radius, self.first, self.target
 
     @property
     def reason(self) -> str:
-        """Why this was chosen, in a few lines."""
+        """Why this option was chosen."""
         return self.chosen.reason(self)
 
     def __str__(self) -> str:
@@ -133,7 +132,7 @@ class Tuning(Generic[Choice]):
         *,
         threads: SupportsIndex | None = None,
     ) -> Index:
-        """Build the chosen index; signatures must have the bits of the tuning."""
+        """Build the chosen index for signatures with the same number of bits."""
         rows = as_signatures(signatures)
         if self.bits != 8 * rows.shape[1]:
             raise ArgumentError(
@@ -143,11 +142,11 @@ class Tuning(Generic[Choice]):
         return build_option(self.chosen, rows, ids, threads)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in plain values, fit for JSON."""
+        """Return all values, fit for JSON."""
         return {**asdict(self), "search_settings": self.search_settings, "reason": self.reason}
 
     def saved(self) -> dict[str, Any]:
-        """Return what an index saves of its own tuning."""
+        """Return what an index saves of its tuning."""
         by_radius = self.radius is not None
         asked = {"radius": self.radius, "first": self.first} if by_radius else {"k": self.k}
         matches = {"matches": self.matches} if by_radius else {}
@@ -158,7 +157,7 @@ class Tuning(Generic[Choice]):
     def restored(
         cls, index: str, names: Sequence[str], saved: Mapping[str, Any], *, least: int = 1
     ) -> Tuning[Option]:
-        """Return what `saved` gave, or raise KeyError, TypeError or ValueError."""
+        """Return the tuning that `saved` returned, or raise KeyError, TypeError or ValueError."""
         settings = {name: int(saved[name]) for name in names}
         by_radius = "radius" in saved
         k = None if by_radius else int(saved["k"])
@@ -183,7 +182,7 @@ class Tuning(Generic[Choice]):
 def own_tuning(
     index: str, settings: Mapping[str, int], recall: float, **asked: Any
 ) -> Tuning[Option]:
-    """Return what an index found out about itself: these settings reach this recall."""
+    """Return a tuning of an index by itself: these settings reach this recall."""
     option = Option(index=index, settings=settings, recall=recall)
     return Tuning(chosen=option, options=(option,), **asked)
 
@@ -213,14 +212,14 @@ class SelfTuned:
 
 
 def sufficient(tunings: Iterable[Tuning[Option]], k: int, target: float) -> list[Tuning[Option]]:
-    """Return the tunings that were made for at least this recall of at least k neighbors."""
+    """Return the tunings for at least this recall of at least k neighbors."""
     return [each for each in tunings if (each.k or 0) >= k and (each.target or 0) >= target]
 
 
 def build_option(
     option: Option, rows: NDArray[np.uint8], ids: ArrayLike | None = None, threads: Any = None
 ) -> Index:
-    """Build the index of an option over these signatures."""
+    """Build the index of an option."""
     if option.index == "batch":
         raise ArgumentError(
             "the choice is la.match_batch, which reads signatures from a file; there is no index "
@@ -234,7 +233,7 @@ def build_option(
 
 
 def keywords(settings: Mapping[str, Any]) -> str:
-    """Return settings as they are written in a call."""
+    """Return settings as keyword arguments of a call."""
     return ", ".join(
         f"{name}={value!r}" if isinstance(value, str | bool) else f"{name}={value:g}"
         for name, value in settings.items()
@@ -245,16 +244,16 @@ def keywords(settings: Mapping[str, Any]) -> str:
 
 
 def share_to_reach(target: float, queries: int) -> float:
-    """Return what a sample must reach so that others reach the target: two standard errors more."""
+    """Return the recall that a sample must reach: the target plus two standard errors."""
     return min(1.0, target + 2 * math.sqrt(target * (1 - target) / max(1, queries)))
 
 
 def least_enough(
     needed: NDArray[np.int64], target: float, queries: int, *, none: int = 0
 ) -> tuple[int, float]:
-    """Return the least effort that surely reaches the target, and the share that it finds.
+    """Return the smallest effort that reaches the target, and its recall.
 
-    `needed` is the effort that each neighbor takes; without any, the effort is `none`.
+    `needed` is the effort that each neighbor takes; `none` is returned if there are none.
     """
     ordered = np.sort(needed, axis=None)
     if not len(ordered):
@@ -264,12 +263,12 @@ def least_enough(
 
 
 def sampling_error(values: NDArray[np.float64]) -> float:
-    """Return two standard errors of a mean, and what one query more or less would change."""
+    """Return two standard errors of a mean, plus the influence of one query."""
     return 2 * float(values.std()) / math.sqrt(len(values)) + 1 / (1 + len(values))
 
 
 def other_columns(ids: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of all columns but one: without the query itself, or the last if not there."""
+    """Return a mask of all columns except that of the query itself, or the last."""
     others: NDArray[np.bool_] = ids != own[:, None]
     others[others.all(axis=1), -1] = False
     return others

@@ -56,7 +56,7 @@ def test_signatures_of_another_width_are_refused() -> None:
 
 def test_numbers_that_run_out_are_named() -> None:
     index = la.SliceIndex(oracle.collection(2, 4, "uniform", 0), ids=[1, 2**63 - 1])
-    with pytest.raises(la.errors.ArgumentError, match="largest id so far is 9223372036854775807"):
+    with pytest.raises(la.errors.ArgumentError, match="largest id is 9223372036854775807"):
         index.add(oracle.collection(1, 4, "uniform", 1))
     assert index.add(oracle.collection(1, 4, "uniform", 1), ids=[7]).tolist() == [7]
 
