@@ -94,20 +94,20 @@ DOCUMENTS = (
 
 PAGE, PICTURES = "papers.md", "papers"
 
-INTRODUCTION = """# The papers, run again
+INTRODUCTION = """# The papers, repeated
 
-lookalike stands on five documents. This page has their tables and figures, what they report, and
-what comes out here. It is written by `make papers`, section by section, each with the size it was
-run at. `make papers SCALE=paper` takes the papers' own sizes where they fit into memory:
-60 million fingerprints, 10 million queries, a million texts; `python -m papers --only psm-figure-9`
-makes one section anew and leaves the others. `LOOKALIKE_DATA` names the folder that texts are read
-from: `arxiv_abstracts_120k.jsonl.gz` and `debian_descriptions.jsonl.gz`, a JSON object a line.
-Without it texts are made up, and near-duplicates with them.
+lookalike implements the ideas of five documents. This page shows their tables and figures next to
+our results. `make papers` writes it, section by section, each with the size of its run.
+`make papers SCALE=paper` uses the papers' own sizes where they fit into memory: 60 million
+fingerprints, 10 million queries, a million texts. `python -m papers --only psm-figure-9` makes one
+section again and leaves the others. `LOOKALIKE_DATA` names the folder with the texts:
+`arxiv_abstracts_120k.jsonl.gz` and `debian_descriptions.jsonl.gz`, one JSON object per line.
+Without it, texts and near-duplicates are generated.
 
-Where a paper has 20 threads, there were two cores here, which had other work to do: times are of
-one thread and of one run, and the papers' machines were others. Compare ratios, not milliseconds.
-Where a paper has a curve without figures, those of its text stand here. Fingerprints in millions
-are generated, from a seed: see `papers.generated` for what they are fitted to."""
+Where a paper has 20 threads, there were two cores here, with other load. Times are for one thread
+and one run, and the papers used other machines. Compare ratios, not milliseconds. Where a paper
+has a curve without figures, the figures of its text are used. Fingerprints in millions are
+generated from a seed: see `papers.generated` for what they are fitted to."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

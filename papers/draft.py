@@ -29,9 +29,10 @@ def run(world: World) -> Iterator[Section]:
     about = f"{grid.count:,} signatures of {grid.bits} bits ({origin}), {len(few)} queries."
     yield Section(
         "Table 1: lists checked, and how much of the collection they lead to",
-        f"{about} Slices of 16 bits. The number of lists for each slice is the sum of binomials, "
-        "the same for everybody; how much they hold depends on the collection. The paper's is of "
-        "newspaper articles. With more errors nothing is left to find: 100% up to 16.",
+        f"{about} Slices of 16 bits. The number of lists for each slice is a sum of binomials, so "
+        "it is the same here. The share of the collection in these lists depends on the "
+        "collection; the paper's has newspaper articles. More errors are not shown: they reach "
+        "100%.",
         ("most errors", "lists, paper", "lists, ours", "signatures, paper", "signatures, ours"),
         [
             (
@@ -52,10 +53,10 @@ def run(world: World) -> Iterator[Section]:
                 ),
                 abs(100 * measured[2].touched - TABLE_1[2]) < TABLE_1[2] / 10,
             ],
-            "The lists to be read are the same to the last; how much of the collection they lead "
-            f"to is not ({100 * measured[2].touched:.0f}% with 2 errors, the draft "
-            f"{TABLE_1[2]:.0f}%): that is a matter of the collection, newspaper articles there and "
-            "abstracts here.",
+            "The number of lists is exactly the same. The share of the collection that they "
+            f"contain is not ({100 * measured[2].touched:.0f}% with 2 errors, {TABLE_1[2]:.0f}% "
+            "in the draft). It depends on the collection: newspaper articles there, abstracts "
+            "here.",
         ),
     )
     for number, among, field in ((1, 10, "top_10_in_10"), (2, 100, "top_10_in_100")):

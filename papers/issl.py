@@ -23,7 +23,7 @@ K = 10
 PRINTED = (30, 30)
 """(k, how many get their true distance): as Table 1 has it, which re-ranks what it returns."""
 OURS = (10, 1000)
-"""The same as `SliceIndex.search` has it unless told."""
+"""The same by default of `SliceIndex.search`."""
 
 # (i, j): milliseconds with 20 threads, CDR@10; a million documents, slices of 16 bits, k = 30.
 TABLE_1 = {
@@ -74,14 +74,13 @@ def settings(world: World) -> Iterator[Section]:
     near = max(abs(printed[pair][1] - cdr) for pair, (_, cdr) in TABLE_1.items())
     yield Section(
         "Table 1: lists read up to i bits, candidates taken up to j bits",
-        f"{_about(world)} Slices of {width} bits, which makes lists as long as the paper's: 16 "
-        f"bits for a million. As printed: k = {PRINTED[0]}, and no more than these {PRINTED[1]}, "
-        "the best by score, get their true distance; the CDR is that of the first ten. Ours: "
-        f"k = {OURS[0]}, and the {OURS[1]} best by score get it, which is what `search` does "
-        "unless told. With so many, what candidates there are decides (j), and reading more lists "
-        "to score them better (i) brings little; with few re-ranked, as printed, the score has to "
-        "do it, and i counts. Processor time of one thread; what to compare is the growth from "
-        "line to line, and how the CDR follows i and j.",
+        f"{_about(world)} Slices of {width} bits make lists as long as the paper's: 16 bits for a "
+        f"million. As printed: k = {PRINTED[0]}, and only these {PRINTED[1]}, the best by score, "
+        f"get their true distance. The CDR is that of the first ten. Ours: k = {OURS[0]}, and the "
+        f"{OURS[1]} best by score get it, the default of `search`. With that many, the choice of "
+        "candidates (j) decides, and reading more lists to improve scores (i) adds little. With "
+        "few reranked, as printed, the scores and therefore i decide. Times are processor times "
+        "of one thread; compare the growth from line to line, and how the CDR follows i and j.",
         (
             "i, j",
             "paper ms",
@@ -111,14 +110,13 @@ def settings(world: World) -> Iterator[Section]:
         ],
         verdict=Verdict.of(
             [rises and near < 0.1, printed[4, 0][0] < 0.8 * printed[last][0]],
-            f"With k = 30 re-ranked as printed, the CDR goes from {printed[first][1]:.3f} to "
+            f"With k = 30 reranked as printed, the CDR rises from {printed[first][1]:.3f} to "
             f"{printed[last][1]:.3f} with i and j (paper {TABLE_1[first][1]:.3f} to "
-            f"{TABLE_1[last][1]:.3f}; no line is off by more than {near:.3f}), and from "
-            f"{printed[first][1]:.3f} to {printed[4, 0][1]:.3f} with i alone (paper "
-            f"{TABLE_1[4, 0][1]:.3f}); what a smaller j saves is {printed[4, 0][0]:.1f} in place "
-            f"of {printed[last][0]:.1f} ms (paper {TABLE_1[4, 0][0]:.1f} and "
-            f"{TABLE_1[last][0]:.1f}): to pass over what is no candidate takes as long as to count "
-            "it.",
+            f"{TABLE_1[last][1]:.3f}; no line differs by more than {near:.3f}). With i alone it "
+            f"rises to {printed[4, 0][1]:.3f} (paper {TABLE_1[4, 0][1]:.3f}). A smaller j takes "
+            f"{printed[4, 0][0]:.1f} instead of {printed[last][0]:.1f} ms (paper "
+            f"{TABLE_1[4, 0][0]:.1f} and {TABLE_1[last][0]:.1f}), because skipping a row takes as "
+            "long as counting it.",
         ),
     )
 
@@ -152,7 +150,7 @@ def _about(world: World) -> str:
     rows, queries, origin = world.wide
     return (
         f"{len(rows):,} signatures of {8 * rows.shape[1]} bits ({origin}), {len(queries)} held-out "
-        "queries, one thread, each query asked alone."
+        "queries, one thread, queries run one by one."
     )
 
 
@@ -202,7 +200,7 @@ def widths(world: World) -> Iterator[Section]:
 
 
 def expansion(world: World) -> Iterator[Section]:
-    """Figure 2: what neighbourhood expansion brings, up to 8 bits."""
+    """Figure 2: what neighborhood expansion brings, up to 8 bits."""
     rows, queries, _ = world.wide
     width = _width(world)
     few = queries[: max(1, len(queries) // 4)]
@@ -210,7 +208,7 @@ def expansion(world: World) -> Iterator[Section]:
     measured = grid.options[1:]
     name = "issl_figure_2.png"
     figure, axes = new_figure(
-        "What neighbourhood expansion brings", f"{grid.count:,} signatures, slices of {width} bits"
+        "What neighborhood expansion brings", f"{grid.count:,} signatures, slices of {width} bits"
     )
     paper = [(i, cdr) for (i, j), (_, cdr) in TABLE_1.items() if i == j]
     axes.plot(*zip(*paper, strict=True), label="paper (Table 1, i = j)", **line_style(1))
@@ -227,7 +225,7 @@ def expansion(world: World) -> Iterator[Section]:
     axes.margins(x=0.06, y=0.1)
     save_figure(figure, axes, world.pictures / name)
     yield Section(
-        "Figure 2: the impact of neighbourhood expansion",
+        "Figure 2: the impact of neighborhood expansion",
         f"{_about(world)} Slices of {width} bits. A few bits bring nearly everything, and each "
         "costs a multiple: in the paper as here.",
         ("expansion", "paper ms", "paper CDR@10", "ours ms", "ours CDR@10", "lists read"),
@@ -294,10 +292,10 @@ def growing(world: World) -> Iterator[Section]:
         [name],
         Verdict.of(
             [_ratio(wider) < wider[-1].count / wider[0].count / 10, last < 10],
-            f"Slices that widen with the collection keep searches quick: {wider[-1].count:,} "
-            f"signatures take {last:.0f} times as long as {wider[before].count:,} (paper: less "
-            f"than 10 times for 1024 times as many); the scan takes {_ratio(scans[before:]):.0f} "
-            "times as long.",
+            f"Slices that widen with the collection keep searches fast: {wider[-1].count:,} "
+            f"signatures take {last:.0f} times as long as {wider[before].count:,}. (The paper: "
+            "less than 10 times for 1024 times as many.) The scan takes "
+            f"{_ratio(scans[before:]):.0f} times as long.",
         ),
     )
 

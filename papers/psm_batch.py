@@ -80,10 +80,10 @@ def _gained(by_batch: Sequence[dict[str, float]]) -> Verdict:
     grown = large[FLIPS_ALL] / small[FLIPS_ALL], large[BLOCKS] / small[BLOCKS]
     return Verdict.of(
         [every > 3, grown[0] > 3 * grown[1]],
-        f"In batches flips are {every:.1f} times as quick as blocks (paper 6.8; the first match "
-        f"{first:.1f}, paper 13), and gain by larger batches ({grown[0]:.1f} times from the "
-        f"smallest to the largest, paper 5.3), blocks {grown[1]:.1f} times (paper: next to "
-        "nothing).",
+        f"In batches, flips are {every:.1f} times as fast as blocks (paper 6.8; the first match "
+        f"{first:.1f}, paper 13). From the smallest to the largest batch, flips get "
+        f"{grown[0]:.1f} times as fast (paper 5.3), blocks {grown[1]:.1f} times (paper: hardly "
+        "any gain).",
     )
 
 

@@ -110,22 +110,22 @@ def run(world: World) -> Iterator[Section]:
     fewer = looked[own, INTERPOLATION] < looked[own, HALVING]
     yield Section(
         "Section 8.3: interpolation in place of binary search",
-        f"{short_count(count)} generated fingerprints, sorted; where does the run of a query's "
-        f"first {bits} bits begin? The paper (d = 26): interpolation needs 11 looks at memory in "
-        "place of 26, and takes longer, for the arithmetic of each jump. (And the first looks of a "
-        "binary search are the same for all queries, and in the cache.) Processor time of one "
-        f"thread, median of {ROUNDS}. Fingerprints of texts are not spread evenly, for some bits "
-        "are set more often than others; for even ones interpolation needs a handful of looks. "
-        "A table of where each header begins needs one look, no arithmetic, and 4 bytes for each "
-        "of its headers: `BlockIndex` and `FlipIndex` have that.",
+        f"{short_count(count)} generated fingerprints, sorted. The task is to find where the run "
+        f"of a query's first {bits} bits begins. The paper (d = 26): interpolation needs 11 "
+        "memory accesses instead of 26, but takes longer because of the arithmetic of each jump. "
+        "(Also, the first accesses of a binary search are the same for all queries, and in the "
+        f"cache.) Processor time of one thread, median of {ROUNDS}. Fingerprints of texts are not "
+        "uniform, because some bits are set more often than others; with uniform ones, "
+        "interpolation needs only a few accesses. A table of where each header begins needs one "
+        "access, no arithmetic, and 4 bytes per header: `BlockIndex` and `FlipIndex` have it.",
         ("fingerprints, way", "looks, paper", "looks, ours", "ns a search", "times as quick"),
         lines,
         verdict=Verdict.of(
             [fewer, slower],
-            f"Interpolation looks at memory {looked[own, INTERPOLATION]:.0f} times in place of "
+            f"Interpolation needs {looked[own, INTERPOLATION]:.0f} memory accesses instead of "
             f"{looked[own, HALVING]:.0f} (paper 11 of 26), and takes "
-            f"{times[own, INTERPOLATION]:.0f} ns in place of {times[own, HALVING]:.0f} (paper: "
-            f"slower). Our header tables need one look and {times[own, HEADER]:.0f} ns.",
+            f"{times[own, INTERPOLATION]:.0f} ns instead of {times[own, HALVING]:.0f} (paper: "
+            f"slower). Our header tables need one access and {times[own, HEADER]:.0f} ns.",
         ),
     )
 

@@ -75,19 +75,19 @@ def total_recall(
     where = "nowhere" if crossing is None else f"at {crossing}"
     return Section(
         "Total recall: R(h) · R′, cosine and flips together",
-        f"{len(asked):,} of the texts of Figure 6 are looked for among the {len(others):,} others; "
-        f"{int(alike.sum()):,} pairs of these have a cosine of 0.9 or more. R(h) is the share of "
-        "them within h bits, R′ the share of all pairs within h bits that `FlipIndex` finds, with "
-        f"as many flips as {RECALL:.0%} take on a sample. The paper gives the total as R(h) · R′ "
-        "without figures; the last column here is counted. What total recall lacks is R(h): "
-        "at 3 bits most pairs of such a cosine are not yet within reach here, and no search within "
-        "3 bits can find them.",
+        f"{len(asked):,} of the texts of Figure 6 are searched among the {len(others):,} others; "
+        f"{int(alike.sum()):,} pairs have a cosine of 0.9 or more. R(h) is the share of these "
+        "within h bits. R′ is the share of all pairs within h bits that `FlipIndex` finds, with "
+        f"as many flips as {RECALL:.0%} need on a sample. The paper gives the total as R(h) · R′ "
+        "without figures; the last column here is counted. Total recall is low because of R(h): "
+        "at 3 bits, most pairs with such a cosine are too far apart, and no search within 3 bits "
+        "can find them.",
         ("h", "pairs within", "R(h)", "flips", "R′", "R(h) · R′", "counted"),
         lines,
         verdict=Verdict.of(
             [abs(product - counted) <= 0.02, crossing is not None and crossing <= 4],
-            f"R′ is as asked for and total recall is R(3) · R′ = {product:.3f} ({counted:.3f} "
-            f"counted), but precision and recall cross {where} bits, not at 3: a cosine of 0.9 is "
-            "9 bits, and fewer of these texts than of the web's pages are much nearer than that.",
+            f"R′ reaches its target, and total recall is R(3) · R′ = {product:.3f} ({counted:.3f} "
+            f"counted). But precision and recall cross {where} bits, not at 3. A cosine of 0.9 is "
+            "9 bits, and fewer of these texts than of web pages are much nearer than that.",
         ),
     )

@@ -206,23 +206,22 @@ def flips(world: World) -> Iterator[Section]:
     save_figure(figure, axes, world.pictures / name)
     yield Section(
         "Figure 3: attempts in order of volatility, and in random order",
-        f"Pairs of texts ({world.distinct.origin}) at distance h; sets of exactly h of 64 "
-        "bits, in order of decreasing probability after the distribution of Figure 1. The paper "
-        "has 8 million pairs of web pages. Ours are all pairs that happen to be so near, among "
-        "them descriptions from one template whose weightiest words differ: "
-        "which bits those flip, small weights do not tell. Full recall is what the least likely "
-        "pair of all needs: it says much about that pair, and less about the order than the shares "
-        "below it. (`flips-attempts` of the benchmarks has edited descriptions by themselves.)",
+        f"Pairs of texts ({world.distinct.origin}) at distance h; sets of exactly h of 64 bits, "
+        "in order of decreasing probability by the distribution of Figure 1. The paper has 8 "
+        "million pairs of web pages. Ours are all pairs at that distance. Some are descriptions "
+        "from one template whose weightiest words differ, and small weights do not predict which "
+        "bits those flip. Full recall is decided by the least likely pair alone, so it says less "
+        "about the order than the shares below it. (`flips-attempts` of the benchmarks has "
+        "edited descriptions only.)",
         ("h", "found", "random order", "paper", "ours", "times fewer, paper", "times fewer, ours"),
         lines,
         [name],
         Verdict.of(
             [fewer.get((3, share), 0.0) > FIGURE_3[3, share] / 2 for share in (0.5, 1.0)],
-            "By volatility half of the pairs at 3 bits take "
-            f"{fewer.get((3, 0.5), math.nan):.0f} times fewer attempts than in random order (paper "
-            f"{FIGURE_3[3, 0.5]:g}), all of them {fewer.get((3, 1.0), math.nan):.1f} times (paper "
-            f"{FIGURE_3[3, 1.0]:g}): among these are texts from one template whose weightiest "
-            "words differ, which small weights do not tell.",
+            f"By volatility, half of the pairs at 3 bits take {fewer.get((3, 0.5), math.nan):.0f} "
+            f"times fewer attempts than in random order (paper {FIGURE_3[3, 0.5]:g}). All of them "
+            f"take {fewer.get((3, 1.0), math.nan):.1f} times fewer (paper {FIGURE_3[3, 1.0]:g}), "
+            "because of texts from one template whose weightiest words differ.",
         ),
     )
 
@@ -268,9 +267,9 @@ def distances_and_cosines(world: World) -> Iterator[Section]:
     yield Section(
         "Figure 6: precision, recall and cosine against Hamming distance",
         f"All pairs of {len(rows):,} texts within {WIDE} bits; {int(near.sum()):,} of them have a "
-        f"cosine of {COSINE} or more. (Pairs with such a cosine and a larger distance are one in "
-        "some hundreds, and are not counted.) The paper's curves cross at 3 bits; ours "
-        f"{where}: that depends on how many nearly equal texts a collection has.",
+        f"cosine of {COSINE} or more. (Pairs with such a cosine and a larger distance are rare, "
+        f"less than 1%, and not counted.) The paper's curves cross at 3 bits, ours {where}: this "
+        "depends on the number of nearly equal texts in a collection.",
         (
             "distance",
             "pairs within",

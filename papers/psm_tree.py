@@ -169,16 +169,16 @@ def run(world: World) -> Iterator[Section]:
     sets = sum(math.comb(CHECKED_BITS, size) for size in SIZES)
     yield Section(
         "Figure 2: the trees of sets of bits",
-        f"The first {LEVELS} levels of the trees for sets of 1, 2 and 3 bits, 1 being the most "
-        "volatile. Solid lines lead to the left child (the last bit moved up), dashed ones to the "
-        "right child (the bit before the first gap, if that gap is two). They are made by the "
-        f"text's rule; walked with a heap, all {sets} sets of up to 3 of {CHECKED_BITS} bits come "
-        f"in the order in which `FlipIndex` tries them, for {equal} of {CHECKED_QUERIES} random "
-        "queries. The drawing is not in the copy of the paper at hand, its text is: five levels, "
-        "each set once, none likelier than its parent. Algorithm 2 as it is printed makes another "
-        "tree: line 9 moves a bit of the left child in place of the right one's, by which a set "
-        "would be its own right child, and with that letter mended the loop still does not stop at "
-        "a gap of two, and loses sets.",
+        f"The first {LEVELS} levels of the trees for sets of 1, 2 and 3 bits, where 1 is the most "
+        "volatile bit. Solid lines lead to the left child (the last bit moved up), dashed ones "
+        "to the right child (the bit before the first gap, if that gap is two). The trees follow "
+        f"the rule in the text. Walked with a heap, all {sets} sets of up to 3 of {CHECKED_BITS} "
+        f"bits come in the order in which `FlipIndex` tries them, for {equal} of "
+        f"{CHECKED_QUERIES} random queries. The available copy of the paper lacks the drawing, "
+        "but its text describes it: five levels, each set once, none more likely than its "
+        "parent. Algorithm 2 as printed makes another tree. Line 9 moves a bit of the left child "
+        "instead of the right one's, which would make a set its own right child. With this "
+        "letter corrected, the loop still does not stop at a gap of two, and loses sets.",
         (
             "h",
             "sets on each level",

@@ -1,7 +1,7 @@
 """Probabilistic near-duplicate detection using simhash (Sood and Loguinov, 2011): Figure 1.
 
 The paper's weights have a distribution like Laplace's, ours one like the normal distribution with
-a little less at its ends. What decides is what "normalised" means. A document's weight behind a bit
+a little less at its ends. What decides is what "normalized" means. A document's weight behind a bit
 is a sum of its features' weights with random signs: its variance is s², the sum of their squares,
 and its fourth moment 3 s⁴ less twice the sum of their fourth powers. Over all documents that makes
 an excess kurtosis of
@@ -160,24 +160,25 @@ def run(world: World) -> Iterator[Section]:
     page = found[_pages(PAGE_SPREADS[-1]), LENGTH]
     yield Section(
         "Figure 1: weights, and their differences",
-        f"TF-IDF weights of the words of a text, added up as SimHash does. {len(some.texts):,} "
-        f"texts ({some.origin}); pages are cut from abstracts, one behind the other, {PAGE_WORDS} "
-        "words long on average and log-normal, with the standard deviation of the logarithm that "
-        "the table gives. The paper finds a shape like Laplace's for weights, and for differences "
-        "of two documents twice the variance and a slightly more normal shape, with exponential "
-        "tails. It says that weights are normalised, and not how. Excess kurtosis is 0 for a "
-        "normal distribution and 3 for Laplace's, and it has two parts: documents whose weights "
-        "are of different size make it larger (3 Var(s²) / E(s²)², s² being the sum of the squares "
-        "of a document's weights), a few words that outweigh the others make it smaller "
-        "(−2 E(Σw⁴) / E(s²)²). Divided by the Euclidean length, as `sign_with_weights` does, s is "
-        "1 for all, the first part is 0, and no corpus and no features can give a kurtosis above "
-        "0. Divided by the sum or by the number of words, short documents have large weights and "
-        "long ones small ones, and the more lengths differ, the nearer comes Laplace's shape. "
-        "(Texts of one word have a weight of ±1 by sum: the peak where that curve ends.) "
-        "Signatures are the same either way, for only signs count, and so is the order in which "
-        "single bits flip, for within one document all are divided by the same.",
+        "TF-IDF weights of the words of a text, added up as SimHash does, for "
+        f"{len(some.texts):,} texts ({some.origin}). Pages are cut from consecutive abstracts. "
+        f"Their lengths are log-normal, {PAGE_WORDS} words on average; the table has the standard "
+        "deviation of the logarithm. The paper finds that weights have a shape like Laplace's. "
+        "Differences of two documents have twice the variance and a slightly more normal shape, "
+        "with exponential tails. It says that weights are normalized, but not how. Excess "
+        "kurtosis is 0 for a normal distribution and 3 for Laplace's, and it has two parts. "
+        "Documents with weights of different size make it larger: 3 Var(s²) / E(s²)², where s² "
+        "is the sum of the squares of a document's weights. A few words that outweigh the others "
+        "make it smaller: −2 E(Σw⁴) / E(s²)². Divided by the Euclidean length, as "
+        "`sign_with_weights` does, s is always 1, the first part is 0, and the kurtosis cannot "
+        "be above 0. Divided by the sum or by the number of words, short documents have large "
+        "weights and long ones small weights. The more lengths differ, the closer the shape is "
+        "to Laplace's. (Texts of one word have a weight of ±1 by sum: the peak at the end of "
+        "that curve.) Signatures do not depend on this, because only signs count. Nor does the "
+        "order in which single bits flip, because all weights of a document are divided by the "
+        "same number.",
         (
-            "normalised",
+            "normalized",
             "features a text",
             "kurtosis from unlike documents",
             "from few words",

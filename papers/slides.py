@@ -92,10 +92,10 @@ def _b_bit(world: World) -> Section:
     save_figure(figure, axes, world.pictures / name)
     return Section(
         "b-bit MinHash: the variance against b",
-        f"{pairs} pairs of sets for each resemblance R, {permutations} permutations; the variance "
-        "of the estimate over that of MinHash with whole values. The slides: for b = 1 and R = 0.5 "
-        "at most 3 times, so that three times as many values of one bit do, 64 / 3 = 21.3 times "
-        "smaller than 64-bit ones. In brackets: theory.",
+        f"{pairs} pairs of sets for each resemblance R, {permutations} permutations. The table "
+        "has the variance of the estimate divided by that of MinHash with whole values. The "
+        "slides: for b = 1 and R = 0.5 it is at most 3. So three times as many values of one bit "
+        "are enough, which are 64 / 3 = 21.3 times smaller than 64-bit ones. In brackets: theory.",
         ("b", *(f"R = {resemblance}" for resemblance in RESEMBLANCES), "smaller, at R = 0.5"),
         [
             (
@@ -144,12 +144,12 @@ def _parameters(world: World) -> Section:
         )
     return Section(
         "Manku's parameters: tables, leading bits, and what a probe retrieves",
-        f"64 bits, within {RADIUS}. The slides: 8 billion fingerprints (2^34) in 10 tables, 5 "
-        "blocks of 13, 13, 13, 13 and 12 bits of which 2 lead, 25 or 26 bits: a probe retrieves "
-        f"at most 512; without tables all C(64, 3) = {math.comb(64, RADIUS):,} sets of bits would "
-        f"be probed. Ours: {short_count(len(rows))} generated fingerprints, so that fewer leading "
-        "bits are looked at, and fewer tables are better. More tables make runs shorter and "
-        f"memory larger; those of more than {MOST_BYTES / 1e9:.0f} GB are not tried.",
+        f"64 bits, within {RADIUS}. The slides: 8 billion fingerprints (2^34) in 10 tables, with "
+        "5 blocks of 13, 13, 13, 13 and 12 bits. Of these 2 lead, 25 or 26 bits, so a probe "
+        f"retrieves at most 512. Without tables, all C(64, 3) = {math.comb(64, RADIUS):,} sets of "
+        f"bits would be probed. Ours: {short_count(len(rows))} generated fingerprints, so fewer "
+        "leading bits are compared, and fewer tables are better. More tables make runs shorter "
+        f"and memory larger; tables of more than {MOST_BYTES / 1e9:.0f} GB are not tried.",
         (
             "tables",
             "blocks",

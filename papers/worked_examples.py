@@ -34,10 +34,10 @@ def worked_examples() -> Section:
     """Run all examples, each beside what the slides print."""
     return Section(
         "The worked examples",
-        "What the slides work by hand, from their tables, hash functions and permutations, which "
-        "the product is given: `MinHash(hashes=...)`, `Features(hashed=True)`, a sorted table "
-        "in the order of some bits. Two slips: the true similarity of S1 and S3 is 3 of 5, and of "
-        "the fingerprints 0110, 0010, 0010 the permuted table has 0010 twice, not 0011.",
+        "The examples that the slides work out by hand, with their tables, hash functions and "
+        "permutations: `MinHash(hashes=...)`, `Features(hashed=True)`, a sorted table in the "
+        "order of some bits. The slides have two errors. The true similarity of S1 and S3 is 3 "
+        "of 5. The permuted table of the fingerprints 0110, 0010, 0010 has 0010 twice, not 0011.",
         ("example", "the slides", "here"),
         [*_one_step(), *_matrix(), *_fingerprint(), *_table()],
     )

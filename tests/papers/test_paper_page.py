@@ -44,10 +44,10 @@ def test_a_run_of_some_leaves_the_others(tmp_path: Path, monkeypatch: pytest.Mon
     page = tmp_path / "papers.md"
     whole = page.read_text()
     assert whole.startswith(
-        "# The papers, run again\n\n"
+        "# The papers, repeated\n\n"
         "- **Holds.** [B, 2000: Table 1](#a-table-1). It does.\n"
         "- **Does not hold.** [B, 2000: Table 2](#a-table-2). Two is three.\n\n"
-        "lookalike stands on"
+        "lookalike implements"
     )
     write(tmp_path, "tiny", None, "a-table-2")
     assert page.read_text() == whole
