@@ -143,8 +143,7 @@ def test_requests_are_cheap_or_not(database: Path, tmp_path: Path) -> None:
 
     def threads(queries_: int, **given: Any) -> Any:
         body = QueryBody.model_validate({"signature": HEX, **given})
-        sort = queries._Sort.of("signature", body)
-        return sort.threads(made, made.library.collection("c"), queries_)
+        return queries._threads(body, made, made.library.collection("c"), queries_)
 
     assert threads(1) == made.read_much, "the first waits for the index"
     made.library.collection("c").search(np.zeros(8, np.uint8))

@@ -14,23 +14,21 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import PlainTextResponse, Response
-from starlette.exceptions import HTTPException
 
 from lookalike import __version__
 from lookalike.errors import CollectionBusyError, LookalikeError
 from lookalike.service.formats import JSON, encode
 from lookalike.service.limits import return_freed_memory
 from lookalike.service.middleware import Middleware
-from lookalike.service.problems import Problem, problem_of, service_ending
+from lookalike.service.problems import Problem, service_ending
 from lookalike.service.protocol import allow_files
 from lookalike.service.routes.background import jobs, overviews
 from lookalike.service.routes.collections import collections, snapshots
 from lookalike.service.routes.documents import compare, documents
 from lookalike.service.routes.queries import queries
-from lookalike.service.routing import Context, new_router, refusal, told
+from lookalike.service.routing import Context, new_router, told
 from lookalike.service.service import Service
 from lookalike.service.telemetry import CONTENT_TYPE
-from lookalike.shown import brief
 
 _MEANINGS = {
     400: "The request cannot be read",
@@ -117,7 +115,7 @@ def _gauges(service: Service) -> list[tuple[str, dict[str, float]]]:
     return found
 
 
-_SUBJECTS = (health, queries, documents, collections, compare, overviews, jobs, snapshots)
+_SUBJECTS = (queries, health, documents, collections, compare, overviews, jobs, snapshots)
 
 
 def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Middleware:
@@ -145,8 +143,6 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Midd
 
     app.add_route("/v1/openapi.json", openapi, ["GET"])
     _add_page(app)
-    app.add_exception_handler(HTTPException, _no_route)
-    app.add_exception_handler(Problem, _refused)
     allow_files(service.settings.max_connections)
     return_freed_memory()
     return Middleware(app, service.settings, service.metrics, service.log)
@@ -195,24 +191,6 @@ _ERROR = {
         }
     },
 }
-
-
-async def _no_route(request: Request, error: Any) -> Response:
-    path = brief(request.url.path)
-    if error.status_code == 405:
-        problem = Problem(405, "method", f"{path} has no {brief(request.method)}")
-    else:
-        message = f"there is nothing at {path}; GET /v1/openapi.json lists the routes"
-        problem = Problem(404, "no_route", message)
-    answer = await _refused(request, problem)
-    allowed = (error.headers or {}).get("Allow")
-    if allowed is not None:
-        answer.headers["allow"] = allowed
-    return answer
-
-
-async def _refused(request: Request, problem: Exception) -> Response:
-    return refusal(problem_of(problem), request.app.state.service)
 
 
 PAGE = Path(__file__).parent / "page"

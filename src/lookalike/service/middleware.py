@@ -10,14 +10,15 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import getrandbits
 from urllib.parse import unquote_to_bytes
 
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from lookalike.service.formats import JSON, encode
 from lookalike.service.keys import ANYBODY, Key, KeyFile
@@ -66,9 +67,13 @@ class RequestInfo:
 
 
 class Middleware:
-    """An application around the application."""
+    """An application around the router of the application.
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings, metrics: Metrics, log: Log) -> None:
+    It answers errors itself, so the layers that FastAPI puts around its router are left out: they
+    would take a fifth of the time of a query.
+    """
+
+    def __init__(self, app: FastAPI, settings: ServeSettings, metrics: Metrics, log: Log) -> None:
         self._app = app
         self._hosts = Hosts(settings.host, settings.allow_host)
         self._keys = None if settings.key_file is None else KeyFile(settings.key_file)
@@ -95,7 +100,7 @@ class Middleware:
             return
         start = time.perf_counter()
         info = RequestInfo({})
-        scope["lookalike"] = info
+        scope["lookalike"], scope["app"] = info, self._app
         is_page = scope["path"].startswith("/page/") or scope["path"] == "/"
         own = _HEADERS if is_page else (*_HEADERS, _NOT_KEPT)
 
@@ -114,9 +119,16 @@ class Middleware:
         self._metrics.running.inc()
         try:
             self._check(scope, info)
-            with self._counted(info.key.name, scope["path"]):
-                await self._app(scope, receive, answer)
-        except Problem as problem:
+            key = info.key.name
+            self._by_key[key] += 1
+            try:
+                await self._app.router(scope, receive, answer)
+            finally:
+                self._by_key[key] -= 1
+                if not self._by_key[key]:
+                    del self._by_key[key]
+        except (Problem, HTTPException) as error:
+            problem = error if isinstance(error, Problem) else _no_route(scope, error)
             self.count_refused(problem)
             await response_to(problem)(scope, receive, answer)
         except Exception as error:
@@ -140,22 +152,6 @@ class Middleware:
                     client=client[0] if client else None,
                 )  # fmt: skip
 
-    @contextmanager
-    def _counted(self, key: str, path: str) -> Iterator[None]:
-        """Count a request for its key; one key alone cannot take all the room."""
-        if self._by_key[key] >= self._most_per_key and path not in _ALWAYS:
-            raise Problem(
-                429, "too_many_requests", f"there are {self._most_per_key} requests with this key "
-                "already; try again in a second", retry_after=1,
-            )  # fmt: skip
-        self._by_key[key] += 1
-        try:
-            yield
-        finally:
-            self._by_key[key] -= 1
-            if not self._by_key[key]:
-                del self._by_key[key]
-
     def _check(self, scope: Scope, info: RequestInfo) -> None:
         _check_encoding("path", scope.get("raw_path") or b"")
         _check_encoding("query string", scope["query_string"])
@@ -176,6 +172,12 @@ class Middleware:
             raise Problem(429, "too_many_requests", message, retry_after=1)
         if protected and self._keys is not None:
             info.key = self._known(self._keys, headers)
+        # One key alone cannot take all the room.
+        if self._by_key[info.key.name] >= self._most_per_key and path not in _ALWAYS:
+            raise Problem(
+                429, "too_many_requests", f"there are {self._most_per_key} requests with this key "
+                "already; try again in a second", retry_after=1,
+            )  # fmt: skip
 
     @staticmethod
     def _known(keys: KeyFile, headers: dict[bytes, bytes]) -> Key:
@@ -200,6 +202,16 @@ def _check_encoding(what: str, raw: bytes) -> None:
             400, "encoding", f"the {what} is {brief(raw[:200].decode('latin-1'))}, which is not "
             f"UTF-8 ({error.reason}); encode it in UTF-8, then percent-encode the bytes",
         ) from None  # fmt: skip
+
+
+def _no_route(scope: Scope, error: HTTPException) -> Problem:
+    """Return the error for a path or a method that no route has."""
+    path = brief(scope["path"])
+    if error.status_code == 405:
+        message = f"{path} has no {brief(scope['method'])}"
+        return Problem(405, "method", message, allow=(error.headers or {}).get("Allow"))
+    message = f"there is nothing at {path}; GET /v1/openapi.json lists the routes"
+    return Problem(404, "no_route", message)
 
 
 def response_to(problem: Problem) -> Response:

@@ -69,6 +69,7 @@ class Problem(Exception):
         kind: str | None = None,
         items: list[dict[str, Any]] | None = None,
         retry_after: int | None = None,
+        allow: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -76,6 +77,7 @@ class Problem(Exception):
         self.kind = kind or _KINDS.get(code, "ArgumentError")
         self.items = items
         self.retry_after = retry_after
+        self.allow = allow
 
     @property
     def headers(self) -> dict[str, str]:
@@ -83,6 +85,8 @@ class Problem(Exception):
         found = {}
         if self.retry_after is not None:
             found["retry-after"] = str(self.retry_after)
+        if self.allow is not None:
+            found["allow"] = self.allow
         if self.status == 401:
             found["www-authenticate"] = "Bearer"
         return found

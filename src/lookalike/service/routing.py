@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.convertors import Convertor, register_url_convertor
@@ -131,7 +132,8 @@ class Context(Request):
     async def _received(self) -> bytearray:
         """Return the bytes of the body, or raise: it is too large, too slow or cut off."""
         settings = self.service.settings
-        self.held.need(_READ * self.check_length(settings.max_body, "--max-body"))
+        announced = self.check_length(settings.max_body, "--max-body")
+        self.held.need(_READ * announced)
         body, more = bytearray(), True
         with Limit(self.service.watch, settings.slow_limit, slow_request):
             while more:
@@ -139,7 +141,8 @@ class Context(Request):
                 body += part
                 if len(body) > settings.max_body:
                     raise too_large(f"more than {settings.max_body}", "--max-body")
-                self.held.need(_READ * len(body))
+                if len(body) > announced:
+                    self.held.need(_READ * len(body))
         return body
 
     async def next_part(self) -> tuple[bytes, bool]:
@@ -167,6 +170,7 @@ class Route(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self._shape, self._optional = _body_of(endpoint)
+        self._direct = _called_directly(endpoint)
         errors: tuple[int, ...] = _ERRORS
         if self._shape is not None:
             errors += _ERRORS_OF_BODIES
@@ -177,10 +181,20 @@ class Route(APIRoute):
         options["responses"] = {**_refused_by(*errors), **options["responses"]}
         options["summary"] = (endpoint.__doc__ or "").partition("\n")[0]
         super().__init__(path, endpoint, **options)
+        if self._direct is None:  # FastAPI needs what its application puts around the router
+            self.app = AsyncExitStackMiddleware(self.app)
+            return
+        handle = self.get_route_handler()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            response = await handle(Request(scope, receive))
+            await response(scope, receive, send)
+
+        self.app = app
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
-        answer = _called_directly(self.endpoint) or super().get_route_handler()
+        answer = self._direct or super().get_route_handler()
         path, shape, optional = self.path, self._shape, self._optional
         status = self.status_code or 200
         writes = getattr(self.endpoint, "writes", False)

@@ -225,7 +225,7 @@ class Asked(Body):
         None, description="Most matches without k; if there are more, `exact` is false"
     )
     where: Where = None
-    exclude: Items[str] = Field([], description="ids that are not wanted")
+    exclude: Items[str] = Field(default_factory=list, description="ids that are not wanted")
     explain: bool = Field(False, description="which bits and slices differ, what the search did")
     include_text: bool = False
     mask: Literal["auto"] | bool = Field(
@@ -237,6 +237,8 @@ class Asked(Body):
     def _limited(self) -> Asked:
         if self.limit is not None and (self.k is not None or self.radius is None):
             raise ValueError("limit goes with a radius alone; with k, leave it out")
+        if self.k is None and self.radius is None:
+            self.k = 10
         return self
 
 
@@ -380,7 +382,7 @@ def _match_value(match: Match, similarities: list[float]) -> dict[str, Any]:
 
 def signature_rows(
     hexes: Sequence[str] | None, base64s: Sequence[str] | None, bits: int
-) -> NDArray[np.uint8]:
+) -> list[bytes]:
     """Return the signatures that hex digits or base64 stand for, or say what is wrong."""
     width, decode, texts = bits // 8, bytes.fromhex, hexes
     expected = f"{2 * width} hexadecimal digits"
@@ -398,12 +400,17 @@ def signature_rows(
                 f"the collection has {bits} bits",
             )  # fmt: skip
         rows.append(row)
-    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), width)
+    return rows
 
 
-def signature_row(hex: str | None, base64: str | None, bits: int) -> NDArray[np.uint8]:
+def signature_row(hex: str | None, base64: str | None, bits: int) -> bytes:
     """Return the one signature that hex digits or base64 stand for, as `signature_rows` does."""
-    return signature_rows(None if hex is None else [hex], [base64 or ""], bits)
+    return signature_rows(None if hex is None else [hex], [base64 or ""], bits)[0]
+
+
+def as_array(rows: Sequence[bytes]) -> NDArray[np.uint8]:
+    """Return signatures, at least one, as an array."""
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 
 def _from_base64(text: str) -> bytes:

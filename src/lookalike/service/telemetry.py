@@ -41,6 +41,7 @@ _GAUGES = {
     "before the next search",
     "index_bytes": "Memory of the index of this process",
 }
+_ENCODE = json.JSONEncoder(default=str).encode
 
 
 class Log:
@@ -71,7 +72,7 @@ class Log:
         for name, value in values.items():
             is_text = isinstance(value, str)
             line[name] = escape_terminal(value, _MOST_OF_A_VALUE) if is_text else value
-        self._lines.put(json.dumps(line, default=str))
+        self._lines.put(_ENCODE(line))
 
     def failed(self, event: str, error: BaseException, **values: Any) -> None:
         """Write a line about an unexpected error, with the places it came from."""

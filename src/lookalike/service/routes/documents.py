@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-import numpy as np
 from fastapi import Path, Query
 from fastapi.responses import Response
-from numpy.typing import NDArray
 
 from lookalike.collection import Collection, Written
 from lookalike.collection.documents import as_id, is_id
@@ -27,6 +25,7 @@ from lookalike.service.shapes import (
     ScrollBody,
     SideBody,
     WriteBody,
+    as_array,
     document_value,
     measure_value,
     signature_row,
@@ -250,7 +249,7 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
     given, errors = body.documents, []
     signed = any(one.signature or one.signature_base64 for one in given)
     good: list[int] = []
-    rows: list[Any] = []
+    rows: list[bytes] = []
     for place, one in enumerate(given):
         try:
             if isinstance(one.text, str):
@@ -272,7 +271,7 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
     written = write(
         [one.id for one in chosen],
         None if signed and all(text is None for text in texts) else texts,
-        signatures=np.concatenate(rows) if signed else None,
+        signatures=as_array(rows) if signed else None,
         metadata=[one.metadata for one in chosen],
         on_error=body.on_error,
     )
@@ -291,7 +290,7 @@ def _as_json(metadata: Any) -> str:
         return ""
 
 
-def _signature(one: DocumentBody, bits: int) -> NDArray[np.uint8]:
+def _signature(one: DocumentBody, bits: int) -> bytes:
     if one.signature and one.signature_base64:
         raise Problem(422, "bad_signature", "there are two signatures; give one of them")
     if not one.signature and not one.signature_base64:

@@ -6,9 +6,9 @@ encoded in the thread that has found them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
@@ -32,6 +32,7 @@ from lookalike.service.shapes import (
     BatchQueryBody,
     QueryBody,
     answer_value,
+    as_array,
     signature_row,
     signature_rows,
 )
@@ -61,47 +62,6 @@ T = TypeVar("T")
 _batches = count()
 
 
-@dataclass(frozen=True)
-class _Sort:
-    """What the queries that are answered by one call have in common."""
-
-    by: str
-    """"text" or "signature"."""
-    k: int | None
-    radius: int | None
-    limit: int | None
-    where: str | None
-    exclude: tuple[str, ...]
-    explain: bool
-    include_text: bool
-    mask: str | bool
-    way: str | None
-
-    @classmethod
-    def of(cls, by: str, body: Asked) -> _Sort:
-        where = None if body.where is None else json.dumps(body.where)
-        k = 10 if body.k is None and body.radius is None else body.k
-        return cls(
-            by, k, body.radius, body.limit, where, tuple(body.exclude), body.explain,
-            body.include_text, body.mask, body.way,
-        )  # fmt: skip
-
-    @property
-    def large(self) -> bool:
-        """Whether an answer may be so large that it is computed alone."""
-        return self.include_text or max(self.k or 0, self.limit or 0) > _MANY
-
-    def threads(self, service: Service, docs: Collection, queries: int) -> Threads:
-        """Return the threads for a number of queries, by what these may cost."""
-        each = self.k or self.limit or _MANY
-        if self.k is None and self.limit is None and (self.radius or 0) > docs.bits // _WIDE:
-            each = service.settings.max_k
-        many = queries * each > _CHEAP
-        if many or not docs.has_index or self.explain or self.include_text or self.way == "sql":
-            return service.read_much
-        return service.read if self.where is None else service.read_filtered
-
-
 @queries.post("/v1/collections/{name}/query", responses=told(_ANSWER, 404))
 async def query(context: Context, name: CollectionName, body: QueryBody) -> Response:
     """Find what is nearest to a text, a document or a signature.
@@ -111,21 +71,23 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     service = context.service
     _check(body, 1, service)
     docs = await service.collection(name)
-    sort = _Sort.of("signature" if body.text is None else "text", body)
-    asking = _Queries(service, name, context.format, sort)
-    threads = sort.threads(service, docs, 1)
+    asking = _Queries(service, name, context.format, _question(body, service))
+    threads = _threads(body, service, docs, 1)
     if body.id is not None:
         return await context.reply(await threads(asking.like, body.id))
-    question: Any = body.text
+    asked: str | bytes
     if body.text is None:
-        question = signature_row(body.signature, body.signature_base64, docs.bits)
+        asked = signature_row(body.signature, body.signature_base64, docs.bits)
     else:
-        check_text("the text", body.text, service.settings.max_text)
-    if sort.large or threads is not service.read:  # in a batch, others would wait for it
-        reply = (await threads(asking.answer_all, [question]))[0]
+        asked = body.text
+        check_text("the text", asked, service.settings.max_text)
+    large = max(body.k or 0, body.limit or 0) > _MANY
+    if large or threads is not service.read:  # in a batch, others would wait for it
+        reply = (await threads(asking.answer_all, [asked]))[0]
     else:
-        lane = name, context.format, sort
-        reply = await service.lanes.ask(lane, asking.answer_all, question)
+        # Without conditions, which have other threads, a question has a hash.
+        lane = name, context.format, type(asked), docs.bits, asking.question
+        reply = await service.lanes.ask(lane, asking.answer_all, asked)
     if isinstance(reply, Exception):
         raise reply
     return await context.reply(reply)
@@ -142,10 +104,29 @@ async def query_batch(context: Context, name: CollectionName, body: BatchQueryBo
     for place, text in enumerate(body.texts or ()):
         check_text(f"text {place}", text, service.settings.max_text)
     docs = await service.collection(name)
-    sort = _Sort.of("signature" if body.texts is None else "text", body)
-    asking = _Queries(service, name, context.format, sort)
-    threads = sort.threads(service, docs, number)
+    asking = _Queries(service, name, context.format, _question(body, service))
+    threads = _threads(body, service, docs, number)
     return await context.reply(await threads(asking.answer_batch, body))
+
+
+def _question(body: Asked, service: Service) -> Question:
+    """Return what a body asks about each of its queries."""
+    return Question(
+        k=body.k, radius=body.radius, limit=body.limit or min(_MOST, service.settings.max_k),
+        where=body.where, exclude=tuple(body.exclude), explain=body.explain,
+        text=body.include_text, mask=body.mask, way=body.way,
+    )  # fmt: skip
+
+
+def _threads(body: Asked, service: Service, docs: Collection, queries: int) -> Threads:
+    """Return the threads for a number of queries, by what these may cost."""
+    each = body.k or body.limit or _MANY
+    if body.k is None and body.limit is None and (body.radius or 0) > docs.bits // _WIDE:
+        each = service.settings.max_k
+    many = queries * each > _CHEAP
+    if many or not docs.has_index or body.explain or body.include_text or body.way == "sql":
+        return service.read_much
+    return service.read if body.where is None else service.read_filtered
 
 
 def _check(body: Asked, number: int, service: Service) -> None:
@@ -156,7 +137,7 @@ def _check(body: Asked, number: int, service: Service) -> None:
             message = f"{what} is {value}; expected at most {settings.max_k}"
             raise Problem(422, f"{what}_too_large", message)
     check_count("ids in exclude", len(body.exclude), settings.max_batch)
-    each = body.k or body.limit or (10 if body.radius is None else 1)
+    each = body.k or body.limit or 1
     if number * each > settings.max_results:
         raise Problem(
             422, "result_too_large", f"{number} queries ask for {each} matches each; expected at "
@@ -166,28 +147,28 @@ def _check(body: Asked, number: int, service: Service) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Queries:
-    """Queries of one sort to a collection; their answers have one format."""
+    """Queries of one kind to a collection; their answers have one format."""
 
     service: Service
     name: str
     format: str
-    sort: _Sort
+    question: Question
 
-    def answer_all(self, questions: Sequence[Any]) -> list[bytes | Exception]:
+    def answer_all(self, queries: Sequence[Any]) -> list[bytes | Exception]:
         """Return encoded answers, together no larger than one may be; the others are `Later`."""
-        asked = list(questions) if self.sort.by == "text" else np.concatenate(questions)
+        asked = list(queries) if isinstance(queries[0], str) else as_array(queries)
 
         def found(docs: Collection) -> list[bytes | Problem]:
-            return self._ask(docs, asked, lambda _, answer: self._encoded_or_refused(docs, answer))
+            return self._ask(docs, asked, partial(self._encoded_or_refused, docs))
 
         replies: Iterable[bytes | Exception]
         try:
             replies = self.service.library.use(self.name, found)
         except ResultTooLargeError:
-            if len(questions) == 1:
+            if len(queries) == 1:
                 raise
-            replies = self._one_by_one(questions)
-        return _fitting(replies, len(questions), self.service.settings.max_answer)
+            replies = self._one_by_one(queries)
+        return _fitting(replies, len(queries), self.service.settings.max_answer)
 
     def like(self, id: str) -> bytes:
         """Answer by the signature of a document, which is left out."""
@@ -196,9 +177,10 @@ class _Queries:
             document = docs.get(id)
             if document is None:
                 raise no_document(id, self.name)
-            sort = replace(self.sort, exclude=(*self.sort.exclude, document.id))
+            exclude = (*self.question.exclude, document.id)
             rows = document.signature[None]
-            return self._ask(docs, rows, lambda _, answer: self._encoded(docs, answer), sort)[0]
+            take = partial(self._encoded, docs)
+            return self._ask(docs, rows, take, exclude=exclude)[0]
 
         return self.service.library.use(self.name, found)
 
@@ -208,87 +190,85 @@ class _Queries:
 
         def found(docs: Collection) -> list[bytes]:
             if body.ids is not None:
-                return self._like_all(docs, body.ids, size)
+                return self._like_all(docs, body.ids, body, size)
             asked: Any = body.texts
             if asked is None:
                 asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
+                asked = as_array(asked) if asked else asked
 
             def take(position: int, answer: Answer) -> bytes:
-                return size.counted(position, self._encoded(docs, answer))
+                return size.counted(position, self._encoded(docs, position, answer))
 
             return self._ask(docs, asked, take) if len(asked) else []
 
         return answers_together(self.service.library.use(self.name, found), self.format)
 
-    def _like_all(self, docs: Collection, ids: list[str], size: Counter) -> list[bytes]:
+    def _like_all(
+        self, docs: Collection, ids: list[str], body: Asked, size: Counter
+    ) -> list[bytes]:
         """Answer for many documents; one more is asked for, since each finds itself."""
         if not ids:
             return []
-        sort = self.sort
-        most = sort.limit or min(_MOST, self.service.settings.max_k)
-        more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)
-        cut = sort.k or most
+        cut = body.k or body.limit or min(_MOST, self.service.settings.max_k)
+        more = {"limit" if body.k is None else "k": cut + 1}
         known = signatures_with(docs, ids)
         for id, signature in zip(ids, known, strict=True):
             if signature is None:
                 raise no_document(id, self.name)
-        rows = np.frombuffer(b"".join(filter(None, known)), np.uint8).reshape(len(ids), -1)
+        rows = as_array(list(filter(None, known)))
 
         def take(position: int, answer: Answer) -> bytes:
             others = [match for match in answer if match.id != ids[position]]
-            exact = answer.exact and (sort.k is not None or len(others) <= cut)
+            exact = answer.exact and (body.k is not None or len(others) <= cut)
             whole = Answer(
                 others[:cut], version=answer.version, exact=exact, work=answer.work,
                 masked=answer.masked,
             )  # fmt: skip
-            return size.counted(position, self._encoded(docs, whole))
+            return size.counted(position, self._encoded(docs, position, whole))
 
-        return self._ask(docs, rows, take, more, beside=len(ids))
+        return self._ask(docs, rows, take, beside=len(ids), **more)
 
     def _ask(
         self,
         docs: Collection,
         asked: Sequence[str] | Signature,
         take: Callable[[int, Answer], T],
-        sort: _Sort | None = None,
         beside: int = 0,
+        **changed: Any,
     ) -> list[T]:
-        """Return what `take` makes of the answers; it leaves out `beside` of their matches."""
+        """Return what `take` makes of the answers to the question with these fields changed.
+
+        `take` leaves out `beside` of their matches.
+        """
         if isinstance(asked, np.ndarray) and asked.shape[1] * 8 != docs.bits:
             raise CollectionError("the collection was replaced by one of another width; ask again")
-        sort, service = sort or self.sort, self.service
-        limit, threads = sort.limit, service.threads
-        if sort.k is None and limit is None:
-            limit = min(_MOST, service.settings.max_k)
-        if sort.radius is not None:  # a few queries take less time than waking threads up
+        service, threads = self.service, self.service.threads
+        if self.question.radius is not None:  # a few queries take less time than waking threads up
             threads = min(threads, 1 + len(asked) // _EACH)
-        done: list[Work] | None = [] if sort.explain or not next(_batches) % _SAMPLED else None
-        question = Question(
-            k=sort.k, radius=sort.radius, limit=limit,
-            where=None if sort.where is None else json.loads(sort.where), exclude=sort.exclude,
-            explain=sort.explain, text=sort.include_text, threads=threads,
-            mask=sort.mask, way=sort.way,  # type: ignore[arg-type]
-        )  # fmt: skip
+        question = replace(self.question, threads=threads, **changed)
+        done: list[Work] | None = [] if question.explain or not next(_batches) % _SAMPLED else None
         with service.answering(beside, done) as budget:
             answers = docs.answers_each(asked, question, take, budget)
         for work in done or ():
             service.metrics.candidates.labels(self.name).observe(work.candidates)
         return answers
 
-    def _encoded(self, docs: Collection, answer: Answer) -> bytes:
+    def _encoded(self, docs: Collection, position: int, answer: Answer) -> bytes:
         return encode(answer_value(answer, self.service.similarities(docs)), self.format)
 
-    def _encoded_or_refused(self, docs: Collection, answer: Answer) -> bytes | Problem:
+    def _encoded_or_refused(
+        self, docs: Collection, position: int, answer: Answer
+    ) -> bytes | Problem:
         """Return an answer, or why the format does not have it: it may have those of others."""
         try:
-            return self._encoded(docs, answer)
+            return self._encoded(docs, position, answer)
         except Problem as problem:
             return problem
 
-    def _one_by_one(self, questions: Sequence[Any]) -> Iterator[bytes | Exception]:
-        for question in questions:
+    def _one_by_one(self, queries: Sequence[Any]) -> Iterator[bytes | Exception]:
+        for query in queries:
             try:
-                yield from self.answer_all([question])
+                yield from self.answer_all([query])
             except LookalikeError as error:
                 yield error
 
