@@ -51,11 +51,11 @@ def test_settings_that_do_nothing_are_refused() -> None:
         ({"bits": 64}, "bits goes with method='simhash' or method='topsig' and does nothing"),
         ({"radius": 3}, "radius goes with method='simhash'"),
         ({"method": "simhash", "permutations": 64}, "permutations goes with method='minhash'"),
-        ({"max_cluster": 5}, "max_cluster goes with cluster='components'"),
+        ({"max_group": 5}, "max_group goes with grouping='components'"),
     ]:
         with pytest.raises(la.errors.ArgumentError, match=message):
             la.dedup(["a text"], **idle)  # type: ignore[arg-type]
     DedupSettings(method="topsig", bits=64, radius=3)
-    DedupSettings(cluster="components", max_cluster=5)
+    DedupSettings(grouping="components", max_group=5)
     for settings in (DedupSettings(), DedupSettings(method="simhash", threshold=0.5)):
         assert DedupSettings(**settings.to_dict()) == settings

@@ -45,12 +45,12 @@ def _on_spark(folder: Path, local: la.results.DedupResult) -> int:
         )
         frame = session.read.schema("id string, text string").json(str(folder / "corpus"))
         with on_spark.dedup(frame, work=(folder / "work").as_uri()) as found:
-            kept = sorted(row.id for row in found.survivors.select("id").collect())
+            kept = sorted(row.id for row in found.kept.select("id").collect())
             pairs = sorted((row.left, row.right) for row in found.pairs.collect())
         print(f"  kept {found.counts.kept:,}", flush=True)
         for step, seconds in found.seconds.items():
             print(f"  {step:<10} {seconds:>8.1f} s")
-    same = kept == sorted(str(local.id(row)) for row in local.survivors_rows.tolist())
+    same = kept == sorted(str(local.id(row)) for row in local.kept_rows.tolist())
     expected = zip(local.pairs.left.tolist(), local.pairs.right.tolist(), strict=True)
     same &= pairs == sorted((str(local.id(one)), str(local.id(two))) for one, two in expected)
     print("the same documents stay, for the same pairs" if same else "*** the answers differ ***")

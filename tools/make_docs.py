@@ -36,7 +36,7 @@ FROM_ROOT = {
 API = {
     "Jobs": (
         "Functions that process a whole corpus, or measure one.",
-        "dedup cluster_pairs overlaps passages sign_passages compare_texts cluster_documents "
+        "dedup group_pairs overlaps passages sign_passages compare_texts cluster_documents "
         "cluster match_batch plan tune evaluate advice.growth dedup.DedupSettings pages.PageLimits",
     ),
     "Collections": (

@@ -214,7 +214,7 @@ def _signatures(
     return np.empty(0, np.int64), np.concatenate([each.hashvalues for each in made])
 
 
-def survivors(count: int, pairs: Iterable[Pair]) -> tuple[NDArray[np.bool_], list[Pair]]:
+def kept(count: int, pairs: Iterable[Pair]) -> tuple[NDArray[np.bool_], list[Pair]]:
     """Return who is the first of its group, and the pairs. Union-find; the first is the root."""
     parent = list(range(count))
 
@@ -282,7 +282,7 @@ def main(arguments: Sequence[str]) -> None:
     name, source, column, target, *more = arguments
     os.environ["RAYON_NUM_THREADS"] = str(CORES)
     file = (ParquetFile if source.endswith(".parquet") else LinesFile)(Path(source), column)
-    keep, pairs = survivors(len(file.texts), PEERS[name]().pairs(file.texts))
+    keep, pairs = kept(len(file.texts), PEERS[name]().pairs(file.texts))
     file.write(Path(target), keep)
     if more:
         np.save(more[0], np.array(pairs, np.int64).reshape(-1, 2))

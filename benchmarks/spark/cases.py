@@ -77,7 +77,7 @@ def _warm_up(session: Any) -> None:
     texts = [(at, f"one two three four five six seven {at} {at} {at}") for at in range(2000)]
     frame = session.createDataFrame(texts, "id long, text string")
     with on_spark.dedup(frame) as found:
-        found.survivors.count()
+        found.kept.count()
 
 
 def _frame(session: Any, folder: Path) -> Any:
@@ -94,7 +94,7 @@ def _run(session: Any, folder: Path, size: int, cache: Path) -> Run:
     with on_spark.dedup(_frame(session, folder), work=work) as found:
         seconds = time.perf_counter() - start  # as the local job's, without writing
         cost: Cost = cost_of(session) - before
-        kept = found.survivors.count()
+        kept = found.kept.count()
         if (kept, found.counts.verified_pairs) != (
             local.counts.kept,
             local.counts.verified_pairs,

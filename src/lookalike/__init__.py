@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from lookalike.common_passages.signing import PassageHash as PassageHash
     from lookalike.common_passages.signing import sign_passages as sign_passages
     from lookalike.compare.texts import compare_texts as compare_texts
-    from lookalike.dedup.pair_clusters import cluster_pairs as cluster_pairs
+    from lookalike.dedup.pair_groups import group_pairs as group_pairs
     from lookalike.errors import LookalikeError as LookalikeError
     from lookalike.errors import LookalikeWarning as LookalikeWarning
     from lookalike.features import Chars as Chars
@@ -106,7 +106,7 @@ else:
             "lookalike.common_passages.signing": "PassageHash sign_passages",
             "lookalike.compare.texts": "compare_texts",
             "lookalike.dedup": "dedup",
-            "lookalike.dedup.pair_clusters": "cluster_pairs",
+            "lookalike.dedup.pair_groups": "group_pairs",
             "lookalike.errors": "LookalikeError LookalikeWarning",
             "lookalike.features": (
                 "Chars Combined FeatureFunction Vocabulary Weights Words containment cosine "

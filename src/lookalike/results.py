@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lookalike.common_passages.results import Passage as Passage
     from lookalike.common_passages.results import Passages as Passages
     from lookalike.compare.texts import Comparison as Comparison
-    from lookalike.dedup.pair_clusters import PairClusters as PairClusters
+    from lookalike.dedup.pair_groups import PairGroups as PairGroups
     from lookalike.dedup.pairs import VerifiedPairs as VerifiedPairs
     from lookalike.dedup.result import DedupCounts as DedupCounts
     from lookalike.dedup.result import DedupResult as DedupResult
@@ -59,7 +59,7 @@ else:
             "lookalike.collection": "Answer Document Match Pair Report Work Written",
             "lookalike.common_passages.results": "Overlap Overlaps Passage Passages",
             "lookalike.compare.texts": "Comparison",
-            "lookalike.dedup.pair_clusters": "PairClusters",
+            "lookalike.dedup.pair_groups": "PairGroups",
             "lookalike.dedup.pairs": "VerifiedPairs",
             "lookalike.dedup.result": "DedupCounts DedupResult MediaResult TextResult VectorResult",
             "lookalike.errors": "ItemError",

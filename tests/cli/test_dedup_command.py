@@ -42,7 +42,7 @@ def test_survivors_pairs_and_summary(corpus: str, capsys: pytest.CaptureFixture[
     assert "exact duplicates              1" in printed.out
     assert "near-duplicates               1" in printed.out
     assert "without features              1" in printed.out
-    assert "documents that stay: unique.jsonl" in printed.out
+    assert "kept documents: unique.jsonl" in printed.out
     assert printed.err == ""  # no bars where there is no terminal
 
 
@@ -50,7 +50,7 @@ def test_annotated(corpus: str) -> None:
     assert main(["dedup", corpus, "--annotate", "-o", "all.jsonl", "--keep", "longest"]) == 0
     rows = [json.loads(line) for line in Path("all.jsonl").read_text().splitlines()]
     assert [row["duplicate_of"] for row in rows] == ["c", None, None, "c", None]
-    assert [row["cluster"] for row in rows] == ["a", None, "a", "a", None]
+    assert [row["group_id"] for row in rows] == ["a", None, "a", "a", None]
     assert [row["similarity"] for row in rows] == [1.0, None, None, 1.0, None]
 
 
@@ -120,7 +120,7 @@ def test_bars_on_a_terminal(corpus: str) -> None:
     except OSError:
         pass  # how a terminal ends
     assert os.waitpid(pid, 0)[1] == 0
-    for step in (b"read", b"sign", b"propose", b"verify", b"cluster", b"100%"):
+    for step in (b"read", b"sign", b"propose", b"verify", b"group", b"100%"):
         assert step in shown
 
 

@@ -77,8 +77,8 @@ def test_a_file_of_pairs_is_still_one(
 ) -> None:
     monkeypatch.chdir(corpora)
     Path("pairs.csv").write_text("left,right\na,b\n")
-    assert "add --clusters" in refused(["pairs", "pairs.csv", "--radius", "3"], capsys)
-    assert main(["pairs", "pairs.csv", "--clusters"]) == 0
+    assert "add --groups" in refused(["pairs", "pairs.csv", "--radius", "3"], capsys)
+    assert main(["pairs", "pairs.csv", "--groups"]) == 0
 
 
 def texts_of(data: bytes, tmp_path: Path) -> tuple[str, list[str]]:

@@ -48,7 +48,7 @@ def test_a_folder_of_images(photos: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "images                        5" in printed.out
     assert "near-duplicates               1  at most 56 of 256 bits" in printed.out
     assert "without features              1" in printed.out
-    assert "files that could go: gone.txt" in printed.out
+    assert "dropped files: gone.txt" in printed.out
     assert "photos has mostly images; --kind text" in printed.err
     assert "left out: photos/broken\\x1b[31m.jpg: is no image in a format" in printed.err
     assert "\x1b" not in printed.err

@@ -82,7 +82,7 @@ def test_rows_and_nothing_else_go_to_standard_output(
     assert main(["dedup", "c.jsonl", "-o", "unique.jsonl", "--quiet"]) == 0
     status, out, err = piped(pack(LINES), "dedup", "-", "-o", "-")
     assert status == 0 and out == Path("unique.jsonl").read_bytes()
-    assert "documents that stay: -" in err
+    assert "kept documents: -" in err
     assert piped(LINES, "dedup", "-", "-o", "-", "--quiet") == (0, out, "")
     status, again, summary = piped(LINES, "dedup", "-", "-o", "-", "--json")
     assert again == out and json.loads(summary)["counts"]["kept"] == len(out.splitlines())
@@ -116,7 +116,7 @@ def test_a_crawl_is_known_by_its_first_bytes(piped: Piped, pack: Callable[[bytes
 def test_annotated_rows(piped: Piped) -> None:
     _, out, _ = piped(LINES, "dedup", "-", "-o", "-", "--annotate")
     rows = [json.loads(line) for line in out.splitlines()]
-    assert len(rows) == len(ROWS) and {"cluster", "duplicate_of", "similarity"} <= set(rows[0])
+    assert len(rows) == len(ROWS) and {"group_id", "duplicate_of", "similarity"} <= set(rows[0])
     text = "\n".join(TEXTS).encode()
     status, out, err = piped(text, "dedup", "-", "-o", "-", "--annotate", "--format", "text")
     assert status == 1 and not out and "with columns added" in err

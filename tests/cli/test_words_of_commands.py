@@ -56,7 +56,7 @@ CALLS: dict[str, list[str]] = {
 MORE: dict[tuple[str, str], list[str]] = {
     ("dedup", "--bits"): ["--method", "simhash"],
     ("dedup", "--radius"): ["--method", "simhash"],
-    ("dedup", "--max-cluster"): ["--cluster", "components"],
+    ("dedup", "--max-group"): ["--grouping", "components"],
     ("sign", "--bits"): ["--method", "simhash"],
     ("index", "--radius"): ["--kind", "blocks"],
     ("index", "--tables"): ["--kind", "blocks"],
@@ -141,7 +141,7 @@ def test_numbers_out_of_range_are_told_of_the_option(
     [
         ("dedup corpus.jsonl --bits 64", "--bits goes with --method simhash or topsig and does"),
         ("dedup corpus.jsonl --method simhash --permutations 128", "--permutations goes with"),
-        ("dedup corpus.jsonl --max-cluster 9", "--max-cluster goes with --cluster components"),
+        ("dedup corpus.jsonl --max-group 9", "--max-group goes with --grouping components"),
         ("sign corpus.jsonl -o x.npy --method topsig --num-perm 128", "--permutations goes with"),
         ("dedup corpus.jsonl --keep best", "--keep is 'best'; expected first, last"),
         ("dedup corpus.jsonl --against signatures.lookalike", "was signed by simhash (bits 64,"),

@@ -77,10 +77,10 @@ def test_groups_are_within_the_radius_of_their_first_document(
 
 
 @pytest.mark.parametrize("radius", [0, 4, 20])
-def test_groups_are_those_of_cluster_pairs(docs: Collection, radius: int) -> None:
+def test_groups_are_those_of_group_pairs(docs: Collection, radius: int) -> None:
     found, _ = groups(docs, radius, members=100)
     pairs = [(pair.left, pair.right) for pair in docs.pairs(radius)]
-    expected = la.cluster_pairs(pairs, ids=sorted(chain())).groups()
+    expected = la.group_pairs(pairs, ids=sorted(chain())).groups()
     assert sorted([id for id, _ in one.members] for one in found) == sorted(expected)
 
 

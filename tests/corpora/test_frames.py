@@ -68,7 +68,7 @@ def splits(**columns: list[Any]) -> DatasetDict:
 def test_splits_are_one_corpus_and_come_back_as_splits() -> None:
     result = la.dedup(splits())
     assert result.keep.tolist() == [True, True, False, True] and result.duplicate_of[2] == 0
-    kept = result.survivors()
+    kept = result.kept()
     assert type(kept) is DatasetDict and list(kept) == ["train", "empty", "test"]
     assert [kept[name].table["text"].to_pylist() for name in kept] == [
         [SAME, OWN],
@@ -95,7 +95,7 @@ def test_splits_of_other_types_are_refused() -> None:
 
 
 def test_a_dataset_that_is_spent_gives_a_table() -> None:
-    kept = la.dedup(StreamedDataset(pa.table({"text": [SAME, OWN, SAME]}))).survivors()
+    kept = la.dedup(StreamedDataset(pa.table({"text": [SAME, OWN, SAME]}))).kept()
     assert kept.to_pydict() == {"text": [SAME, OWN]}
 
 
@@ -104,9 +104,9 @@ def test_lazy_frames_stay_lazy(tmp_path: Path) -> None:
         polars.col("text") != "x"
     )
     result = la.dedup(frame, keep="last")
-    kept = result.survivors()
+    kept = result.kept()
     assert isinstance(kept, polars.LazyFrame)
     assert kept.collect().to_dict(as_series=False) == {"text": [SAME], "n": [3]}
     assert result.write(tmp_path / "o.parquet") == 1
-    eager = la.dedup(frame.collect()).survivors()
+    eager = la.dedup(frame.collect()).kept()
     assert isinstance(eager, polars.DataFrame) and eager["n"].to_list() == [1]

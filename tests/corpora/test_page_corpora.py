@@ -83,7 +83,7 @@ def test_a_column_of_pages_keeps_what_has_its_names() -> None:
     assert WORDS in made[0]["page_text"]
     result = la.dedup([{"text": "old", "html": one} for one in PAGES], html="html", threshold=0.7)
     assert result.keep.tolist() == [True, False, True, True]
-    assert result.survivors().num_rows == 3
+    assert result.kept().num_rows == 3
     binary = rows_of([{"html": PAGES[2].replace("utf-8", "latin1").encode("latin-1")}], html="html")
     assert GERMAN in binary[0]["text"]
 
@@ -216,7 +216,7 @@ def test_filtered_lines_stay_as_they_are(tmp_path: Path) -> None:
     assert [(row["n"], row["duplicate_of"]) for row in made] == [(0, None), (2, 0), (4, None)]
     chosen = la.dedup(path, min_words=5, strip_urls=True, threshold=0.9, keep=lambda rows: rows[-1])
     assert chosen.keep.tolist() == [False, True, True]
-    assert la.dedup(texts, min_words=5).survivors() == [texts[0], texts[2], texts[4]]
+    assert la.dedup(texts, min_words=5).kept() == [texts[0], texts[2], texts[4]]
     assert la.dedup(path, threshold=0.9).keep.all()
     with pytest.raises(la.errors.ArgumentError, match="language is 'english'"):
         la.dedup(texts, language="english")

@@ -426,7 +426,7 @@ def test_mappings_may_have_different_keys() -> None:
 )
 def test_what_can_be_read_once_gives_whole_rows_back(make: Any) -> None:
     rows = [{"n": 1, "content": "one"}, {"n": 2, "content": "two"}, {"n": 3, "content": "one"}]
-    found = la.dedup(make(rows), keep="max:n").survivors()
+    found = la.dedup(make(rows), keep="max:n").kept()
     assert (found if isinstance(found, list) else found.to_pylist()) == rows[1:]
 
 

@@ -395,7 +395,7 @@ def _ask_work(folder: Path) -> Any:
     result = _dedup(folder)
     pairs = result.pairs
     return (
-        (result.keep.tolist(), result.duplicate_of.tolist(), result.clusters.tolist()),
+        (result.keep.tolist(), result.duplicate_of.tolist(), result.group_of.tolist()),
         (pairs.left.tolist(), pairs.right.tolist(), pairs.similarity.tolist()),
         [(result.id(row), result.text(row)) for row in range(len(_corpus()))],
     )

@@ -27,11 +27,11 @@ def split(seed: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
 @given(
     seed=st.integers(0, 2**32),
     keep=st.sampled_from(["first", "last", "longest"]),
-    cluster=st.sampled_from(["components", "star"]),
+    grouping=st.sampled_from(["components", "star"]),
 )
-def test_what_matches_an_old_document_goes(seed: int, keep: str, cluster: str) -> None:
+def test_what_matches_an_old_document_goes(seed: int, keep: str, grouping: str) -> None:
     old, new = split(seed)
-    result = la.dedup(new, against=old, keep=keep, cluster=cluster)
+    result = la.dedup(new, against=old, keep=keep, grouping=grouping)
     texts, old_texts = [row["text"] for row in new], [row["text"] for row in old]
     pairs = list(zip(result.old_pairs.left.tolist(), result.old_pairs.right.tolist(), strict=True))
     for (left, right), value in zip(pairs, result.old_pairs.similarity, strict=True):
@@ -55,7 +55,7 @@ def test_what_matches_an_old_document_goes(seed: int, keep: str, cluster: str) -
             assert text not in old_texts and kept.count(text) == 1
             assert all(dedup_oracle.jaccard(text, other, 5) < 0.95 for other in old_texts)
     assert result.counts.in_old == int((result.matched_old >= 0).sum())
-    assert result.survivors() == [new[row] for row in np.flatnonzero(result.keep)]
+    assert result.kept() == [new[row] for row in np.flatnonzero(result.keep)]
 
 
 def test_day_by_day_with_signatures(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_day_by_day_with_signatures(tmp_path: Path) -> None:
             assert str(result.old_id(int(result.matched_old[row]))).startswith(("d0", "d1"))
         if day:
             assert result.counts.in_old > 0 and result.counts.estimated_pairs > 0
-        kept += [row["text"] for row in result.survivors()]
+        kept += [row["text"] for row in result.kept()]
     saved = la.load_signatures(seen)
     comparable = [text for text in kept if dedup_oracle.shingles(text, 1)]
     assert len(saved.signatures) == len(comparable) == len(set(comparable))

@@ -63,8 +63,8 @@ class Folder:
 
     def kept(self) -> list[str]:
         result = la.dedup(self.path, kind="recordings", threads=2)
-        assert result.counts.clusters == 1 and not result.problems
-        return [path.name for path in result.survivors()]
+        assert result.counts.groups == 1 and not result.problems
+        return [path.name for path in result.kept()]
 
 
 @pytest.fixture

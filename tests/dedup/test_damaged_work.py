@@ -78,7 +78,7 @@ def answer(result: DedupResult) -> list[Any]:
     pairs = (result.pairs, result.old_pairs, result.rejected)
     return [
         result.keep.tolist(),
-        result.clusters.tolist(),
+        result.group_of.tolist(),
         result.duplicate_of.tolist(),
         result.matched_old.tolist(),
         [[column.tolist() for column in vars(each).values()] for each in pairs],

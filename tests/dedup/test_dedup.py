@@ -71,22 +71,20 @@ def check(result: DedupResult, texts: list[str]) -> None:
     too_short = [not dedup_oracle.shingles(text, 1) for text in texts]
     assert result.counts.without_features == sum(too_short)
     assert all(result.keep[row] for row, short in enumerate(too_short) if short)
-    if result.settings.cluster == "components":
-        assert result.clusters.tolist() == dedup_oracle.components(len(texts), pairs)
+    if result.settings.grouping == "components":
+        assert result.group_of.tolist() == dedup_oracle.components(len(texts), pairs)
     for row, (keep, other) in enumerate(zip(result.keep, result.duplicate_of, strict=True)):
         assert keep == (other < 0) == np.isnan(result.similarity[row])
         if other >= 0:
-            assert result.keep[other] and result.clusters[other] == result.clusters[row]
+            assert result.keep[other] and result.group_of[other] == result.group_of[row]
             truth = similarity(texts[row], texts[other])
             assert result.similarity[row] == pytest.approx(truth, abs=1e-12)
-    kept_in = [result.clusters[row] for row in np.flatnonzero(result.keep)]
-    assert len(kept_in) == len(set(kept_in)) == len(set(result.clusters.tolist()))
+    kept_in = [result.group_of[row] for row in np.flatnonzero(result.keep)]
+    assert len(kept_in) == len(set(kept_in)) == len(set(result.group_of.tolist()))
     counts = result.counts
     assert counts.documents == len(texts) == counts.kept + int((~result.keep).sum())
     assert counts.exact_duplicates + counts.near_duplicates == counts.documents - counts.kept
-    assert result.survivors() == [
-        text for text, keep in zip(texts, result.keep, strict=True) if keep
-    ]
+    assert result.kept() == [text for text, keep in zip(texts, result.keep, strict=True) if keep]
 
 
 @pytest.mark.parametrize("method", ["minhash", "simhash", "topsig"])
@@ -112,14 +110,14 @@ def test_every_verified_pair_is_one_and_the_rest_follows(
 @given(
     seed=st.integers(0, 2**32),
     keep=st.sampled_from(["first", "last", "longest", "shortest", "max:score", "min:score"]),
-    cluster=st.sampled_from(["components", "star"]),
+    grouping=st.sampled_from(["components", "star"]),
 )
-def test_the_right_one_stays(seed: int, keep: str, cluster: str) -> None:
+def test_the_right_one_stays(seed: int, keep: str, grouping: str) -> None:
     texts = corpus(seed)
     rng = random.Random(seed)
     scores = [rng.choice([None, 1, 2, 10]) for _ in texts]
     rows = [{"text": text, "score": score} for text, score in zip(texts, scores, strict=True)]
-    result = la.dedup(rows, keep=keep, cluster=cluster)
+    result = la.dedup(rows, keep=keep, grouping=grouping)
 
     def rank(row: int) -> tuple[float, int]:
         length, score = len(texts[row].encode()), scores[row]
@@ -133,17 +131,17 @@ def test_the_right_one_stays(seed: int, keep: str, cluster: str) -> None:
         }[keep]
         return value, row
 
-    expected = dedup_oracle.survivors(result.clusters.tolist(), rank)
+    expected = dedup_oracle.kept(result.group_of.tolist(), rank)
     assert np.flatnonzero(result.keep).tolist() == sorted(set(expected))
     for row, other in enumerate(result.duplicate_of.tolist()):
         assert other == (-1 if expected[row] == row else expected[row])
-    if cluster == "star":
+    if grouping == "star":
         values = result.similarity[~result.keep]
         assert (values >= result.settings.threshold).all()
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"keep": "longest"}, {"cluster": "components"}, {"method": "simhash"}]
+    "options", [{}, {"keep": "longest"}, {"grouping": "components"}, {"method": "simhash"}]
 )
 def test_threads_and_batches_change_nothing(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -168,7 +166,7 @@ def test_threads_and_batches_change_nothing(
         for source in (texts, path):
             result = la.dedup(source, threads=threads, **options)
             assert np.array_equal(result.keep, expected.keep)
-            assert np.array_equal(result.clusters, expected.clusters)
+            assert np.array_equal(result.group_of, expected.group_of)
             assert np.array_equal(result.duplicate_of, expected.duplicate_of)
             assert np.array_equal(result.pairs.left, expected.pairs.left)
             assert np.array_equal(result.pairs.right, expected.pairs.right)
@@ -179,7 +177,7 @@ def test_threads_and_batches_change_nothing(
 def test_a_million_equal_documents_are_one() -> None:
     result = la.dedup(["the same text every time"] * 1_000_000)
     assert result.keep.sum() == 1 and result.keep[0]
-    assert result.counts.largest_cluster == 1_000_000
+    assert result.counts.largest_group == 1_000_000
 
 
 def test_many_documents_with_the_same_words_are_not_compared_each_with_each() -> None:
@@ -195,7 +193,7 @@ def test_no_documents_and_one() -> None:
     for texts in ([], ["one"], [""]):
         result = la.dedup(texts)
         assert result.keep.all() and len(result.keep) == len(texts) and len(result.pairs) == 0
-        assert result.survivors() == texts
+        assert result.kept() == texts
         result.summary()
 
 
@@ -248,7 +246,7 @@ def test_names_that_other_tools_use(given_name: str, own: str) -> None:
         ({"keep": "best"}, "keep is 'best'; expected first"),
         ({"keep": "max:"}, "keep is 'max:'"),
         ({"keep": "max:score"}, "no column 'score'"),
-        ({"cluster": "ring"}, "cluster is 'ring'"),
+        ({"grouping": "ring"}, "grouping is 'ring'"),
         ({"permutations": 1}, "permutations is 1"),
         ({"ngram": 0}, "ngram is 0"),
         ({"method": "simhash", "bits": 7}, "bits"),
@@ -267,7 +265,7 @@ def test_a_result_tells_what_it_is() -> None:
     result = la.dedup(["a b c d e f", "a b c d e f", "x y z"], id=None)
     assert repr(result) == (
         "TextResult(kind='text', documents=3, kept=2, exact_duplicates=1, near_duplicates=0, "
-        "clusters=1)"
+        "groups=1)"
     )
     assert json.loads(json.dumps(result.to_dict()))["counts"]["kept"] == 2
     assert result.id(1) == 1 and result.text(2) == "x y z"
@@ -312,7 +310,7 @@ def test_estimates_stand_for_every_dropped_document() -> None:
     words = [f"w{number}" for number in range(60)]
     texts = [" ".join(words[at : at + 40]) for at in range(0, 12, 2)]
     for method in ("minhash", "simhash"):
-        options: dict[str, Any] = {"method": method, "cluster": "components"}
+        options: dict[str, Any] = {"method": method, "grouping": "components"}
         result = la.dedup(texts, verify=False, threshold=0.6, **options)
         assert result.counts.estimated_duplicates > 1 and result.counts.near_duplicates == 0
         assert not np.isnan(result.similarity[~result.keep]).any()

@@ -87,7 +87,7 @@ def test_a_result_takes_a_value_or_refuses_it() -> None:
 
 
 COMMANDS = {
-    "dedup": ["threshold", "ngram", "permutations", "seed", "min-features", "max-cluster", "keep",
+    "dedup": ["threshold", "ngram", "permutations", "seed", "min-features", "max-group", "keep",
               "memory-limit", "max-document", "threads", "text", "against", "work", "output",
               "pairs", "max-pairs", "report", "save-signatures"],
     "dedup --method=simhash": ["threshold", "bits", "radius", "seed"],
@@ -148,7 +148,7 @@ def test_what_is_nested_deep(kind: str, depth: int) -> None:
             except la.errors.FileError as error:
                 assert depth > 60 and "nested" in str(error) and target[1:] != name[1:]
         try:
-            assert len(result.survivors()) == 1
+            assert len(result.kept()) == 1
         except la.errors.FileError as error:
             assert depth > 60 and "nested" in str(error)
         if name == "c.jsonl":

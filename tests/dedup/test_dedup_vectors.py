@@ -82,7 +82,7 @@ def test_what_goes_is_like_what_stays(
         assert result.keep[other]
         assert result.similarity[row] == pytest.approx(truth[row, other], abs=1e-12)
         assert result.similarity[row] >= threshold
-        assert result.clusters[row] == result.clusters[other]
+        assert result.group_of[row] == result.group_of[other]
     assert result.counts.kept == len(kept)
     assert (
         result.counts.kept + result.counts.exact_duplicates + result.counts.near_duplicates == count
@@ -100,7 +100,7 @@ def test_pairs_and_components_and_none() -> None:
     assert [star.id(row) for row in (0, 4)] == ["a", "e"]
     assert star.pairs.left.tolist() == [0, 1]
     chain = la.dedup(
-        table, kind="vectors", vectors="vector", threshold=least, exact=True, cluster="components"
+        table, kind="vectors", vectors="vector", threshold=least, exact=True, grouping="components"
     )
     assert chain.keep.tolist() == [True, False, False, True, False]
     assert chain.counts.below_threshold == 1
@@ -119,7 +119,7 @@ def test_an_array_is_a_source(dtype: Any) -> None:
     for order in (doubled, np.asfortranarray(doubled)):
         result = la.dedup(order, threshold=0.99)
         assert result.kind == "vectors"
-        kept = result.survivors()
+        kept = result.kept()
         assert kept.dtype == dtype and np.array_equal(kept, some)
     assert la.dedup(doubled[:0]).counts.documents == 0
 
@@ -200,7 +200,7 @@ def test_the_command_writes_rows_as_they_were(
     assert left.equals(whole.filter(pa.array(result.keep)))
     assert 0 < said["counts"]["kept"] == len(left) < 60
     assert said["settings"] == {"vectors": "embedding", "threshold": 0.9, "recall": 1.0}
-    assert set(said["seconds"]) == {"read", "index", "pairs", "cluster", "write"}
+    assert set(said["seconds"]) == {"read", "index", "pairs", "group", "write"}
     assert len(pairs.read_text().splitlines()) == said["counts"]["verified_pairs"] + 1
 
     annotated = tmp_path / "all.parquet"
@@ -242,14 +242,14 @@ def test_options_that_say_nothing_of_vectors(
 
 
 @pytest.mark.parametrize("keep", ["first", "none"])
-@pytest.mark.parametrize("cluster", ["star", "components"])
-def test_a_report_lists_the_groups(keep: str, cluster: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("grouping", ["star", "components"])
+def test_a_report_lists_the_groups(keep: str, grouping: str, tmp_path: Path) -> None:
     table = table_of(some_rows(3, 60, "f4"), name=[f"<b>row {at}" for at in range(60)])
-    options: dict[str, Any] = {"id": "name", "threshold": 0.9, "keep": keep, "cluster": cluster}
+    options: dict[str, Any] = {"id": "name", "threshold": 0.9, "keep": keep, "grouping": grouping}
     result = la.dedup(table, kind="vectors", vectors="vector", **options)
     page = page_of(result, tmp_path)
-    assert f"Of 60 rows, {result.counts.kept} stay" in page.text
-    (table_of_groups,) = page.part("clusters").all("table")
+    assert f"Of 60 rows, {result.counts.kept} are kept" in page.text
+    (table_of_groups,) = page.part("groups").all("table")
     lines = [line.all("td") for line in table_of_groups.all("tr")[1:]]
     groups = result.groups()
     assert len(lines) == len(groups) > 2
@@ -263,10 +263,10 @@ def test_a_report_lists_the_groups(keep: str, cluster: str, tmp_path: Path) -> N
             assert [one.text for one in stays.all("bdi")] == kept.tolist()
             assert [one.text for one in dropped.all("bdi")] == gone.tolist()
     settings_shown = page.part("settings").text
-    assert "0.9" in settings_shown and keep in settings_shown and cluster in settings_shown
+    assert "0.9" in settings_shown and keep in settings_shown and grouping in settings_shown
 
 
 def test_a_report_of_no_groups(tmp_path: Path) -> None:
     page = page_of(la.dedup(table_of(np.eye(3, dtype="f4")), vectors="vector"), tmp_path)
-    assert "All 3 rows stay: no duplicates were found." in page.text
-    assert page.by_id("clusters") is None
+    assert "All 3 rows are kept: no duplicates were found." in page.text
+    assert page.by_id("groups") is None

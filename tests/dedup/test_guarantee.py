@@ -113,7 +113,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, cluster: str) -> Case:
+def cases(draw: st.DrawFn, grouping: str) -> Case:
     rng = random.Random(draw(st.integers(0, 2**32)))
     texts = documents(rng)
     against = draw(st.sampled_from(["", "corpus", "signatures"]))
@@ -126,7 +126,7 @@ def cases(draw: st.DrawFn, cluster: str) -> Case:
         "verify": draw(st.sampled_from([True, True, False])),
         "ngram": draw(st.sampled_from([1, 2, 3, (1, 2), (2, 3)])),
         "min_features": draw(st.sampled_from([1, 1, 3])),
-        "cluster": cluster,
+        "grouping": grouping,
     }
     if options["verify"] and against != "signatures":
         options["exact"] = draw(st.booleans())
@@ -134,8 +134,8 @@ def cases(draw: st.DrawFn, cluster: str) -> Case:
         if not callable(options["keep"]):  # the larger one stays, whatever a function says
             measures.append("containment")
         options["measure"] = draw(st.sampled_from([None, *measures]))
-    if cluster == "components":  # with stars it does nothing, and is refused
-        options["max_cluster"] = draw(st.sampled_from([2, 5, 1000]))
+    if grouping == "components":  # with stars it does nothing, and is refused
+        options["max_group"] = draw(st.sampled_from([2, 5, 1000]))
     return Case(rows, texts[:old], options, against, draw(st.sampled_from([2, 10, 200])))
 
 
@@ -216,7 +216,7 @@ class Truth:
             distance = int(np.unpackbits(one ^ two).sum())
         return float(self.settings.estimate(distance))
 
-    def survivors(self, alike: set[tuple[int, int]]) -> set[int]:
+    def kept(self, alike: set[tuple[int, int]]) -> set[int]:
         """Who stays, by definition: in the order of the rule, whoever is like none that stays
         already; those that are like nobody at all, if none is to stay.
         """
@@ -243,8 +243,8 @@ class Truth:
                 wanted = whim(rows)
                 choice = group[next(at for at, row in enumerate(rows) if row is wanted)]
                 chosen.append(choice)
-                if self.settings.cluster == "components" and (
-                    different <= self.settings.max_cluster
+                if self.settings.grouping == "components" and (
+                    different <= self.settings.max_group
                 ):
                     break
                 group = [
@@ -297,10 +297,10 @@ def check_named(result: DedupResult, truth: Truth) -> None:
         assert (own < 0) != (matched < 0)
         assert matched >= 0 or (own != row and result.keep[own] != none)
         other = matched if own < 0 else own + old
-        if result.settings.cluster == "star" and not none:
+        if result.settings.grouping == "star" and not none:
             assert truth.size(other) >= truth.size(row + old)
         if none and matched < 0:
-            assert np.count_nonzero(result.clusters == result.clusters[row]) > 1
+            assert np.count_nonzero(result.group_of == result.group_of[row]) > 1
         assert result.estimated[row] == truth.estimated(other, row + old)
         assert result.similarity[row] == pytest.approx(
             truth.similarity(other, row + old), abs=1e-9 if result.estimated[row] else ROUNDING
@@ -349,7 +349,7 @@ def check_pairs(result: DedupResult, truth: Truth) -> None:
 
 
 @settings(max_examples=CASES)
-@given(cases(cluster="star"))
+@given(cases(grouping="star"))
 def test_whoever_goes_is_a_near_duplicate_of_one_that_stays(case: Case) -> None:
     result = run(case, threads=3)
     if not case.rows:
@@ -362,7 +362,7 @@ def test_whoever_goes_is_a_near_duplicate_of_one_that_stays(case: Case) -> None:
     assert (result.similarity[~result.keep] >= threshold).all()
     assert result.counts.below_threshold == 0
     pairs = pairs_of(result, truth)
-    stay = truth.survivors(truth.deciding(_with_copies(pairs, truth)))
+    stay = truth.kept(truth.deciding(_with_copies(pairs, truth)))
     assert {row + truth.old for row in np.flatnonzero(result.keep).tolist()} == {
         document for document in stay if document >= truth.old
     }
@@ -371,7 +371,7 @@ def test_whoever_goes_is_a_near_duplicate_of_one_that_stays(case: Case) -> None:
             left >= truth.old and not result.keep[left - truth.old]
         )
     again = run(case, threads=1)
-    for name in ("keep", "clusters", "duplicate_of", "matched_old", "similarity", "estimated"):
+    for name in ("keep", "group_of", "duplicate_of", "matched_old", "similarity", "estimated"):
         assert np.array_equal(
             getattr(again, name), getattr(result, name), equal_nan=name == "similarity"
         )
@@ -396,7 +396,7 @@ def _with_copies(pairs: dict[tuple[int, int], float], truth: Truth) -> set[tuple
 
 
 @settings(max_examples=CASES // 2)
-@given(cases(cluster="components"))
+@given(cases(grouping="components"))
 def test_with_components_the_ends_of_chains_go_and_are_counted(case: Case) -> None:
     result = run(case, threads=2)
     if not case.rows:
@@ -413,7 +413,7 @@ def test_with_components_the_ends_of_chains_go_and_are_counted(case: Case) -> No
             best.setdefault(labels[document], document)
         stay = {best[label] for label in labels} - set(range(truth.old))
         if case.options["keep"] == "none":
-            stay = truth.survivors(pairs) - set(range(truth.old))
+            stay = truth.kept(pairs) - set(range(truth.old))
         assert {row + truth.old for row in np.flatnonzero(result.keep).tolist()} == stay
 
 
@@ -425,13 +425,13 @@ def test_a_chain_of_small_edits_keeps_what_is_different() -> None:
     assert result.counts.lowest_similarity >= 0.8 and result.counts.kept > 100
     lowest = next(line for line in result.summary().splitlines() if "lowest similarity" in line)
     assert 0.8 <= float(lowest.split()[2]) <= result.counts.lowest_similarity
-    joined = la.dedup(texts, ngram=1, cluster="components")
+    joined = la.dedup(texts, ngram=1, grouping="components")
     assert joined.counts.kept == 1 and joined.counts.below_threshold > 350
     assert joined.counts.lowest_similarity == 0
     assert "connected by pairs of exact jaccard of words at least 0.8" in joined.summary()
     assert "not similar to a kept one" in joined.summary()
     gone = la.dedup(texts, ngram=1, keep="none")
-    assert not gone.keep.any() and np.bincount(gone.clusters)[gone.clusters].min() > 1
+    assert not gone.keep.any() and np.bincount(gone.group_of)[gone.group_of].min() > 1
 
 
 @pytest.mark.parametrize("method", ["minhash", "simhash", "topsig"])
@@ -514,6 +514,6 @@ def test_a_copy_of_an_old_document_does_not_link_a_larger_one_to_it() -> None:
     larger = " ".join(f"word{place}" for place in range(4, 22))
     result = la.dedup(
         [{"text": old}, {"text": larger}, {"text": old}], against=[{"text": old}], ngram=1,
-        measure="containment", threshold=0.5, cluster="components", max_cluster=2,
+        measure="containment", threshold=0.5, grouping="components", max_group=2,
     )  # fmt: skip
     assert result.keep.tolist() == [False, True, False]

@@ -71,31 +71,31 @@ def chain_from_an_old_one() -> list[dict[str, Any]]:
 
 
 @settings(max_examples=40, deadline=None)
-@example(rows=chain_from_an_old_one(), rule="last", cluster="components", old=1, most=4)
+@example(rows=chain_from_an_old_one(), rule="last", grouping="components", old=1, most=4)
 @given(
     rows=corpora(),
     rule=st.sampled_from(sorted(RULES)),
-    cluster=st.sampled_from(["star", "components"]),
+    grouping=st.sampled_from(["star", "components"]),
     old=st.integers(0, 5),
     most=st.sampled_from([2, 4, 1000]),
 )
 def test_a_function_that_does_what_a_rule_does_has_its_survivors(
-    rows: list[dict[str, Any]], rule: str, cluster: str, old: int, most: int
+    rows: list[dict[str, Any]], rule: str, grouping: str, old: int, most: int
 ) -> None:
     options: dict[str, Any] = {
-        "ngram": 1, "threshold": 0.7, "exact": True, "cluster": cluster,
+        "ngram": 1, "threshold": 0.7, "exact": True, "grouping": grouping,
         "against": rows[:old] or None,
     }  # fmt: skip
-    if cluster == "components":
-        options["max_cluster"] = most
+    if grouping == "components":
+        options["max_group"] = most
     new = rows[old:] or rows[:1]
     by_rule = la.dedup(new, keep=rule, **options)
     by_function = la.dedup(new, keep=RULES[rule], **options)
     same = ["keep"]
-    if cluster == "star" or not old:  # rules rank old documents, too, of which one stands for all
+    if grouping == "star" or not old:  # rules rank old documents, too, of which one stands for all
         same += ["duplicate_of", "matched_old", "similarity"]
     if not old:
-        same += ["clusters"]
+        same += ["group_of"]
     for name in same:
         assert np.array_equal(
             getattr(by_rule, name), getattr(by_function, name), equal_nan=name == "similarity"
@@ -132,14 +132,14 @@ def test_whatever_a_function_says_whoever_goes_is_like_one_that_stays(
 
 
 @settings(max_examples=40, deadline=None)
-@given(rows=corpora(), cluster=st.sampled_from(["star", "components"]), old=st.integers(0, 5))
+@given(rows=corpora(), grouping=st.sampled_from(["star", "components"]), old=st.integers(0, 5))
 def test_none_drops_everyone_that_has_a_near_duplicate(
-    rows: list[dict[str, Any]], cluster: str, old: int
+    rows: list[dict[str, Any]], grouping: str, old: int
 ) -> None:
     old = min(old, len(rows) - 1)
     result = la.dedup(
         rows[old:], against=rows[:old] or None, keep="none", ngram=1, threshold=0.7,
-        exact=True, cluster=cluster,
+        exact=True, grouping=grouping,
     )  # fmt: skip
     pairs = {pair for pair in near(rows, 0.7) if pair[1] >= old}
     go = {row for pair in pairs for row in pair if row >= old}
@@ -229,7 +229,7 @@ def test_none_on_the_command_line(
     assert Path("o.txt").read_text() == "own words\n"
     assert "which is dropped, too" in capsys.readouterr().out
     page = Path("r.html").read_text()
-    assert "nothing stands for them" in page and "none stays" in page
+    assert "no document of a group is kept" in page and "none is kept" in page
     assert main(["dedup", "c.txt", "--keep", "nobody"]) == 2
     assert "shortest, none, max:COLUMN" in capsys.readouterr().err
 

@@ -90,7 +90,7 @@ def test_the_docs_have_the_table() -> None:
 VALUES: dict[str, Any] = {
     **dict.fromkeys(("skip_bad", "strip_urls", "exact", "rotated"), True),
     **dict.fromkeys(("min_words", "min_links", "permutations", "seed", "min_features"), 7),
-    **dict.fromkeys(("max_cluster", "num_perm", "ngram_size", "bit_diff"), 7),
+    **dict.fromkeys(("max_group", "num_perm", "ngram_size", "bit_diff"), 7),
     "verify": False,
     "hash": "gradient",
     "device": "gpu",

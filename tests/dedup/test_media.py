@@ -63,15 +63,15 @@ def test_copies_are_found_and_the_largest_stays(photos: Path) -> None:
         frozenset({"5.png", "5 called.txt"}),
         frozenset({"white.png", "more/white again.png"}),
     }
-    kept = {path.relative_to(photos).as_posix() for path in result.survivors()}
+    kept = {path.relative_to(photos).as_posix() for path in result.kept()}
     assert kept == {
         *("more/0 large.png", "1.png", "2.png", "3.png", "3 turned.png", "4.png"),
         *("5 called.txt", "more/white again.png", "white too.png"),
     }
-    assert set(result.survivors()) | set(result.dropped()) == set(result.files)
+    assert set(result.kept()) | set(result.dropped()) == set(result.files)
     assert result.kind == "images"
     counts = result.counts
-    assert (counts.documents, counts.kept, counts.clusters) == (15, 9, 5)
+    assert (counts.documents, counts.kept, counts.groups) == (15, 9, 5)
     assert (counts.exact_duplicates, counts.near_duplicates) == (3, 3)
     assert (counts.other_files, counts.left_out) == (1, 8)
     assert counts.bytes_saved == sum(path.stat().st_size for path in result.dropped())
@@ -119,25 +119,25 @@ def test_lists_and_copies(photos: Path, tmp_path: Path) -> None:
     assert result.write(tmp_path / "kept") == 9
     copied = {path for path in (tmp_path / "kept").rglob("*") if path.is_file()}
     assert {path.relative_to(tmp_path / "kept") for path in copied} == {
-        path.relative_to(photos) for path in result.survivors()
+        path.relative_to(photos) for path in result.kept()
     }
     for path in copied:
         assert path.read_bytes() == (photos / path.relative_to(tmp_path / "kept")).read_bytes()
     assert result.write(tmp_path / "kept.txt") == 9
     listed = (tmp_path / "kept.txt").read_text().splitlines()
-    assert sorted(listed) == sorted(map(str, result.survivors()))
+    assert sorted(listed) == sorted(map(str, result.kept()))
     assert result.write_dropped(tmp_path / "dropped.csv") == 6
     with open(tmp_path / "dropped.csv") as file:
         rows = list(csv.DictReader(file))
     assert {row["path"] for row in rows} == set(map(str, result.dropped()))
     small = next(row for row in rows if "1 small" in row["path"])
     assert small["duplicate_of"] == str(photos / "1.png") and small["width"] == "120"
-    assert small["stays"] == "false" and int(small["distance"]) <= 56
+    assert small["kept"] == "false" and int(small["distance"]) <= 56
     assert result.write_annotated(tmp_path / "all.jsonl") == 15
     every = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
-    assert sum(row["stays"] for row in every) == 9
+    assert sum(row["kept"] for row in every) == 9
     alone = next(row for row in every if row["path"].endswith("4.png"))
-    assert alone["cluster"] is alone["duplicate_of"] is alone["similarity"] is None
+    assert alone["group_id"] is alone["duplicate_of"] is alone["similarity"] is None
     assert result.write_pairs(tmp_path / "pairs.parquet") == 7
     for wrong in ("kept.png", "kept.zip", "list.lookalike"):
         with pytest.raises(la.errors.ArgumentError, match="tells no format"):
@@ -195,7 +195,7 @@ def test_lists_of_files_and_empty_folders(photos: Path, tmp_path: Path) -> None:
     assert [problem.path.name for problem in result.problems] == ["notes.txt"]
     (tmp_path / "empty").mkdir()
     result = la.dedup(tmp_path / "empty", kind="images")
-    assert result.counts.documents == 0 and result.survivors() == []
+    assert result.counts.documents == 0 and result.kept() == []
     assert result.write_annotated(tmp_path / "all.csv") == 0
     assert "images" in result.summary()
     result.report(tmp_path / "report.html")
@@ -312,7 +312,7 @@ def test_what_any_medium_can_rely_on(
         assert (-(found[other] % 10), -len(str(found[other])), other) < (
             -(found[row] % 10), -len(str(found[row])), row,
         )  # fmt: skip
-        assert result.clusters[row] == result.clusters[other]
+        assert result.group_of[row] == result.group_of[other]
     stay = [value for value, keeps in zip(found, result.keep, strict=True) if keeps]
     assert all(abs(a - b) > 1 for at, a in enumerate(stay) for b in stay[at + 1 :])
     firsts = [found.index(value) for value in found]

@@ -55,7 +55,7 @@ def test_the_same_recording_stays_once(result: MediaResult) -> None:
         ["1.flac", "1.mp3", "1.ogg"],
         ["3 copy.flac", "3.flac"],
     ]
-    stays = [path.name for path in result.survivors()]
+    stays = [path.name for path in result.kept()]
     assert sorted(stays) == [
         "0.flac", "1.flac", "2.flac", "3 copy.flac", "half.mp3", "mixed.flac",
         "short silence.wav", "silence.wav",

@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup.report import clusters as samples
-from lookalike.dedup.report.clusters import (
-    SCRIPT,
-    largest_clusters,
-    least_similar,
-    most_similar_rejected,
-)
+from lookalike.dedup.report import groups as samples
 from lookalike.dedup.report.figures import (
     chance_of_bits,
     proposal_chance,
     similarity_bins,
     similarity_of_chance,
+)
+from lookalike.dedup.report.groups import (
+    SCRIPT,
+    largest_groups,
+    least_similar,
+    most_similar_rejected,
 )
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import FileError
@@ -55,14 +55,14 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         "exact duplicates": f"{counts.exact_duplicates:,}",
         "near-duplicates": f"{counts.near_duplicates:,}",
         "lowest similarity": f"{int(10_000 * np.nanmin(result.similarity)) / 10_000:.4f}",
-        "clusters": f"{counts.clusters:,}",
+        "groups": f"{counts.groups:,}",
         "saved": f"{(counts.bytes_saved or 0) / counts.bytes:.1%}",
     }
-    assert f"Of {counts.documents:,} documents, {counts.kept:,} stay" in page.text
-    assert "Every dropped document was compared with one that stays, and is at least" in page.text
+    assert f"Of {counts.documents:,} documents, {counts.kept:,} are kept" in page.text
+    assert "Every dropped document was compared with a kept one, and is at least" in page.text
     assert settings_of(page) == {
         "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
-        "verify": "yes", "min_features": "1", "cluster": "star", "max_cluster": "1,000",
+        "verify": "yes", "min_features": "1", "grouping": "star", "max_group": "1,000",
         "keep": "first", "exact": "no", "features": "words", "measure": "jaccard",
         "text column": "text", "ids": "id",
     }  # fmt: skip
@@ -86,12 +86,12 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     assert widths == pytest.approx([100 * part / counts.documents for part in parts], abs=1e-3)
 
 
-def test_charts_count_every_cluster_and_every_pair(tmp_path: Path) -> None:
+def test_charts_count_every_group_and_every_pair(tmp_path: Path) -> None:
     result = la.dedup(corpus(1), threshold=0.7)
     page = page_of(result, tmp_path)
     sizes, similarities, _ = page.all("svg")
     hints = [title.text for title in sizes.all("title")]
-    assert sum(int(hint.split()[0].replace(",", "")) for hint in hints) == result.counts.clusters
+    assert sum(int(hint.split()[0].replace(",", "")) for hint in hints) == result.counts.groups
     found = {"accepted": 0, "rejected": 0}
     for bar in similarities.all("rect"):
         count, kind = bar.all("title")[0].text.split()[:2]
@@ -153,8 +153,8 @@ def test_pairs_are_those_nearest_to_the_threshold(tmp_path: Path) -> None:
     assert [p.similarity for p in rejected] == sorted(p.similarity for p in rejected)[::-1]
     assert accepted[0].similarity == result.pairs.similarity.min() >= 0.6
     assert rejected[0].similarity == result.rejected.similarity.max() < 0.6
-    clusters = [int(result.clusters[pair.left]) for pair in accepted]
-    assert max(clusters.count(label) for label in clusters) == 2
+    groups = [int(result.group_of[pair.left]) for pair in accepted]
+    assert max(groups.count(label) for label in groups) == 2
     page = page_of(result, tmp_path)
     for name, pairs in (("accepted", accepted), ("rejected", rejected)):
         section = page.by_id(name)
@@ -175,25 +175,25 @@ def test_the_choice_of_pairs_does_not_depend_on_how_many_are_looked_at(
     assert least_similar(result, 5) == expected
 
 
-def test_largest_clusters_show_who_stays_and_the_spread_of_the_others(tmp_path: Path) -> None:
+def test_largest_groups_show_who_stays_and_the_spread_of_the_others(tmp_path: Path) -> None:
     result = la.dedup(corpus(4), threshold=0.6, keep="last")
     assert isinstance(result, la.results.TextResult)
-    clusters = largest_clusters(result)
-    sizes = np.bincount(result.clusters)
-    assert [cluster.size for cluster in clusters] == sorted(sizes[sizes > 1].tolist())[::-1][:12]
+    groups = largest_groups(result)
+    sizes = np.bincount(result.group_of)
+    assert [group.size for group in groups] == sorted(sizes[sizes > 1].tolist())[::-1][:12]
     page = page_of(result, tmp_path)
     tables = page.all("table", "members")
-    assert len(tables) == len(clusters)
-    for cluster, table in zip(clusters, tables, strict=True):
-        (stays,) = cluster.stays
+    assert len(tables) == len(groups)
+    for group, table in zip(groups, tables, strict=True):
+        (stays,) = group.kept
         rows = [[cell.text for cell in row.all("td")] for row in table.all("tr")[1:]]
-        assert [row[1] for row in rows] == [f"doc-{row}" for row in [stays, *cluster.others]]
-        assert rows[0][0] == "stays"
-        similarities = result.similarity[cluster.others]
+        assert [row[1] for row in rows] == [f"doc-{row}" for row in [stays, *group.others]]
+        assert rows[0][0] == "kept"
+        similarities = result.similarity[group.others]
         assert (np.diff(similarities) >= 0).all()
-        members = np.flatnonzero((result.clusters == result.clusters[stays]) & ~result.keep)
-        assert similarities[0] == result.similarity[members].min() == cluster.least
-        for row, member in zip(rows[1:], cluster.others, strict=True):
+        members = np.flatnonzero((result.group_of == result.group_of[stays]) & ~result.keep)
+        assert similarities[0] == result.similarity[members].min() == group.least
+        for row, member in zip(rows[1:], group.others, strict=True):
             same = result.text(member) == result.text(stays)
             assert (row[3] == "the same text") == same
 
@@ -250,10 +250,10 @@ def test_shown_text_has_no_markup_and_can_be_written(text: str) -> None:
     "source, says",
     [
         ([], "There are no documents in it."),
-        (["only one"], "The only document stays."),
-        ([""], "The only document stays."),
-        (["one text here", "and another there"], "All 2 documents stay"),
-        (["the same text for all"] * 3000, "Of 3,000 documents, 1 stays ("),
+        (["only one"], "The only document is kept."),
+        ([""], "The only document is kept."),
+        (["one text here", "and another there"], "All 2 documents are kept"),
+        (["the same text for all"] * 3000, "Of 3,000 documents, 1 is kept ("),
         (["the same text"] * 2, "the other one is shown"),
     ],
 )
@@ -262,7 +262,7 @@ def test_plain_corpora_give_plain_pages(source: list[str], says: str, tmp_path: 
     page = page_of(result, tmp_path)
     assert says in page.text
     assert page.by_id("accepted") is None and page.by_id("rejected") is None
-    assert (page.by_id("clusters") is None) == (result.counts.clusters == 0)
+    assert (page.by_id("groups") is None) == (result.counts.groups == 0)
     assert tiles(page)["documents"] == f"{len(source):,}"
 
 
@@ -327,18 +327,18 @@ def test_without_verification_similarities_are_said_to_be_estimates(tmp_path: Pa
 
 def test_chains_are_pointed_out(tmp_path: Path) -> None:
     chain = [" ".join(VOCABULARY[row * 3 : row * 3 + 60]) for row in range(20)]
-    joined = la.dedup(chain, threshold=0.7, cluster="components")
+    joined = la.dedup(chain, threshold=0.7, grouping="components")
     page = page_of(joined, tmp_path)
-    clusters = page.by_id("clusters")
-    assert clusters is not None
-    (head,) = clusters.all("div", "head")
+    groups = page.by_id("groups")
+    assert groups is not None
+    (head,) = groups.all("div", "head")
     assert "below the threshold: here through others" in head.text
     assert tiles(page)["below threshold"] == str(int((joined.similarity < 0.7).sum()))
-    assert "documents are dropped that are like none that stays" in page.text
+    assert "may not be similar to the kept one" in page.text
     assert "connected by pairs of exact jaccard" in page.text
     rejected = page.by_id("rejected")
-    assert rejected is not None and "in the same cluster, through others" in rejected.text
-    split = la.dedup(chain, threshold=0.7, cluster="components", max_cluster=5)
+    assert rejected is not None and "in the same group, through others" in rejected.text
+    split = la.dedup(chain, threshold=0.7, grouping="components", max_group=5)
     assert split.warnings
     warning = page_of(split, tmp_path).all("div", "warning")
     assert split.warnings[0] in warning[0].text
@@ -389,7 +389,7 @@ def test_size_is_bounded(tmp_path: Path) -> None:
         text = text_of(rng, 20_000)
         texts += [edited(rng, text, 100 * part) for part in range(1, 12)]
     result = la.dedup(texts, threshold=0.8)
-    assert result.counts.clusters >= 12 and len(result.pairs) > 20
+    assert result.counts.groups >= 12 and len(result.pairs) > 20
     result = replace(result, warnings=["much to warn of"] * 1000)
     page = page_of(result, tmp_path)
     assert (tmp_path / "report.html").stat().st_size < 600_000

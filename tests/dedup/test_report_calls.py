@@ -88,7 +88,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"exact": True, "keep": "longest"},
     {"exact": True, "measure": "cosine"},
     {"measure": "containment", "keep": "max:size"},
-    {"cluster": "components", "max_cluster": 50, "keep": "last"},
+    {"grouping": "components", "max_group": 50, "keep": "last"},
     {"keep": "none", "ngram": (2, 3)},
     {"keep": longest_last},
     {"features": "chars", "ngram": 7},
@@ -158,7 +158,7 @@ def vectors() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"exact": True, "keep": "max:size"}, {"cluster": "components", "max_cluster": 5}],
+    [{}, {"exact": True, "keep": "max:size"}, {"grouping": "components", "max_group": 5}],
 )
 def test_calls_of_vectors_give_the_same_report(folder: Path, settings: dict[str, Any]) -> None:
     vectors()
@@ -202,7 +202,7 @@ def test_calls_of_recordings_give_the_same_report(folder: Path) -> None:
     "command",
     [
         "dedup corpus.jsonl --text text --threshold 0.6 --report report.html",
-        'dedup "one\'s.jsonl" two.jsonl --text text --cluster components --report report.html',
+        'dedup "one\'s.jsonl" two.jsonl --text text --grouping components --report report.html',
         "dedup two.jsonl --text text --against corpus.jsonl --no-verify --report report.html",
         "dedup photos --radius 9 --report report.html",
         "dedup vectors.jsonl --vectors v --threshold 0.9 --report report.html",

@@ -68,7 +68,7 @@ CASES: list[dict[str, Any]] = [
     {"threshold": 0.6},
     {"threshold": 0.6, "keep": "longest"},
     {"threshold": 0.6, "keep": "last"},
-    {"threshold": 0.55, "cluster": "components"},
+    {"threshold": 0.55, "grouping": "components"},
     {"threshold": 0.6, "keep": "none"},
     {"threshold": 0.6, "exact": True},
     {"threshold": 0.6, "verify": False},
@@ -105,7 +105,7 @@ def test_figures_of_a_corpus(case: dict[str, Any], tmp_path: Path) -> None:
         seen[text] += 1
     exact = copies - estimated
     known = [similar[row] for row in dropped if row not in estimated]
-    members = Counter(result.clusters.tolist())
+    members = Counter(result.group_of.tolist())
     sizes = [size for size in members.values() if size > 1]
     all_bytes = sum(len(text.encode()) for text in texts)
     saved = sum(len(texts[row].encode()) for row in dropped)
@@ -116,12 +116,12 @@ def test_figures_of_a_corpus(case: dict[str, Any], tmp_path: Path) -> None:
         "exact duplicates": f"{len(exact)}",
         "near-duplicates": f"{len(dropped) - len(exact) - len(estimated)}",
         "lowest similarity": shown_similarity(min(known)),
-        "clusters": f"{len(sizes)}",
+        "groups": f"{len(sizes)}",
         "saved": f"{saved / all_bytes:.1%}",
     }
     assert found | expected == found
     assert sum(keep) + len(exact) + number(found["near-duplicates"]) + len(estimated) == len(texts)
-    if case.get("cluster") != "components" and not estimated:
+    if case.get("grouping") != "components" and not estimated:
         assert min(known) >= threshold
     assert re.search(rf"the largest has {max(sizes):,}\b", page.text)
     assert f"That saves {size_text(saved)} of {size_text(all_bytes)} of text." in page.text
@@ -161,7 +161,7 @@ def test_figures_of_a_corpus(case: dict[str, Any], tmp_path: Path) -> None:
         least, _, most = hint.split()[3].partition("–")
         inside = [size for size in sizes if int(least) <= size <= int(most or least)]
         assert number(hint.split()[0]) == len(inside)
-    assert f"{len(sizes)} clusters with {sum(sizes)} documents" in page.text
+    assert f"{len(sizes)} groups with {sum(sizes)} documents" in page.text
     counts = Counter(texts)
     if case.get("exact"):
         all_counts = Counter(texts + old_texts)
@@ -189,25 +189,25 @@ def test_figures_of_a_corpus(case: dict[str, Any], tmp_path: Path) -> None:
     for line in listed.all("tr")[1:]:
         told_of = [cell.text for cell in line.all("td")]
         gone = [int(one.text[1:]) - len(old) for one in line.all("td")[3].all("bdi")]
-        label = result.clusters[gone[0]]
+        label = result.group_of[gone[0]]
         assert number(told_of[0]) == members[label]
         if not estimated:
             assert told_of[1] == shown_similarity(min(similar[one] for one in gone))
 
     # Each shown member says how similar it is, and shows what differs.
-    for card in page.part("clusters").all("div", "card"):
+    for card in page.part("groups").all("div", "card"):
         assert number(card.all("h3")[0].text.split()[0]) in sizes
         for line in card.all("tr")[1:]:
             cells = line.all("td")
             at = int(cells[1].all("bdi")[0].text[1:]) - len(old)
             if keep[at]:
-                assert cells[0].text == "stays"
+                assert cells[0].text == "kept"
                 continue
             if at not in estimated:
                 assert cells[0].text == shown_similarity(similar[at])
             assert cells[2].text == size_text(len(texts[at].encode()))
             alone = not any(
-                keep[one] for one in np.flatnonzero(result.clusters == result.clusters[at])
+                keep[one] for one in np.flatnonzero(result.group_of == result.group_of[at])
             )
             if not alone:
                 assert cells[3].all("ins") or cells[3].all("del") or cells[3].all("em")
@@ -234,7 +234,7 @@ def test_members_show_late_and_missing_words(tmp_path: Path) -> None:
         " ".join([*words, *(f"more{at}" for at in range(3))]),
     ]
     page = page_of(la.dedup(texts, threshold=0.5), tmp_path)
-    (card,) = page.part("clusters").all("div", "card")
+    (card,) = page.part("groups").all("div", "card")
     shown = {row.all("bdi")[0].text: row.all("td")[3] for row in card.all("tr")[1:]}
     assert [one.text for one in shown["1"].all("del")] == ["word390 word391"]
     assert [one.text for one in shown["2"].all("ins")] == ["new"]
@@ -246,9 +246,9 @@ def test_members_show_late_and_missing_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", ["first", "last", "none", "max:size"])
-@pytest.mark.parametrize("cluster", ["star", "components"])
+@pytest.mark.parametrize("grouping", ["star", "components"])
 def test_exact_duplicates_of_vectors_do_not_depend_on_the_threshold(
-    keep: str, cluster: str
+    keep: str, grouping: str
 ) -> None:
     rng = np.random.default_rng(1)
     base = rng.normal(size=(20, 8)).astype(np.float32)
@@ -265,7 +265,7 @@ def test_exact_duplicates_of_vectors_do_not_depend_on_the_threshold(
             vectors="v",
             threshold=threshold,
             keep=keep,
-            cluster=cluster,
+            grouping=grouping,
             exact=True,
         )
         counts, keeps = result.counts, result.keep
@@ -279,8 +279,8 @@ def test_exact_duplicates_of_vectors_do_not_depend_on_the_threshold(
             if b >= 0
         ]
         assert counts.lowest_similarity == pytest.approx(min(cosines), abs=1e-5)
-        sizes = [size for size in Counter(result.clusters.tolist()).values() if size > 1]
-        assert (counts.clusters, counts.largest_cluster) == (len(sizes), max(sizes))
+        sizes = [size for size in Counter(result.group_of.tolist()).values() if size > 1]
+        assert (counts.groups, counts.largest_group) == (len(sizes), max(sizes))
         lines = dict(re.findall(r"^  (\w[\w -]*?)  +([\d,.]+)  ", result.summary(), re.MULTILINE))
         assert number(lines["exact duplicates"]) == expected
         assert number(lines["near-duplicates"]) == dropped - expected
@@ -307,23 +307,24 @@ def test_figures_of_images(tmp_path: Path) -> None:
     sizes = {path.name: path.stat().st_size for path in files}
     kept = {name for name, stays in zip(result.names, result.keep, strict=True) if stays}
     saved, whole = sum(sizes[name] for name in sizes.keys() - kept), sum(sizes.values())
-    groups = Counter(result.clusters.tolist())
+    groups = Counter(result.group_of.tolist())
     found = tiles(page)
     assert found == {
         "images": f"{len(files)}",
         "exact duplicates": f"{len(files) - len(distinct)}",
         "near-duplicates": f"{len(distinct) - len(kept)}",
         "kept": f"{len(kept)}",
-        "clusters": f"{sum(size > 1 for size in groups.values())}",
+        "groups": f"{sum(size > 1 for size in groups.values())}",
         "saved": f"{saved / whole:.1%}",
         "left out": "1",
         "other files": "1",
     }
-    said = f"Of {len(files)} images, {len(kept)} would do: {len(files) - len(kept)} images could go"
+    gone = len(files) - len(kept)
+    said = f"Of {len(files)} images, {len(kept)} are kept: {gone} images could be deleted"
     assert f"{said}, which saves {size_text(saved)} of {size_text(whole)}." in page.text
     signer = la.ImageHash(bits=256)
     bits = dict(zip(sizes, signer.sign([folder / name for name in sizes]), strict=True))
-    for card in page.part("clusters").all("div", "card"):
+    for card in page.part("groups").all("div", "card"):
         parts = {one.all("bdi")[0].text: one for one in card.all("div", "file")}
         assert number(card.all("h3")[0].text.split()[0]) == len(parts)
         (stays,) = parts.keys() & kept
@@ -331,7 +332,7 @@ def test_figures_of_images(tmp_path: Path) -> None:
             badge = part.all("span", "badge")[0].text
             far = int(np.bitwise_count(bits[name] ^ bits[stays]).sum())
             if name == stays:
-                assert badge == "stays"
+                assert badge == "kept"
             elif (folder / name).read_bytes() == (folder / stays).read_bytes():
                 assert badge == "the same file"
             else:

@@ -114,7 +114,7 @@ def test_another_threshold_needs_no_new_signatures(
     expected = la.dedup(TEXTS, threshold=0.5)
     with monkeypatch.context() as patch:
         patch.setattr(la.BBitMinHash, "sign", refuse)
-        again = la.dedup(source, work=work, threshold=0.5, keep="last", cluster="star")
+        again = la.dedup(source, work=work, threshold=0.5, keep="last", grouping="star")
         assert again.counts.documents == len(TEXTS)
         result = la.dedup(source, work=work, threshold=0.5)
     assert np.array_equal(result.keep, expected.keep)
@@ -196,7 +196,7 @@ def test_a_corpus_that_changed_since_is_not_written(source: Path, tmp_path: Path
     result = la.dedup(source)
     lines = source.read_text().splitlines(keepends=True)
     source.write_text("".join(reversed(lines)))
-    for job in (result.write, result.write_annotated, lambda path: result.survivors()):
+    for job in (result.write, result.write_annotated, lambda path: result.kept()):
         with pytest.raises(la.errors.DocumentError, match="has changed since it was read"):
             job(tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
@@ -355,7 +355,7 @@ sys.exit(main(["dedup", *sys.argv[2:]]))
 """
 
 
-@pytest.mark.parametrize("step", ["read", "sign", "propose", "verify", "cluster", "write"])
+@pytest.mark.parametrize("step", ["read", "sign", "propose", "verify", "group", "write"])
 def test_an_interrupted_command_leaves_nothing(step: str, source: Path, tmp_path: Path) -> None:
     temporary, target = tmp_path / "temporary", tmp_path / "target"
     temporary.mkdir()

@@ -37,7 +37,7 @@ def test_dedup(folder: Path) -> None:
         la.dedup(folder, kind=MEDIA["chords"]()),
     ):
         assert isinstance(result, la.results.MediaResult) and result.kind == "chords"
-        assert [path.name for path in result.survivors()] == ["a.chord", "c.chord"]
+        assert [path.name for path in result.kept()] == ["a.chord", "c.chord"]
         assert [path.name for path in result.dropped()] == ["b.chord", "d.chord"]
         (problem,) = result.problems
         assert problem.path.name == "e.chord" and "not hexadecimal" in problem.reason

@@ -193,7 +193,7 @@ def test_bombs_of_every_format_are_left_out_and_the_job_goes_on(tmp_path: Path) 
     assert set(reasons) == set(expected)
     for name, (_, reason) in expected.items():
         assert reasons[name].startswith(reason), (name, reasons[name])
-    assert [path.name for path in result.survivors()] == ["good.png"]
+    assert [path.name for path in result.kept()] == ["good.png"]
 
 
 def test_large_images_wait_for_room_and_are_read(tmp_path: Path) -> None:

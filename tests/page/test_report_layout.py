@@ -52,7 +52,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     rows.append({"id": "late", "text": " ".join(late)})
     rows.append({"id": "late, less", "text": " ".join([*late[:250], *late[253:]])})
     found = [folder / "chains.html", folder / "topics.html", folder / "photos.html"]
-    la.dedup(rows, text="text", threshold=0.5, cluster="components").report(found[0])
+    la.dedup(rows, text="text", threshold=0.5, grouping="components").report(found[0])
     la.cluster_documents(rows, 3, text="text").report(found[1])
     for at in range(2):
         noise = np.random.default_rng(at).integers(0, 256, (9, 12), np.uint8)

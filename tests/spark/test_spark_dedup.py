@@ -63,7 +63,7 @@ def test_what_the_local_job_may_miss_is_said(session: Any, monkeypatch: pytest.M
     assert re.fullmatch(r"\d+ signatures were compared each with each; .* may miss .*", warning)
 
 
-CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": "shortest"}
+CHAINS = {"grouping": "components", "max_group": 20, "threshold": 0.6, "keep": "shortest"}
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_a_function_chooses(session: Any, way: str, clusters: str) -> None:
     def longest_then_last(rows: list[dict[str, Any]]) -> int:
         return max(range(len(rows)), key=lambda at: (len(rows[at]["text"]), rows[at]["id"]))
 
-    settings: dict[str, Any] = {"keep": longest_then_last, "cluster": clusters, "max_cluster": 50}
+    settings: dict[str, Any] = {"keep": longest_then_last, "grouping": clusters, "max_group": 50}
     if clusters == "star":
-        del settings["max_cluster"]
+        del settings["max_group"]
     local = assert_as_local(frame_of_texts(session, texts, 3), texts, **settings)
     assert local.counts.near_duplicates > 100
 
@@ -164,7 +164,7 @@ def test_order_of_files_and_what_decides(
     local.write_annotated(tmp_path / "expected.parquet")
     frame = session.read.parquet(str(folder))
     with on_spark.dedup(frame, **how, work=(tmp_path / "work").as_uri()) as found:
-        names = ("name", "`an odd, dotted.name`", "cluster", "duplicate_of", "similarity")
+        names = ("name", "`an odd, dotted.name`", "group_id", "duplicate_of", "similarity")
         annotated = found.annotated.orderBy("row").select(*names).collect()
         assert sorted(row.row for row in found.annotated.select("row").collect()) == list(
             range(local.counts.documents)

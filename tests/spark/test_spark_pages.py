@@ -31,7 +31,7 @@ def assert_same_rows(
     local.write_pairs(pairs)
     for frame, file in (
         (found.annotated.drop("row"), annotated),
-        (found.survivors, survivors),
+        (found.kept, survivors),
         (found.pairs, pairs),
     ):
         rows = [row.asDict(recursive=True) for row in frame.collect()]
@@ -57,7 +57,7 @@ def test_pages(session: Any, tmp_path: Path) -> None:
     how: dict[str, Any] = {"html": "page", "min_links": 1, "threshold": 0.7}
     local = la.dedup(rows, against=old, **how)
     assert {"unreadable pages", "few links"} == set(local.documents.left_out)
-    assert local.counts.in_old and local.counts.clusters
+    assert local.counts.in_old and local.counts.groups
     schema = "id string not null, url string not null, title string, page string"
     frame = session.createDataFrame(rows, schema)
     against = session.createDataFrame(old, "uid string, text string")

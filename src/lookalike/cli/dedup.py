@@ -67,7 +67,7 @@ what counts as a near-duplicate:
 what is written:
   -o --output TARGET   kept documents: a file, an s3:// address, or - for standard output
   --in-place           replace the input file by what is kept
-  --annotate           write all documents to the output, with cluster, duplicate_of and similarity
+  --annotate           write all documents to the output, with group_id, duplicate_of and similarity
   --pairs TARGET       file for the verified pairs
   --max-pairs N        refuse to write more pairs to --pairs (default: {DEFAULT_LIMIT:,})
   --collapse           with --exact: pair equal texts with their first only in --pairs
@@ -123,7 +123,7 @@ near-duplicates:
 
 guarantees:
   every dropped document was compared with a kept one (or one in OLD), and is equal to it or a
-  near-duplicate of it; no two kept documents are known near-duplicates. Exceptions: with --cluster
+  near-duplicate of it; no two kept documents are known near-duplicates. Exceptions: with --grouping
   components one document of a chain of similar ones is kept; with --keep none all that have a
   near-duplicate are dropped; with --no-verify, and against OLD signatures, similarities are
   estimates.
@@ -358,7 +358,7 @@ _ITEMS = {TEXT: "documents", VECTORS: "rows"}
 def _write(options: argparse.Namespace, result: DedupResult, progress: Any) -> dict[str, str]:
     """Write the outputs, timed as one step; return which file has what."""
     items = _ITEMS.get(result.kind, "files")
-    kept, write = f"{items} that stay", result.write
+    kept, write = f"kept {items}", result.write
     if options.annotate:
         kept, write = f"annotated {items}", result.write_annotated
     jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
@@ -366,7 +366,7 @@ def _write(options: argparse.Namespace, result: DedupResult, progress: Any) -> d
         ("report", options.report, partial(result.report, command=options.command_line)),
         # After these: in place, it replaces the input, and the job could not be tried again.
         (kept, options.output, partial(_write_items, write, options.in_place)),
-        ("files that could go", options.dropped, lambda path: result.write_dropped(path)),
+        ("dropped files", options.dropped, lambda path: result.write_dropped(path)),
         # Last: documents whose output failed must not be known when the job is tried again.
         ("signatures", options.save_signatures, lambda path: result.save_signatures(path)),
     ]
@@ -446,9 +446,9 @@ def _run_on_spark(options: argparse.Namespace) -> None:
             written["pairs"] = _address(str(options.pairs))
             corpus.write(found.pairs, written["pairs"])
         if options.output is not None:
-            kind = "annotated documents" if options.annotate else "documents that stay"
+            kind = "annotated documents" if options.annotate else "kept documents"
             written[kind] = _address(str(options.output))
-            corpus.write(found.annotated if options.annotate else found.survivors, written[kind])
+            corpus.write(found.annotated if options.annotate else found.kept, written[kind])
         seconds = {"start": started, **found.seconds}
         if written:
             seconds["write"] = time.perf_counter() - start

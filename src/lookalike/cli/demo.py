@@ -11,7 +11,7 @@ from lookalike.cli.common import check_not_read
 from lookalike.cli.parser import Parser
 from lookalike.cli.terminal import progress_bars, say
 from lookalike.dedup import dedup
-from lookalike.dedup.report.clusters import largest_clusters
+from lookalike.dedup.report.groups import largest_groups
 from lookalike.dedup.result import TextResult
 from lookalike.errors import FileError
 from lookalike.shown import escape_terminal
@@ -37,7 +37,7 @@ _MORE = (
     ("lookalike dedup photos/", "photographs, by what they show"),
     ("lookalike dedup music/", "recordings, by what is heard"),
     ("lookalike dedup rows.parquet --vectors NAME", "embeddings, by their cosine"),
-    ("lookalike cluster DIR --report topics.html", "what documents are about"),
+    ("lookalike group DIR --report topics.html", "what documents are about"),
     ("lookalike serve", "a service, with a page to look at"),
 )
 """What else could be tried next."""
@@ -51,7 +51,7 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """De-duplicate, print the summary and the largest clusters, write the report."""
+    """De-duplicate, print the summary and the largest groups, write the report."""
     folders = options.folder or _installation()
     files = _files_in(folders)
     if not files:
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         result = dedup(files, kind="text", format="files", progress=progress, skip_bad=True)
         result.report(options.report, command=options.command_line)
     say(result.summary())
-    _show_clusters(cast(TextResult, result))
+    _show_groups(cast(TextResult, result))
     say(f"\nClusters, similarities and differences side by side: {escape_terminal(options.report)}")
     say("\nNot only whole texts:")
     for command, what in _MORE:
@@ -86,17 +86,17 @@ def _files_in(folders: list[Path]) -> list[Path]:
     return sorted({path for path in found if path.is_file()})
 
 
-def _show_clusters(result: TextResult) -> None:
-    say("\nThe largest clusters:")
-    for cluster in largest_clusters(result, _SHOWN):
-        say(f"\n  {cluster.size:,} files; the one that stays is")
-        rows = [*cluster.stays, *cluster.others][:_MEMBERS]
+def _show_groups(result: TextResult) -> None:
+    say("\nThe largest groups:")
+    for group in largest_groups(result, _SHOWN):
+        say(f"\n  {group.size:,} files; the kept one is")
+        rows = [*group.kept, *group.others][:_MEMBERS]
         for row in rows:
             # Rounded down: what is not quite the same is not called so.
             alike = "" if result.keep[row] else f"  ({int(100 * result.similarity[row])}% the same)"
             say(f"    {_shortened(escape_terminal(result.id(row)))}{alike}")
-        if cluster.size > len(rows):
-            say(f"    and {cluster.size - len(rows):,} more")
+        if group.size > len(rows):
+            say(f"    and {group.size - len(rows):,} more")
 
 
 def _shortened(path: str, most: int = 80) -> str:

@@ -19,7 +19,7 @@ from lookalike.cli.terminal import say_rows, warn
 from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.formats import is_table
-from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
+from lookalike.dedup.pair_groups import PairGroups, group_pairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
@@ -32,12 +32,12 @@ from lookalike.signatures.methods import METHODS, Method
 
 _AT_A_TIME = 1 << 16
 
-_OF_CLUSTERS = {
-    "cluster": DedupSettings.cluster,
-    "max_cluster": DedupSettings.max_cluster,
+_OF_GROUPS = {
+    "grouping": DedupSettings.grouping,
+    "max_group": DedupSettings.max_group,
     "keep": "first",
 }
-"""Options that say how clusters are made, and their defaults."""
+"""Options that say how groups are made, and their defaults."""
 _SIMILARITY = 0.8
 _SIGNERS = {name: Method.of(name).signer for name in METHODS}
 _BITS = {name: 8 * signer.sign([]).shape[1] for name, signer in _SIGNERS.items()}
@@ -50,7 +50,7 @@ PURPOSE = "find all pairs of signatures that are near each other"
 DESCRIPTION = "Find every pair of signatures that differ in few bits, or are similar."
 ARGUMENTS = f"""
   SIGNATURES           a file of `lookalike sign` or `lookalike index`, or .npy or .npz; with
-                       --clusters also a file of pairs
+                       --groups also a file of pairs
   | --radius R         number of bits that may differ
 {common.THRESHOLD}
 {ORIGIN}
@@ -60,9 +60,9 @@ ARGUMENTS = f"""
   --limit N={DEFAULT_LIMIT}  more pairs are an error
 {common.THREADS}
   --recall SHARE       chance at which each pair is found, at least (default: all of them)
-  --clusters           instead of pairs, every document with its cluster, whether it stays, and what
+  --groups             instead of pairs, every document with its group, whether it is kept, and what
                        it is a duplicate of; also of a file of pairs, with columns left and right
-  --keep first|last|none=first  which document of a cluster to keep
+  --keep first|last|none=first  which document of a group to keep
   --json               print pairs as JSON Lines
   --quiet              no summary
 """
@@ -84,17 +84,17 @@ radius of a similarity:
   For {_SIMILARITY}: {", ".join(f"{_RADII[name]} of {name}'s {_BITS[name]}" for name in METHODS)}
   bits.
 
-clusters (--clusters):
-  columns id, cluster (its first document, empty for one alone), stays, and duplicate_of. Clusters
+groups (--groups):
+  columns id, group_id (its first document, empty for one alone), kept, and duplicate_of. Groups
   are those of `lookalike dedup`: a dropped document is a pair with the kept one that it names
-  (--cluster star); one is kept of all that pairs connect (components); all that have a pair are
+  (--grouping star); one is kept of all that pairs connect (components); all that have a pair are
   dropped (--keep none). A file of pairs has the columns left and right, or these are its first two.
 
 examples:
   lookalike pairs corpus.lookalike --radius 10 -o pairs.csv
   lookalike pairs index.lookalike --radius 100 --json | head
-  lookalike pairs corpus.lookalike --radius 10 --clusters -o clusters.csv
-  lookalike pairs pairs.parquet --clusters --cluster components
+  lookalike pairs corpus.lookalike --radius 10 --groups -o groups.csv
+  lookalike pairs pairs.parquet --groups --grouping components
   lookalike pairs signatures.npy --radius 3 --collapse -o pairs.parquet
   lookalike pairs corpus.lookalike --threshold 0.8 --in corpus.jsonl
 """
@@ -102,15 +102,15 @@ examples:
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
-    common.add_settings(parser, only=("cluster", "max_cluster"))
+    common.add_settings(parser, only=("grouping", "max_group"))
     parser.set_defaults(refuse=parser.error)
 
 
 def run(options: argparse.Namespace) -> None:
     """Find the pairs, and write or print them."""
-    whole_number("max_cluster", options.max_cluster, at_least=2)
-    if not options.clusters:
-        refuse_given(options, _OF_CLUSTERS, "goes with --clusters, which is missing")
+    whole_number("max_group", options.max_group, at_least=2)
+    if not options.groups:
+        refuse_given(options, _OF_GROUPS, "goes with --groups, which is missing")
     recall = None if options.recall is None else share("recall", options.recall)
     given = is_table(options.signatures)
     if given:
@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> None:
         common.check_folder(options.output)
         common.check_not_read("-o", options.output, [options.signatures])
     if given:
-        _show_clusters(cluster_pairs(options.signatures, **_clustering(options)), options)
+        _show_groups(group_pairs(options.signatures, **_grouping(options)), options)
         return
     index = open_index(options.signatures)
     origin = Origin.of(options, index)
@@ -141,10 +141,10 @@ def run(options: argparse.Namespace) -> None:
     similarity, complete = None, pairs.exact
     if origin is not None:
         pairs, similarity = _compared(index, pairs, origin, options.threshold)
-    if options.clusters:
+    if options.groups:
         ids = index.living()[1].tolist()  # those without a pair, too
-        found = cluster_pairs(pairs, ids=ids, **_clustering(options))
-        _show_clusters(replace(found, ids=[index.name(id) for id in ids]), options)
+        found = group_pairs(pairs, ids=ids, **_grouping(options))
+        _show_groups(replace(found, ids=[index.name(id) for id in ids]), options)
         return
     if options.output is not None:
         write_table(_batches(index, pairs, similarity), options.output)
@@ -162,10 +162,10 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_given(options: argparse.Namespace) -> None:
     """Refuse what means nothing for pairs that are found already."""
-    if not options.clusters:
+    if not options.groups:
         path, names = options.signatures, open_corpus(options.signatures).columns()
         if {"left", "right"} <= set(names):
-            raise ArgumentError(f"{path} is a file of pairs; add --clusters to make clusters")
+            raise ArgumentError(f"{path} is a file of pairs; add --groups to make groups")
         raise ArgumentError(
             f"{path} has documents (columns {', '.join(names) or 'none'}), and signatures are "
             f"expected; make them first: lookalike sign {path} -o NAME.lookalike. Or compare the "
@@ -218,32 +218,32 @@ def _batches(index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None)
         yield pa.record_batch({name: pa.array(one, kinds[name]) for name, one in columns.items()})
 
 
-def _clustering(options: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in _OF_CLUSTERS}
+def _grouping(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in _OF_GROUPS}
 
 
-def _show_clusters(found: PairClusters, options: argparse.Namespace) -> None:
-    """Write or print clusters, and say how many there are."""
+def _show_groups(found: PairGroups, options: argparse.Namespace) -> None:
+    """Write or print groups, and say how many there are."""
     columns = {name: values.tolist() for name, values in found.columns().items()}
     if options.output is not None:
-        write_table(_cluster_batches(columns), options.output)
+        write_table(_group_batches(columns), options.output)
     else:
         say_rows(columns, as_json=options.json, empty="")
     for warning in found.warnings:
         warn(warning)
     if not options.quiet:
-        clusters, kept = counted(len(found.groups()), "cluster"), int(found.keep.sum())
-        common.say_summary(options, f"{len(found):,} documents, {clusters}, {kept:,} stay")
+        groups, kept = counted(len(found.groups()), "group"), int(found.keep.sum())
+        common.say_summary(options, f"{len(found):,} documents, {groups}, {kept:,} kept")
 
 
-def _cluster_batches(columns: dict[str, list[Any]]) -> Iterator[Any]:
+def _group_batches(columns: dict[str, list[Any]]) -> Iterator[Any]:
     ids = columns["id"]
     numbers = bool(ids) and all(type(id) is int for id in ids)
     for begin in range(0, max(1, len(ids)), _AT_A_TIME):
         made = {}
         for name, values in columns.items():
             part = values[begin : begin + _AT_A_TIME]
-            kind = pa.bool_() if name == "stays" else pa.int64() if numbers else pa.string()
+            kind = pa.bool_() if name == "kept" else pa.int64() if numbers else pa.string()
             if kind == pa.string():
                 part = [None if value is None else str(value) for value in part]
             made[name] = pa.array(part, kind)

@@ -93,7 +93,7 @@ def groups(
     Every document of a group is within the radius of the group's first document. Documents are
     taken in the order of their ids: one that is not in a group yet starts a group, and every
     document within the radius that is not in a group yet joins it. These are the groups of
-    `cluster_pairs` and of the service's `dedup` job.
+    `group_pairs` and of the service's `dedup` job.
     """
     near = min(whole_number("radius", radius, at_least=0), docs.bits)
 

@@ -73,7 +73,7 @@ def find_columns(
             Said(" with text=", " with --text COLUMN"),
         )
     if order is not None:
-        corpus.column_for(order, (), "choice of survivors")
+        corpus.column_for(order, (), "choice of kept documents")
     return Columns(chosen, id_column(corpus, id), order)
 
 

@@ -42,8 +42,8 @@ def dedup(
     seed: SupportsIndex = 0,
     verify: bool = True,
     min_features: SupportsIndex = 1,
-    cluster: str = "star",
-    max_cluster: SupportsIndex = 1000,
+    grouping: str = "star",
+    max_group: SupportsIndex = 1000,
     keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
     exact: bool = False,
     features: FeatureChoice = "words",
@@ -68,7 +68,7 @@ def dedup(
 
     Signatures propose pairs and the exact similarity of the items decides. Every dropped item is
     equal to a kept (or old) one, or at least as similar to it as the threshold; no two kept items
-    are a known pair. This does not hold with `cluster="components"`, `keep="none"`, `verify=False`
+    are a known pair. This does not hold with `grouping="components"`, `keep="none"`, `verify=False`
     or an `against` of signatures; `DedupCounts` has the numbers. The same input gives the same
     result, for any number of threads. Nothing is deleted or overwritten.
 
@@ -110,9 +110,9 @@ def dedup(
         seed: The random seed for signatures.
         verify: Compare candidate pairs exactly. Without it, signatures estimate similarities.
         min_features: Keep documents with fewer features, without comparing them.
-        cluster: "star": drop only near-duplicates of a kept item. "components": keep one of all
+        grouping: "star": drop only near-duplicates of a kept item. "components": keep one of all
             items that pairs connect.
-        max_cluster: With components: split larger ones into stars.
+        max_group: With components: split larger ones into stars.
         keep: Which item of a group to keep: "first", "last", "longest", "shortest", "max:COLUMN",
             "min:COLUMN", "none" to drop the whole group, or a function that gets the rows of a
             group as a list of dicts, and returns the one to keep, or its position. Of similar

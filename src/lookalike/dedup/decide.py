@@ -53,8 +53,8 @@ class Decision:
 
     pairs: VerifiedPairs
     """The given pairs, and those that were found while deciding."""
-    clusters: Ints
-    """The first item of each item's cluster; the item itself if it is alone."""
+    group_of: Ints
+    """The first item of each item's group; the item itself if it is alone."""
     duplicate_of: Ints
     """The item that a dropped one is a duplicate of; -1 for kept items."""
     similarity: Floats
@@ -89,13 +89,13 @@ def decide(
 
     "star": an item is kept unless it is a pair with a better one that was kept already; so every
     dropped item is a pair with the kept one, or equal to it, and no two kept items are a pair.
-    "components": one item is kept of all that pairs connect. A component of more than `max_cluster`
+    "components": one item is kept of all that pairs connect. A component of more than `max_group`
     different items becomes stars. With `keep="none"`, every item that has a duplicate is dropped.
 
     Args:
         pairs: Pairs of different items at or above the threshold, each once, by (left, right).
         rank: The order in which items are kept, from 0: see `rule_ranks` and `rank_by`.
-        settings: `cluster`, `max_cluster`, `keep` and `threshold` are used.
+        settings: `grouping`, `max_group`, `keep` and `threshold` are used.
         first: For each item the first equal one; pairs are of these (default: all differ).
         old: The number of items of an old corpus, the first ones: never dropped, never a pair.
         sizes: For containment, the number of features; the larger item of a pair is kept.
@@ -118,20 +118,20 @@ def decide(
         return _Order(chosen, best_of_equals(chosen, first), old, None)
 
     found = _Found(pairs, pairs[:0])
-    if compare is not None and settings.cluster == "star" and not complete:
+    if compare is not None and settings.grouping == "star" and not complete:
         found.compare_kept(order_of, settings.threshold, compare)
     order = order_of(found.pairs)
     deciding = order.deciding(found.pairs)
-    labels, split, largest = _clusters(first, deciding, settings, order.best)
+    labels, split, largest = _groups(first, deciding, settings, order.best)
     if settings.keep == "none":
         duplicate_of = _drop_groups(first, old, deciding)
         labels = _with_named(labels, duplicate_of)
     else:
         duplicate_of = _choose(labels, first, order.rank, old, deciding)
-    warnings = split_warnings(split, largest, settings.max_cluster)
+    warnings = split_warnings(split, largest, settings.max_group)
     return Decision(
         pairs=found.pairs,
-        clusters=labels,
+        group_of=labels,
         duplicate_of=duplicate_of,
         similarity=_similarities(first, duplicate_of, deciding, compare),
         warnings=((rounds_exhausted_warning(),) if found.exhausted else ()) + warnings,
@@ -288,15 +288,15 @@ def rounds_exhausted_warning() -> str:
     )
 
 
-def _clusters(
+def _groups(
     first: Ints, pairs: VerifiedPairs, settings: DedupSettings, rank: Ints
 ) -> tuple[Ints, int, int]:
-    """Return the cluster of each item, how many components were split, and the largest size."""
+    """Return the group of each item, how many components were split, and the largest size."""
     count = len(first)
-    if settings.cluster == "star":
+    if settings.grouping == "star":
         return by_first(_stars(count, pairs, rank)[first], count), 0, 0
     labels, sizes = _components(count, pairs)
-    large = sizes > settings.max_cluster
+    large = sizes > settings.max_group
     if large.any():
         in_large = large[labels]
         labels[in_large] = _stars(count, pairs[large[labels[pairs.left]]], rank)[in_large]
@@ -316,10 +316,10 @@ def split_warnings(split: int, largest: int, most: int) -> tuple[str, ...]:
     if not split:
         return ()
     return (
-        f"{counted(split, 'cluster')} grew past {most:,} different documents "
+        f"{counted(split, 'group')} grew past {most:,} different documents "
         f"(the largest to {largest:,}): probably chains, of which neighbors are similar and the "
         "ends are not. They were split, so that each document is similar to the one that stands "
-        "for it. A higher threshold makes shorter chains, clusters that are stars none",
+        "for it. A higher threshold makes shorter chains, groups that are stars none",
     )
 
 
@@ -333,7 +333,7 @@ def _stars(count: int, pairs: VerifiedPairs, rank: Ints) -> Ints:
 
 
 def by_first(labels: Ints, bound: int) -> Ints:
-    """Name each cluster by the position of its first member; labels are below `bound`."""
+    """Name each group by the position of its first member; labels are below `bound`."""
     least = np.full(bound, len(labels), np.int64)
     np.minimum.at(least, labels, np.arange(len(labels)))
     return least[labels]
@@ -342,7 +342,7 @@ def by_first(labels: Ints, bound: int) -> Ints:
 def _choose(labels: Ints, first: Ints, rank: Ints, old: int, pairs: VerifiedPairs) -> Ints:
     """Return for each item the one that it is a duplicate of; -1 for kept items.
 
-    The best item of each cluster is kept: of a star its center, or an item equal to it. A new item
+    The best item of each group is kept: of a star its center, or an item equal to it. A new item
     that is a pair with old ones is a duplicate of the most similar of these; centers never are,
     because every old item is a center itself.
     """
@@ -387,7 +387,7 @@ def _drop_groups(first: Ints, old: int, pairs: VerifiedPairs) -> Ints:
 
 
 def _with_named(labels: Ints, named: Ints) -> Ints:
-    """Return clusters in which a dropped item is with the item that it names, not alone.
+    """Return groups in which a dropped item is with the item that it names, not alone.
 
     Only the center of a star can be alone and dropped: its pairs are all in other stars.
     """
@@ -425,7 +425,7 @@ class GroupChoices:
     A group is what pairs and equal items connect. The chosen item is kept, its near-duplicates are
     dropped, and the function is asked again about the others until none is left. So no two chosen
     items are a pair, and every other item is a pair with a chosen one. The function is asked once
-    about the same items. A cluster of "components" has one choice.
+    about the same items. A group of "components" has one choice.
 
     `chooser` gets the rows of a group, and returns one of them or its place among them. `read`
     returns the rows at some positions.
@@ -469,14 +469,14 @@ class GroupChoices:
         return rank
 
     def _split(self, pairs: VerifiedPairs) -> Flags:
-        """Return which items are in clusters that are stars, and not a whole component.
+        """Return which items are in groups that are stars, and not a whole component.
 
-        As in `_clusters`, items that are dropped because of an old one count.
+        As in `_groups`, items that are dropped because of an old one count.
         """
-        if self.settings.cluster != "components":
+        if self.settings.grouping != "components":
             return np.ones(len(self.first), bool)
         labels, sizes = _components(len(self.first), pairs)
-        large: Flags = sizes > self.settings.max_cluster
+        large: Flags = sizes > self.settings.max_group
         return large[labels]
 
     def _ask(self, group: Ints, neighbors: dict[int, Ints], *, once: bool) -> list[int]:

@@ -43,7 +43,7 @@ from lookalike.pages import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
-STEPS = ("read", "collapse", "sign", "propose", "verify", "cluster", "write")
+STEPS = ("read", "collapse", "sign", "propose", "verify", "group", "write")
 
 _LOOKALIKE_SUFFIX = ".lookalike"
 
@@ -169,7 +169,7 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
             candidates = propose_pairs(job, documents, signed, best)
         with timed("verify"):
             verdict = verify_pairs(job, signed, candidates, compare)
-    with timed("cluster"):
+    with timed("group"):
         sampled = settings.measure == "containment"
         decision = decide(
             verdict.accepted,
@@ -217,7 +217,7 @@ def _conclude(
     stands_for, similarity = decision.duplicate_of[new], decision.similarity[new]
     own = np.where(stands_for >= old, stands_for - old, -1)
     matched_old = np.where(stands_for < old, stands_for, -1)
-    labels = by_first(decision.clusters[new], len(first))
+    labels = by_first(decision.group_of[new], len(first))
     rejected = verdict.rejected
     if len(decision.rejected):
         rejected = most_similar(in_order([rejected, decision.rejected]))
@@ -249,7 +249,7 @@ def _conclude(
     return TextResult(
         settings=settings,
         keep=stands_for < 0,
-        clusters=labels,
+        group_of=labels,
         duplicate_of=own,
         matched_old=matched_old,
         similarity=similarity,

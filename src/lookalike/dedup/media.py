@@ -52,7 +52,7 @@ def run_media_job(
         read = medium.read(files, threads=count, tell=tell, memory=memory)
     with steps.timed("propose"):
         similar = medium.pairs(read, threads=count, tell=partial(steps.step, "propose"))
-    with steps.timed("cluster"):
+    with steps.timed("group"):
         rows = {file: row for row, file in enumerate(read.files)}
         places = np.array([rows.get(found.files[equal], -1) for equal in first.tolist()], np.int64)
         good = np.flatnonzero(places >= 0)
@@ -79,7 +79,7 @@ def run_media_job(
         facts={name: [values[row] for row in chosen] for name, values in read.facts.items()},
         descriptions=[read.described[row] for row in chosen],
         keep=duplicate_of < 0,
-        clusters=decision.clusters,
+        group_of=decision.group_of,
         duplicate_of=duplicate_of,
         similarity=decision.similarity,
         distance=distance,

@@ -67,7 +67,7 @@ class DedupCounts:
     """
     below_threshold: int = 0
     """Less similar than the threshold to the item that stands for them: with
-    `cluster="components"`, others may connect the two.
+    `grouping="components"`, others may connect the two.
     """
     lowest_similarity: float | None = None
     """Of exact and near-duplicates with the items that stand for them; None if there are none, and
@@ -77,9 +77,9 @@ class DedupCounts:
     """Of estimated duplicates with the items that stand for them; None if there are none."""
     in_old: int = 0
     """Dropped because of a document of the old corpus."""
-    clusters: int
+    groups: int
     """Groups of two or more items."""
-    largest_cluster: int
+    largest_group: int
     """Items of the largest group; 0 if there is none."""
     without_features: int = 0
     """Kept because they cannot be compared: too short, without a vector, of one color, silent."""
@@ -116,7 +116,7 @@ class DedupCounts:
 
         `estimated` says whether the similarity of each new item is an estimate.
         """
-        similarity, sizes = decision.similarity[old:], np.bincount(decision.clusters[old:])
+        similarity, sizes = decision.similarity[old:], np.bincount(decision.group_of[old:])
         items, duplicate_of = np.arange(len(first_equal)), decision.duplicate_of[old:]
         dropped = duplicate_of >= 0
         by_signatures = np.zeros(len(dropped), bool) if estimated is None else estimated
@@ -136,8 +136,8 @@ class DedupCounts:
             "below_threshold": int((differ & (similarity < threshold)).sum()),
             "lowest_similarity": _least(similarity[compared]),
             "lowest_estimate": _least(similarity[by_signatures]),
-            "clusters": int((sizes > 1).sum()),
-            "largest_cluster": int(sizes[sizes > 1].max(initial=0)),
+            "groups": int((sizes > 1).sum()),
+            "largest_group": int(sizes[sizes > 1].max(initial=0)),
         }
         return cls(**(counts | more))
 
@@ -215,7 +215,7 @@ class DedupResult(_KindAttributes, Summarized):
     """What was compared: "text", "vectors", "images", "recordings"."""
     keep: Flags
     """Whether an item is kept."""
-    clusters: Ints
+    group_of: Ints
     """The first item of each item's group; itself where it stands alone."""
     duplicate_of: Ints
     """The item that stands for a dropped one; -1 for kept items, and where an old one does."""
@@ -226,12 +226,12 @@ class DedupResult(_KindAttributes, Summarized):
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @cached_property
-    def survivors_rows(self) -> Ints:
+    def kept_rows(self) -> Ints:
         """The positions of kept items, ascending."""
         return np.flatnonzero(self.keep)
 
     @abstractmethod
-    def survivors(self) -> Any:
+    def kept(self) -> Any:
         """Return the kept items."""
 
     @abstractmethod
@@ -244,8 +244,8 @@ class DedupResult(_KindAttributes, Summarized):
         In a group, the kept item comes first, then the others by falling similarity.
         """
         similarity = np.where(self.keep, 2.0, self.similarity)
-        order = np.lexsort((np.arange(len(self.keep)), -similarity, self.clusters))
-        parts = np.split(order, np.flatnonzero(np.diff(self.clusters[order])) + 1)
+        order = np.lexsort((np.arange(len(self.keep)), -similarity, self.group_of))
+        parts = np.split(order, np.flatnonzero(np.diff(self.group_of[order])) + 1)
         return sorted((part for part in parts if len(part) > 1), key=len, reverse=True)
 
     def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
@@ -285,7 +285,7 @@ class DedupResult(_KindAttributes, Summarized):
         return (
             f"{type(self).__name__}(kind={self.kind!r}, documents={counts.documents}, "
             f"kept={counts.kept}, exact_duplicates={counts.exact_duplicates}, "
-            f"near_duplicates={counts.near_duplicates}, clusters={counts.clusters})"
+            f"near_duplicates={counts.near_duplicates}, groups={counts.groups})"
         )
 
 
@@ -300,7 +300,7 @@ class RowsResult(DedupResult):
     limits: tuple[int | None, int | None] = (None, None)
     """Bytes of memory and threads for reading the source again and writing."""
 
-    def survivors(self) -> Any:
+    def kept(self) -> Any:
         """Return the kept rows: a list for a list, a frame for a frame, an Arrow table for files.
 
         If they do not fit into memory, use `write`.
@@ -308,8 +308,8 @@ class RowsResult(DedupResult):
         source = self.source
         inner = source.inner if isinstance(source, FilteredCorpus) else source
         if isinstance(inner, TableCorpus) and isinstance(source, TableCorpus | FilteredCorpus):
-            return source.select(self.survivors_rows)
-        return write.survivors_table(self)
+            return source.select(self.kept_rows)
+        return write.kept_table(self)
 
     def _target(self, path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
         return local_file(path, self.source)
@@ -334,10 +334,11 @@ class RowsResult(DedupResult):
         return write.write_rows(self, path, in_place=flag("in_place", in_place))
 
     def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
-        """Write every row with `cluster`, `duplicate_of` and `similarity` added.
+        """Write every row with `group_id`, `duplicate_of` and `similarity` added.
 
-        `cluster` is the id of the group's first row, null for a row alone. `duplicate_of` is the id
-        of the row that stands for a dropped one, `similarity` that of the two; null for kept rows.
+        `group_id` is the id of the group's first row, null for a row without a group.
+        `duplicate_of` is the id of the kept row that replaces a dropped one, and `similarity` that
+        of the two; both are null for kept rows.
         """
         return write.write_rows(self, path, in_place=flag("in_place", in_place), annotated=True)
 
@@ -583,7 +584,7 @@ class MediaResult(DedupResult):
         """Return the path of a file, relative to the folder if only one was given."""
         return self.names[whole_number("row", row, at_least=0, at_most=len(self.files) - 1)]
 
-    def survivors(self) -> list[Path]:
+    def kept(self) -> list[Path]:
         """Return the kept files."""
         return [self.files[place] for place in np.flatnonzero(self.keep).tolist()]
 
@@ -604,13 +605,13 @@ class MediaResult(DedupResult):
         target = file_path("path", path)
         write.check_file_list(target)
         dropped = np.flatnonzero(~self.keep)
-        by_group = dropped[np.argsort(self.clusters[dropped], kind="stable")]
+        by_group = dropped[np.argsort(self.group_of[dropped], kind="stable")]
         return write.write_files(self, by_group, target)
 
     def write_annotated(self, path: str | Path) -> int:
         """Write a table of all files: whether each is kept, its group, and what stands for it.
 
-        `cluster` is the path of the group's first file, null for one that stands alone;
+        `group_id` is the path of the group's first file, null for one that stands alone;
         `duplicate_of` that of the file that stands for a dropped one, with their `similarity` and
         `distance`, which are null for kept files.
         """

@@ -32,7 +32,7 @@ from lookalike.signatures.methods import (
 )
 from lookalike.signatures.signer import DocumentSigner
 
-CLUSTERINGS = ("star", "components")
+GROUPINGS = ("star", "components")
 RULES = ("first", "last", "longest", "shortest", "none")
 ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radius"}
 """Names of settings in other tools."""
@@ -137,17 +137,17 @@ class DedupSettings:
         True, "skip verification: report similarities estimated from signatures"
     )
     min_features: int = _number(1, "keep documents with fewer features, without comparing them")
-    cluster: str = _setting(
+    grouping: str = _setting(
         "star",
         "star: drop only near-duplicates of a kept document; components: keep one of all documents "
         "that pairs connect, so that the ends of chains may resemble no kept document",
         kinds="text spark vectors",
-        choices=CLUSTERINGS,
+        choices=GROUPINGS,
     )
-    max_cluster: int = _number(
+    max_group: int = _number(
         1000,
         "with components: split those of more different documents into stars",
-        only=("cluster", ("components",)),
+        only=("grouping", ("components",)),
         kinds="text spark vectors",
     )
     keep: str | Callable[[list[dict[str, Any]]], Any] = _setting(  # noqa: RUF009
@@ -190,7 +190,7 @@ class DedupSettings:
     def __post_init__(self) -> None:
         own = vars(self)  # where the fields of a frozen class can be set
         own["threshold"] = share("threshold", self.threshold)
-        one_of("cluster", self.cluster, CLUSTERINGS)
+        one_of("grouping", self.grouping, GROUPINGS)
         for name in ("verify", "exact"):
             own[name] = flag(name, own[name])
         self._check_keep()
@@ -211,7 +211,7 @@ class DedupSettings:
             "bits": (0 if self.by_bands else 8, 1 << 16),
             "radius": (0, 1 << 16),  # its default depends on the bits
             "min_features": (1, None),
-            "max_cluster": (2, None),
+            "max_group": (2, None),
         }
         if not self.by_signatures:
             del bounds["radius"]

@@ -90,14 +90,14 @@ def count_lines(result: Summarized) -> list[Line]:
     """Return all counts that matter for this result."""
     counts, words = result.counts, result.wording()
     share = f"{share_text(counts.kept, counts.documents)} of the {words.items}"
-    largest = f"the largest has {counts.largest_cluster:,}"
+    largest = f"the largest has {counts.largest_group:,}"
     lines = [
         (words.items, f"{counts.documents:,}", words.about),
         ("exact duplicates", f"{counts.exact_duplicates:,}", words.equal),
         ("near-duplicates", f"{counts.near_duplicates:,}", words.near),
         *_about_dropped(counts, words),
         ("kept", f"{counts.kept:,}", share if counts.documents else ""),
-        ("clusters", f"{counts.clusters:,}", largest if counts.clusters else ""),
+        ("groups", f"{counts.groups:,}", largest if counts.groups else ""),
     ]
     if words.pairs:
         lines.append(("pairs", f"{counts.verified_pairs:,}", words.pairs))
@@ -159,7 +159,7 @@ def text_wording(
 
 def _criterion(settings: DedupSettings, how: str) -> str:
     """Return in words why documents are dropped, by "exact" or "estimated" similarity."""
-    chain = "connected by pairs of " if settings.cluster == "components" else ""
+    chain = "connected by pairs of " if settings.grouping == "components" else ""
     units = unit_text(settings.feature_kind())
     return f"{chain}{how} {settings.measure} of {units} at least {settings.threshold:g}"
 

@@ -42,9 +42,9 @@ def run_vector_job(
     id: str | None,
     format: str | None,
     encoding: str | None,
-    cluster: str,
+    grouping: str,
     keep: Any,
-    max_cluster: SupportsIndex,
+    max_group: SupportsIndex,
     threads: SupportsIndex | None,
     progress: Callable[[str, float], None] | None,
 ) -> VectorResult:
@@ -56,8 +56,8 @@ def run_vector_job(
     least = share("threshold", THRESHOLD if threshold is None else threshold)
     chance = share("recall", RECALL if recall is None else recall)
     every, workers = flag("exact", exact), thread_count(threads)
-    most = whole_number("max_cluster", max_cluster, at_least=2)
-    settings = DedupSettings(threshold=least, cluster=cluster, keep=keep, max_cluster=most)
+    most = whole_number("max_group", max_group, at_least=2)
+    settings = DedupSettings(threshold=least, grouping=grouping, keep=keep, max_group=most)
     if callable(keep) or keep in ("longest", "shortest"):
         raise ArgumentError(
             Said("keep"),
@@ -77,7 +77,7 @@ def run_vector_job(
         found = index.pairs(least, recall=None if every else chance, threads=workers)
         none = np.full(len(found), -1, np.int32)
         pairs = VerifiedPairs(found.left, found.right, found.similarities, none)
-    with steps.timed("cluster"):
+    with steps.timed("group"):
         rank = rule_ranks(settings, given.count, order=given.order)
         decision = decide(pairs, rank, settings, first=first)
         cosines = _cosines(given, decision.duplicate_of, workers)
@@ -90,7 +90,7 @@ def run_vector_job(
         settings=settings,
         dimensions=given.vectors.shape[1] if len(given.rows) else 0,
         keep=decision.duplicate_of < 0,
-        clusters=decision.clusters,
+        group_of=decision.group_of,
         duplicate_of=decision.duplicate_of,
         similarity=cosines,
         pairs=pairs,
@@ -169,7 +169,7 @@ def read_embeddings(
         )
     id_name = id_column(corpus, id)
     if order is not None:
-        corpus.column_for(order, (), "choice of survivors")
+        corpus.column_for(order, (), "choice of kept documents")
     others = [one for one in (id_name, order) if one is not None]
     count, rows, parts = 0, list[Ints](), list[NDArray[Any]]()
     ids, deciding = list[str](), list[Any]()

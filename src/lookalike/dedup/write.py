@@ -74,12 +74,12 @@ def write_rows(
 
 
 def _found_columns(result: RowsResult) -> Callable[[int, int], dict[str, Any]]:
-    sizes = np.bincount(result.clusters, minlength=len(result.clusters))
+    sizes = np.bincount(result.group_of, minlength=len(result.group_of))
 
     def added(begin: int, end: int) -> dict[str, Any]:
-        labels, similarity = result.clusters[begin:end], result.similarity[begin:end]
+        labels, similarity = result.group_of[begin:end], result.similarity[begin:end]
         return {
-            "cluster": result.ids(labels, sizes[labels] < 2),
+            "group_id": result.ids(labels, sizes[labels] < 2),
             "duplicate_of": result.representatives(begin, end),
             "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
         }
@@ -105,7 +105,7 @@ def strings(values: list[str | None] | list[str]) -> Any:
     return pa.array(values, pa.string())
 
 
-def survivors_table(result: RowsResult) -> Any:
+def kept_table(result: RowsResult) -> Any:
     """Return the kept rows as an Arrow table."""
     result.source.check_identity(result.source_identity)
     batches, begin = [], 0
@@ -225,8 +225,8 @@ def write_kept_files(result: MediaResult, path: Path) -> int:
     """Copy the kept files into a new folder, or list them."""
     check_kept_files(path)
     if _is_folder(path):
-        return _copy(result, result.survivors_rows, path)
-    return write_files(result, result.survivors_rows, path, annotated=False)
+        return _copy(result, result.kept_rows, path)
+    return write_files(result, result.kept_rows, path, annotated=False)
 
 
 def write_file_pairs(result: MediaResult, path: Path) -> int:
@@ -274,12 +274,12 @@ def _file_columns(result: MediaResult, rows: Ints) -> Mapping[str, Any]:
 
 def _annotated_columns(result: MediaResult, rows: Ints) -> Mapping[str, Any]:
     """Return these and what was found."""
-    alone = np.bincount(result.clusters, minlength=len(result.files))[result.clusters[rows]] < 2
+    alone = np.bincount(result.group_of, minlength=len(result.files))[result.group_of[rows]] < 2
     similarity = result.similarity[rows]
     return {
         **_file_columns(result, rows),
-        "stays": pa.array(result.keep[rows]),
-        "cluster": _paths(result, np.where(alone, -1, result.clusters[rows])),
+        "kept": pa.array(result.keep[rows]),
+        "group_id": _paths(result, np.where(alone, -1, result.group_of[rows])),
         "duplicate_of": _paths(result, result.duplicate_of[rows]),
         "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
         "distance": _distances(result.distance[rows]),

@@ -22,7 +22,7 @@ from lookalike.collection.care.transfer import import_documents
 from lookalike.collection.documents import Seen
 from lookalike.collection.stores.address import parse_address
 from lookalike.dedup import dedup
-from lookalike.dedup.pair_clusters import cluster_pairs
+from lookalike.dedup.pair_groups import group_pairs
 from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.service.jobs import drop_upload, lines_of, now, read_state, write_state
 from lookalike.service.library import open_for_strangers
@@ -147,7 +147,7 @@ def _by_signatures(job: Job, docs: Collection) -> _Duplicates:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     both = np.stack([rank[table.left], rank[table.right]], axis=1)
-    duplicate_of = cluster_pairs(both).duplicate_of  # every document is in a pair
+    duplicate_of = group_pairs(both).duplicate_of  # every document is in a pair
     goes = np.flatnonzero(duplicate_of >= 0)
     dropped, kept = order[goes], order[duplicate_of[goes]]
     distances = table.distances_between(dropped, kept)

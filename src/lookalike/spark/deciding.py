@@ -54,7 +54,7 @@ CROWD_BYTES = 256 << 20
 _Near = tuple[Any, Any, list[int], PositionSet]
 """Pairs with their distances, `position, label`, labels of large components, and documents."""
 
-_GROUPS = "first long, cluster long, survivor long, centre long, similarity double"
+_GROUPS = "first long, group_id long, kept long, center long, similarity double"
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +257,11 @@ class Decider:
         found = self.work.keep(map_arrow(gathered, resolve.resolve, resolve.RESOLVED, *how))
         told = found.where(f"kind = {resolve.TOLD}").select("told").collect()
         groups = found.where(f"kind = {resolve.GROUP}").select(
-            "first", "cluster", "survivor", "centre", "similarity"
+            "first", "group_id", "kept", "center", "similarity"
         )
         known = "similarity", "distance"
         verified = found.where(f"kind = {resolve.FOUND}")
-        verified = verified.selectExpr("first as left", "cluster as right", *known)
+        verified = verified.selectExpr("first as left", "group_id as right", *known)
         by_name = found.where(f"kind in ({resolve.FOUND}, {resolve.SAME})")
         by_name = by_name.selectExpr("left_name as left", "right_name as right", *known)
         facts = resolve.ResolvedFacts.of([bytes(row.told) for row in told])

@@ -58,7 +58,7 @@ def dedup(
 ) -> SparkDedup:
     """Find the near-duplicates of a DataFrame and choose which rows to keep, as `la.dedup` does.
 
-    Survivors, pairs and clusters are those of the local job on the same rows in the same order,
+    Kept documents, pairs and groups are those of the local job on the same rows in the same order,
     whatever the partitions. Only where the local job proposes by chance, of very many SimHash or
     TopSig signatures, Spark compares all, and a warning says so. For containment every pair is
     found, also those that samples of features may miss.
@@ -73,7 +73,7 @@ def dedup(
         order: a column that tells rows apart, to sort by, for a frame without an order of its own.
             This shuffles the corpus once.
         against: an old corpus, a DataFrame or files. Rows that are already there are dropped, and
-            none of it is among the survivors.
+            none of its rows is among the kept rows.
         html: a column of web pages; their main text is compared.
         page_limits, min_words, language, min_links, strip_urls: as in `la.dedup`. With one of
             these, or `html`, a copy of the corpus with texts in place of pages is kept in `work`.
@@ -145,8 +145,8 @@ class _Job:
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
         warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.tired else [])]
-        if settings.cluster == "components":
-            warnings += split_warnings(facts.split, facts.split_largest, settings.max_cluster)
+        if settings.grouping == "components":
+            warnings += split_warnings(facts.split, facts.split_largest, settings.max_group)
         rows = ResultRows(work, settings, sources, signed, decided, proposed.needed)
         return SparkDedup(
             settings=settings,
@@ -226,8 +226,8 @@ class _Job:
             named |= {
                 "kept": documents - facts.dropped - copies - (texts if none else 0),
                 "exact_duplicates": equal - facts.estimated,
-                "clusters": facts.clusters + texts,
-                "largest_cluster": max(facts.largest, collapsed.largest),
+                "groups": facts.groups + texts,
+                "largest_group": max(facts.largest, collapsed.largest),
                 "verified_pairs": rows.pair_count,
             }
         others = documents - named["kept"] - named["exact_duplicates"]

@@ -1,4 +1,4 @@
-"""Steps 5 to 7, verify, settle, cluster and choose, of documents that pairs connect.
+"""Steps 5 to 7, verify, settle, group and choose, of documents that pairs connect.
 
 All that is needed of them comes to one task, as rows of several kinds, so that nothing has to be
 joined before. There `lookalike.dedup.decide` decides, as in the local job.
@@ -36,15 +36,15 @@ where these are wanted; copies with their firsts, where all are in one place.
 """
 
 RESOLVED = (
-    "kind int, first long, cluster long, survivor long, centre long, similarity double, "
+    "kind int, first long, group_id long, kept long, center long, similarity double, "
     "distance int, told binary, left_name string, right_name string"
 )
-"""For each first of equal texts that has pairs: its cluster, the document that stands for it (or
+"""For each first of equal texts that has pairs: its group, the document that stands for it (or
 itself), the first with the text of that one, and how similar the two are.
 """
 
 GROUP, FOUND, SAME, TOLD = range(4)
-"""The rows above; verified pairs, as `first` and `cluster`; equal texts as pairs; the facts."""
+"""The rows above; verified pairs, as `first` and `group_id`; equal texts as pairs; the facts."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ResolvedFacts:
     texts: int = 0
     """That have copies."""
     copies: int = 0
-    clusters: int = 0
+    groups: int = 0
     largest: int = 0
     dropped: int = 0
     estimated: int = 0
@@ -197,13 +197,13 @@ class _Place:
         if self.choices is not None:  # it was asked about equal texts, too
             several = np.flatnonzero(self.sizes > 1)
             members = distinct(np.concatenate([members, several]))
-        groups, centre = group_rows(decision, members, self.first, self.positions)
+        groups, center = group_rows(decision, members, self.first, self.positions)
         yield rows_of(RESOLVED, kind=GROUP, **groups)
         at = self.positions
         yield self._pairs(FOUND, at[pairs.left], at[pairs.right], pairs.similarity, pairs.distance)
         left, right = self.copied
         yield self._pairs(SAME, left, right, np.ones(len(left)), 0)
-        facts = self._facts(decision, members, centre, compared)
+        facts = self._facts(decision, members, center, compared)
         yield rows_of(RESOLVED, kind=TOLD, told=[facts.packed()])
 
     def _pairs(
@@ -218,7 +218,7 @@ class _Place:
             RESOLVED,
             kind=kind,
             first=left,
-            cluster=right,
+            group_id=right,
             similarity=similarity,
             distance=distance,
             left_name=self._names(left),
@@ -245,18 +245,18 @@ class _Place:
         return found[similarity >= self.settings.threshold], len(compared)
 
     def _facts(
-        self, decision: Decision, members: Ints, centre: Ints, compared: int
+        self, decision: Decision, members: Ints, center: Ints, compared: int
     ) -> ResolvedFacts:
         sizes = self.sizes[members]
-        in_clusters = np.bincount(decision.clusters[members], sizes).astype(np.int64)
-        clusters, none = int((in_clusters > 0).sum()), self.settings.keep == "none"
-        others = (sizes - 1)[centre != members].sum()
+        in_groups = np.bincount(decision.group_of[members], sizes).astype(np.int64)
+        groups, none = int((in_groups > 0).sum()), self.settings.keep == "none"
+        others = (sizes - 1)[center != members].sum()
         return ResolvedFacts(
             texts=int((sizes > 1).sum()),
             copies=int((sizes - 1).sum()),
-            clusters=int((in_clusters > 1).sum()),
-            largest=int(in_clusters[in_clusters > 1].max(initial=0)),
-            dropped=int(sizes.sum()) - (0 if none else clusters),
+            groups=int((in_groups > 1).sum()),
+            largest=int(in_groups[in_groups > 1].max(initial=0)),
+            dropped=int(sizes.sum()) - (0 if none else groups),
             estimated=0 if none or self.settings.verify else int(others),
             compared=compared + decision.compared,
             alike=len(decision.pairs),
@@ -269,12 +269,12 @@ class _Place:
 def group_rows(
     decision: Decision, members: Ints, first: Ints, positions: Ints
 ) -> tuple[dict[str, Any], Ints]:
-    """Return the columns of `RESOLVED` for members of groups, and the centre of each."""
+    """Return the columns of `RESOLVED` for members of groups, and the center of each."""
     named = decision.duplicate_of[members]
-    survivor = np.where(named < 0, members, named)
-    centre = first[survivor]
-    similarity = np.where(members == centre, 1.0, decision.similarity[members])
-    cluster = decision.clusters[members]
-    places = {"first": members, "cluster": cluster, "survivor": survivor, "centre": centre}
+    kept = np.where(named < 0, members, named)
+    center = first[kept]
+    similarity = np.where(members == center, 1.0, decision.similarity[members])
+    group_id = decision.group_of[members]
+    places = {"first": members, "group_id": group_id, "kept": kept, "center": center}
     columns = {name: positions[values] for name, values in places.items()}
-    return {**columns, "similarity": similarity}, centre
+    return {**columns, "similarity": similarity}, center

@@ -23,7 +23,7 @@ from lookalike.spark.work import SparkWork
 
 COUNTED = (
     *("documents", "kept", "exact_duplicates", "near_duplicates", "estimated_duplicates", "in_old"),
-    *("clusters", "largest_cluster", "without_features", "compared_pairs", "verified_pairs"),
+    *("groups", "largest_group", "without_features", "compared_pairs", "verified_pairs"),
     *("bytes", "left_out"),
 )
 """The counts that Spark knows; the others of `DedupCounts` keep their defaults."""
@@ -43,13 +43,13 @@ class SparkDedup(Summarized):
     _rows: ResultRows = field(repr=False)
 
     @cached_property
-    def survivors(self) -> Any:
+    def kept(self) -> Any:
         """The kept rows, with all their columns, in the partitions that Spark reads."""
-        return self._rows.survivors()
+        return self._rows.kept()
 
     @cached_property
     def annotated(self) -> Any:
-        """All rows with `row`, their number, and as in the local job `cluster`, `duplicate_of` and
+        """All rows with `row`, their number, and as in the local job `group_id`, `duplicate_of` and
         `similarity`: ids, or row numbers where there are no ids.
         """
         return self._rows.annotated()
@@ -64,7 +64,7 @@ class SparkDedup(Summarized):
 
     @cached_property
     def fates(self) -> Any:
-        """Rows that have duplicates, by number: `position`, `cluster`, `duplicate_of` (null for
+        """Rows that have duplicates, by number: `position`, `group_id`, `duplicate_of` (null for
         kept rows) and `similarity`; with an old corpus also `matched_old`, a row of that.
         """
         return self._rows.fates
@@ -131,12 +131,12 @@ class ResultRows:
 
     @cached_property
     def found(self) -> Any:
-        """The documents of the corpus that have a pair or a copy: `position`, `cluster`,
+        """The documents of the corpus that have a pair or a copy: `position`, `group_id`,
         `duplicate_of`, `similarity` and `other`, whether the duplicate has another text.
         """
         first, none = sql.col("first"), self.settings.keep == "none"
-        named = ("position", "cluster", "survivor", "similarity", "other")
-        is_other = sql.col("centre") != first
+        named = ("position", "group_id", "kept", "similarity", "other")
+        is_other = sql.col("center") != first
         groups = self.decided.groups
         every = groups.select(first.alias("position"), "*", is_other.alias("other")).select(*named)
         if self.collapsed.texts:
@@ -144,40 +144,42 @@ class ResultRows:
             stays = sql.col("second" if none else "best")
             alone = alone.select(
                 "first",
-                first.alias("cluster"),
+                first.alias("group_id"),
                 # An old one is kept, and its copies are duplicates of it.
-                sql.when(first < self.old, first).otherwise(stays).alias("survivor"),
-                first.alias("centre"),
+                sql.when(first < self.old, first).otherwise(stays).alias("kept"),
+                first.alias("center"),
                 sql.lit(1.0).alias("similarity"),
             )
             groups = groups.union(alone).withColumn("other", is_other)
             of_copies = self.collapsed.copy_rows.join(groups, "first")
             if none:  # of equal texts, all but the first name that, or the old one that it names
-                in_old = (sql.col("survivor") < self.old) & (first >= self.old)
+                in_old = (sql.col("kept") < self.old) & (first >= self.old)
                 of_copies = of_copies.select(
                     "position",
-                    "cluster",
-                    sql.when(in_old, sql.col("survivor")).otherwise(first).alias("survivor"),
+                    "group_id",
+                    sql.when(in_old, sql.col("kept")).otherwise(first).alias("kept"),
                     sql.when(in_old, sql.col("similarity")).otherwise(1.0).alias("similarity"),
                     in_old.alias("other"),
                 )
             every = groups.withColumn("position", first).select(*named)
             every = every.union(of_copies.select(*named))
-        dropped = sql.col("survivor") != sql.col("position")
+        dropped = sql.col("kept") != sql.col("position")
         every = every.select(
             "position",
-            "cluster",
-            sql.when(dropped, sql.col("survivor")).alias("duplicate_of"),
+            "group_id",
+            sql.when(dropped, sql.col("kept")).alias("duplicate_of"),
             sql.when(dropped, sql.col("similarity")).alias("similarity"),
             (dropped & sql.col("other")).alias("other"),
         )
         return self.work.keep(self._of_corpus(every) if self.old else every)
 
     def _of_corpus(self, every: Any) -> Any:
-        """Return rows without old documents; clusters are named by their first new document."""
+        """Return rows without old documents; groups are named by their first new document."""
         new = self.work.keep(every.where(f"position >= {self.old}"))
-        firsts = new.groupBy("cluster").agg(sql.min("position").alias("first"))
-        called = new.join(firsts, "cluster").drop("cluster").withColumnRenamed("first", "cluster")
+        firsts = new.groupBy("group_id").agg(sql.min("position").alias("first"))
+        called = (
+            new.join(firsts, "group_id").drop("group_id").withColumnRenamed("first", "group_id")
+        )
         return called.select(*new.columns)
 
     def counted(self, documents: int) -> dict[str, int]:
@@ -186,22 +188,22 @@ class ResultRows:
         in_old = sql.count(sql.when(other < old, 1))
         dropped, matched = self.found.agg(sql.count(other), in_old).first()
         sizes = self._sizes.where("size > 1").agg(sql.count("*"), sql.max("size"))
-        clusters, largest = sizes.first()
+        groups, largest = sizes.first()
         equal = copies | self.collapsed.firsts if self.settings.keep == "none" else copies
         if not self.settings.verify:  # a duplicate by signatures alone is not an exact one
             equal -= self._positions(self.found.where("other"))
         return {
             "kept": documents - dropped,
             "in_old": matched,
-            "clusters": clusters,
-            "largest_cluster": largest or 0,
+            "groups": groups,
+            "largest_group": largest or 0,
             "exact_duplicates": equal.count_from(old),
             "verified_pairs": self.pair_count,
         }
 
     @property
     def _sizes(self) -> Any:
-        return self.found.groupBy("cluster").agg(sql.count("*").alias("size"))
+        return self.found.groupBy("group_id").agg(sql.count("*").alias("size"))
 
     def _positions(self, found: Any) -> PositionSet:
         return collect_positions(found, ["position"], self.signed.documents)
@@ -215,7 +217,7 @@ class ResultRows:
         other = sql.col("duplicate_of")
         return found.select(
             self._row("position"),
-            self._row("cluster"),
+            self._row("group_id"),
             sql.when(other >= self.old, other - self.old).alias("duplicate_of"),
             sql.when(other < self.old, other).alias("matched_old"),
             "similarity",
@@ -246,7 +248,7 @@ class ResultRows:
         copies = self.collapsed.copy_rows.where(f"position >= {self.old}")
         return self.decided.verified.union(equal_pairs(copies, "first", "position"))
 
-    def survivors(self) -> Any:
+    def kept(self) -> Any:
         """Return the kept rows; none is shuffled."""
         dropped = self.work.send(self._positions(self.found.where("duplicate_of is not null")))
         frame = self.sources.corpus.frame
@@ -264,24 +266,24 @@ class ResultRows:
             for alone in (False, True)
         )
         kinds = {part.name: part.dataType for part in fates.schema.fields}
-        for name in ("cluster", "duplicate_of", "similarity"):
+        for name in ("group_id", "duplicate_of", "similarity"):
             others = others.withColumn(name, sql.lit(None).cast(kinds[name]))
         every = others.union(like.join(fates, "position"))
         every = every.withColumn("position", self._row("position"))
         return every.withColumnRenamed("position", "row")
 
     def named_fates(self) -> Any:
-        """Return what was found, by id; a document that is alone is in no cluster."""
-        fates = self.found.join(self._sizes, "cluster").selectExpr(
-            "position", "if(size > 1, cluster, null) as cluster", "duplicate_of", "similarity"
+        """Return what was found, by id; a document that is alone is in no group."""
+        fates = self.found.join(self._sizes, "group_id").selectExpr(
+            "position", "if(size > 1, group_id, null) as group_id", "duplicate_of", "similarity"
         )
         by_name = {
-            "cluster": self.sources.corpus.columns.id is not None,
+            "group_id": self.sources.corpus.columns.id is not None,
             "duplicate_of": self._by_name,
         }
         for name, named in by_name.items():
             fates = self._named(fates, name) if named else fates.withColumn(name, self._row(name))
-        return fates.select("position", "cluster", "duplicate_of", "similarity")
+        return fates.select("position", "group_id", "duplicate_of", "similarity")
 
     def pairs(self) -> Any:
         """Return the verified pairs by id."""

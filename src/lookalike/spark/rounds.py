@@ -38,7 +38,7 @@ class Decided:
     """Which documents that have pairs are kept, and why."""
 
     groups: Any
-    """`first, cluster, survivor, centre, similarity`; see `lookalike.spark.resolve`."""
+    """`first, group_id, kept, center, similarity`; see `lookalike.spark.resolve`."""
     verified: Any
     """Pairs of different texts: `left, right, similarity, distance`."""
     facts: ResolvedFacts
@@ -74,7 +74,7 @@ class Rounds:
             labels, many = work.keep(self.verifier.with_sizes(labels, needed)), False
         accepted, chosen, of_rounds = self._settle(accepted, labels, values, many)
         split = chosen.where(f"kind = {SPLIT}")
-        count, largest = split.agg(sql.sum("first"), sql.max("cluster")).first()
+        count, largest = split.agg(sql.sum("first"), sql.max("group_id")).first()
         of_pairs = ResolvedFacts(
             compared=compared.count,
             alike=compared.alike,
@@ -98,9 +98,9 @@ class Rounds:
             joined = together(pairs, labels, self.signed.collapsed.originals, values, self._places)
             chosen = map_arrow(joined, choose, GROUPS, self.settings, self.signed.old)
             groups = work.keep(chosen)
-            if self.settings.cluster != "star" or not self.settings.by_signatures:
+            if self.settings.grouping != "star" or not self.settings.by_signatures:
                 return accepted, groups, ResolvedFacts()
-            unmet = groups.where(f"kind = {UNMET}").selectExpr("first as left", "cluster as right")
+            unmet = groups.where(f"kind = {UNMET}").selectExpr("first as left", "group_id as right")
             unmet = work.keep(unmet.join(done, ["left", "right"], "left_anti"))
             found = self.verifier.similarities(unmet)
             near = None if found is None else found.where(self._near)
@@ -117,9 +117,9 @@ class Rounds:
         """Return the pairs without those of two documents that are surely dropped.
 
         A document that ranks before all that it is a pair with is kept, and these are dropped; so
-        pairs of two of them decide nothing, unless keep is "none" or clusters are components.
+        pairs of two of them decide nothing, unless keep is "none" or groups are components.
         """
-        if self.settings.cluster != "star" or self.settings.keep == "none":
+        if self.settings.grouping != "star" or self.settings.keep == "none":
             return accepted
         known = self.signed.collapsed.originals.selectExpr(
             "first as position", "best", "best_value"
@@ -154,10 +154,10 @@ class Rounds:
 
     def _likeness(self, groups: Any) -> Any:
         """Return the groups with the similarities of documents that only a chain connects, too."""
-        if self.settings.cluster == "star":
+        if self.settings.grouping == "star":
             return groups
         unknown = groups.where("similarity is null")
-        sides = ordered("first", "centre")
+        sides = ordered("first", "center")
         pairs = self.work.keep(unknown.select(*sides).distinct())
         needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
         if not len(needed):
@@ -172,18 +172,18 @@ class Rounds:
     def _facts(self, groups: Any) -> ResolvedFacts:
         counts = self.signed.collapsed.originals.select("first", "count")
         sized = groups.join(counts, "first", "left").selectExpr(
-            "cluster", "coalesce(count, 1) as size", "centre <> first as other"
+            "group_id", "coalesce(count, 1) as size", "center <> first as other"
         )
-        clusters = sized.groupBy("cluster").agg(
+        by_group = sized.groupBy("group_id").agg(
             sql.expr("sum(size) as size"),
             sql.expr("count(if(size > 1, 1, null)) as texts"),
             sql.expr("sum(size - 1) as copies"),
             sql.expr("sum(if(other, size - 1, 0)) as estimated"),
         )
-        facts = clusters.selectExpr(
+        facts = by_group.selectExpr(
             "sum(texts) as texts",
             "sum(copies) as copies",
-            "count(if(size > 1, 1, null)) as clusters",
+            "count(if(size > 1, 1, null)) as groups",
             "max(size) as largest",
             "sum(size) as documents",
             "count(*) as kept",
@@ -193,19 +193,19 @@ class Rounds:
         return ResolvedFacts(
             texts=facts.texts or 0,
             copies=facts.copies or 0,
-            clusters=facts.clusters,
+            groups=facts.groups,
             largest=facts.largest or 0,
             dropped=(facts.documents or 0) - (0 if none else facts.kept),
             estimated=0 if none or verify else facts.estimated or 0,
         )
 
 
-GROUPS = "kind int, first long, cluster long, survivor long, centre long, similarity double"
+GROUPS = "kind int, first long, group_id long, kept long, center long, similarity double"
 """As in `lookalike.spark.resolve.RESOLVED`; a similarity is null if it is not known."""
 
 GROUP, UNMET, SPLIT = 0, 1, 2
-"""The same; pairs to be compared, as `first` and `cluster`; how many components were split, and the
-size of the largest.
+"""Rows of documents; pairs to compare, as `first` and `group_id`; the number of components that
+were split, and the size of the largest.
 """
 
 _PAIR, _DOCUMENT = 0, 1
@@ -242,9 +242,9 @@ def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places
 
 
 def choose(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]:
-    """Put documents into clusters and choose which are kept; see `GROUPS`.
+    """Put documents into groups and choose which are kept; see `GROUPS`.
 
-    If clusters are stars, it also tells which kept documents to compare before that is final. The
+    If groups are stars, it also tells which kept documents to compare before that is final. The
     first `old` documents are those of an old corpus.
     """
     table = table_of(batches)
@@ -268,13 +268,13 @@ def choose(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]
     found = groups.pop("similarity")
     unknown = pa.array(found, pa.float64(), mask=np.isnan(found))
     yield rows_of(GROUPS, kind=GROUP, **groups, similarity=unknown)
-    if settings.cluster == "star" and settings.by_signatures:
+    if settings.grouping == "star" and settings.by_signatures:
         best = best_of_equals(rank, first)
         unmet = unmet_pairs(known[known.right >= old], best, old)
         left, right = np.divmod(unmet, len(positions))
-        yield rows_of(GROUPS, kind=UNMET, first=positions[left], cluster=positions[right])
+        yield rows_of(GROUPS, kind=UNMET, first=positions[left], group_id=positions[right])
     if decision.split:
-        yield rows_of(GROUPS, kind=SPLIT, first=[decision.split], cluster=[decision.largest])
+        yield rows_of(GROUPS, kind=SPLIT, first=[decision.split], group_id=[decision.largest])
 
 
 IN_ONE_TASK = 4_000_000

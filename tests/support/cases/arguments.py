@@ -40,7 +40,7 @@ ANSWERS = {
     *("Comparison", "Explanation", "KeyMatch", "KeyMatches"),
     *("Clusters", "Matches", "Measurement", "Option", "Prediction"),
     *("Fingerprint", "RecordingMatch"),
-    *("Neighbors", "PairClusters", "Pairs", "SavedSignatures", "Tuning"),
+    *("Neighbors", "PairGroups", "Pairs", "SavedSignatures", "Tuning"),
     *part_cases.ANSWERS,
     *("VectorMatches", "VectorNeighbors", "VectorPairs"),
 }
@@ -245,8 +245,8 @@ def calls(folder: Path) -> dict[str, Call]:
         "ClusterIndex.tune_probes": (la.ClusterIndex(rows, 4).tune_probes, {"queries": queries}),
         "Clusters.members": (la.cluster(rows, 3).members, {"group": 1}),
         "cluster": (la.cluster, {"signatures": rows, "k": 3}),
-        "cluster_pairs": (
-            la.cluster_pairs,
+        "group_pairs": (
+            la.group_pairs,
             {"pairs": [(0, 1), (1, 2)], "ids": [0, 1, 2], "keep": "max", "values": [1, 2, 3]},
         ),
         "Features": (la.features.Features, {}),

@@ -64,7 +64,7 @@ def assert_as_local(
     against: tuple[Any, Sequence[str | None]] | None = None,
     **settings: Any,
 ) -> la.results.DedupResult:
-    """Compare survivors, clusters, duplicates, similarities, pairs, counts and warnings.
+    """Compare kept rows, groups, duplicates, similarities, pairs, counts and warnings.
 
     `against` is an old corpus, as a frame and as texts.
     """
@@ -79,23 +79,23 @@ def assert_as_local(
     with on_spark.dedup(frame, **settings, **spark_only) as found:
         fates = found.fates.collect()
         pairs = found.pairs.toArrow()
-        survivors = [row.id for row in found.survivors.select("id").collect()]
-    clusters = np.arange(len(texts))
+        survivors = [row.id for row in found.kept.select("id").collect()]
+    groups = np.arange(len(texts))
     duplicate_of, matched_old = np.full((2, len(texts)), -1)
     similarity = np.full(len(texts), np.nan)
     for row in fates:
-        clusters[row.position] = row.cluster
+        groups[row.position] = row.group_id
         if row.duplicate_of is not None:
             duplicate_of[row.position] = row.duplicate_of
             similarity[row.position] = row.similarity
         elif against is not None and row.matched_old is not None:
             matched_old[row.position] = row.matched_old
             similarity[row.position] = row.similarity
-    assert clusters.tolist() == local.clusters.tolist()
+    assert groups.tolist() == local.group_of.tolist()
     assert duplicate_of.tolist() == local.duplicate_of.tolist()
     assert matched_old.tolist() == local.matched_old.tolist()
     np.testing.assert_array_equal(similarity, local.similarity)
-    assert survivors == [f"id{row}" for row in local.survivors_rows.tolist()]
+    assert survivors == [f"id{row}" for row in local.kept_rows.tolist()]
     assert len(fates) == len({row.position for row in fates})
     expected = _named_pairs(local, rows, old)
     by_name = [("left", "ascending"), ("right", "ascending")]

@@ -105,7 +105,7 @@ def stay(order: Sequence[int], pairs: Iterable[Pair], old: int) -> set[int]:
     return found
 
 
-def survivors(labels: Sequence[int], rank: Callable[[int], tuple[float, int]]) -> list[int]:
+def kept(labels: Sequence[int], rank: Callable[[int], tuple[float, int]]) -> list[int]:
     """Return for each one who stays of its cluster."""
     best: dict[int, int] = {}
     for member, label in enumerate(labels):

@@ -104,8 +104,8 @@ def _at_most(differ: Floats, bits: int, radius: int) -> Floats:
     return found
 
 
-def cluster_chart(sizes: Ints) -> str:
-    """Return the number of clusters by size; `sizes` are at least 2."""
+def group_chart(sizes: Ints) -> str:
+    """Return the number of groups by size; `sizes` are at least 2."""
     largest = int(sizes.max(initial=2))
     edges = [2, 3, 5, 10]
     while edges[-1] < largest:
@@ -113,7 +113,7 @@ def cluster_chart(sizes: Ints) -> str:
     edges = edges[: int(np.searchsorted(edges, largest)) + 1]
     counts = np.bincount(np.searchsorted(edges, sizes), minlength=len(edges)).tolist()
     heights = Heights(max(1, *counts))
-    lines = counted_axis(heights, "clusters")
+    lines = counted_axis(heights, "groups")
     room = (RIGHT - LEFT) / len(edges)
     width = min(64.0, room * 0.78)
     least = 2
@@ -121,13 +121,13 @@ def cluster_chart(sizes: Ints) -> str:
         middle, top = LEFT + room * (number + 0.5), heights.of(count)
         name = compact(most) if least == most else f"{compact(least)}–{compact(most)}"
         if count:
-            hint = f"{counted(count, 'cluster')} of {name} documents"
+            hint = f"{counted(count, 'group')} of {name} documents"
             lines.append(bar("accepted", middle - width / 2, top, width, hint))
             lines.append(label(middle, top - 5, compact(count), "value"))
         lines.append(label(middle, BOTTOM + 17, name))
         least = most + 1
-    lines.append(across_name("documents in a cluster"))
-    return svg("Clusters by their number of documents", lines)
+    lines.append(across_name("documents in a group"))
+    return svg("Groups by their number of documents", lines)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.dedup.pairs import Ints
-from lookalike.dedup.report.clusters import TEMPLATE
+from lookalike.dedup.report.groups import TEMPLATE
 from lookalike.dedup.report.page import lead, summary_tiles, warnings_card, write_duplicates
 from lookalike.dedup.report.remade import media_call_text, vector_call_text
 from lookalike.dedup.summary import share_text, similarity_text, size_text
@@ -34,9 +34,10 @@ _NAME = 160
 def write_report(result: MediaResult, path: Path, command: Sequence[str] | None = None) -> None:
     """Write the report of files, of bounded size: the largest groups are shown, others listed."""
     counts, medium = result.counts, result.medium
+    are = "is" if counts.kept == 1 else "are"
     found = (
-        f"Of {counts.documents:,} {result.kind}, {counts.kept:,} would do: "
-        f"{counted(counts.documents - counts.kept, medium.noun)} could go, which saves "
+        f"Of {counts.documents:,} {result.kind}, {counts.kept:,} {are} kept: "
+        f"{counted(counts.documents - counts.kept, medium.noun)} could be deleted, which saves "
         f"{size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)}. Nothing was deleted."
     )
     cards, rest = _shown_groups(result)
@@ -45,8 +46,8 @@ def write_report(result: MediaResult, path: Path, command: Sequence[str] | None 
     call = partial(media_call_text, result)
     sections = [
         ("summary", "Summary", summary_tiles(result)),
-        ("clusters", "Clusters", cards),
-        ("others", "More clusters", _listed([result.kind, "stays", "could go"], rows, len(rest))),
+        ("groups", "Groups", cards),
+        ("others", "More groups", _listed([result.kind, "kept", "dropped"], rows, len(rest))),
         ("left-out", "Left out", _left_out(result)),
         ("settings", "Settings", settings_cards(settings, command, call)),
     ]
@@ -65,20 +66,20 @@ def write_vector_report(result: VectorResult, path: Path, command: Sequence[str]
     """Write the report of rows with vectors, of bounded size: a list of the largest groups."""
     counts, groups = result.counts, result.groups()
     share = share_text(counts.kept, counts.documents)
-    stay = "stays" if counts.kept == 1 else "stay"
-    found = f"Of {counts.documents:,} rows, {counts.kept:,} {stay} ({share})."
+    are = "is" if counts.kept == 1 else "are"
+    found = f"Of {counts.documents:,} rows, {counts.kept:,} {are} kept ({share})."
 
     def cells(group: Ints) -> list[str]:
         lowest = similarity_text(float(np.nanmin(result.similarity[group])))
         return [f"{len(group):,}", lowest, *_names(result, group)]
 
-    heads, rows = ["rows", "lowest", "stays", "dropped"], map(cells, groups[:_LISTED])
-    told = result.described() | {"cluster": result.settings.cluster, "keep": result.settings.keep}
+    heads, rows = ["rows", "lowest", "kept", "dropped"], map(cells, groups[:_LISTED])
+    told = result.described() | {"grouping": result.settings.grouping, "keep": result.settings.keep}
     settings = ((name, value, name == "vectors") for name, value in told.items())
     call = partial(vector_call_text, result)
     sections = [
         ("summary", "Summary", summary_tiles(result)),
-        ("clusters", "Clusters", _listed(heads, rows, len(groups), [0, 1])),
+        ("groups", "Groups", _listed(heads, rows, len(groups), [0, 1])),
         ("settings", "Settings", settings_cards(settings, command, call)),
     ]
     about = [lead(result, found, "row"), warnings_card(result)]
@@ -97,29 +98,29 @@ def _shown_groups(result: MediaResult) -> tuple[str, list[Ints]]:
         return "", []
     which = "All of them" if len(cards) == len(groups) else f"{len(cards):,} of {len(groups):,}"
     intro = pieces(TEMPLATE).soft(
-        f"{which}, the largest first. Of each, the one that stays, and the others from the most "
-        "similar to it to the least."
+        f"{which}, the largest first. The kept file comes first, then the others, the most similar "
+        "first."
     )
     return Markup("\n").join([intro, *cards]), groups[len(cards) :]
 
 
 def _group(result: MediaResult, rows: list[int], most: int) -> str:
     more = len(rows) - _MEMBERS
-    note = f"{_MEMBERS} are shown, {more:,} more are alike" if more > 0 else ""
+    note = f"{_MEMBERS} are shown, {more:,} more are similar" if more > 0 else ""
     members = [_file(result, row, most) for row in rows[:_MEMBERS]]
     return pieces(TEMPLATE).files(len(rows), result.kind, note, members)
 
 
 def _file(result: MediaResult, row: int, most: int) -> dict[str, Any]:
     look = result.medium.preview(result.files[row], most, memory=result.memory_limit)
-    stays, first, likeness = bool(result.keep[row]), result.first_equal, "the same file"
-    if first[row] != first[result.duplicate_of[row]] and not stays:
+    kept, first, relation = bool(result.keep[row]), result.first_equal, "the same file"
+    if first[row] != first[result.duplicate_of[row]] and not kept:
         distance = int(result.distance[row])
-        likeness = result.medium.likeness(float(result.similarity[row]), distance)
+        relation = result.medium.likeness(float(result.similarity[row]), distance)
     return {
         "look": Markup(look) if look else "",
-        "stays": stays,
-        "likeness": likeness,
+        "kept": kept,
+        "relation": relation,
         "name": _name(result, row),
         "facts": f"{result.descriptions[row]}, {size_text(int(result.sizes[row]))}",
     }
@@ -146,7 +147,7 @@ def _listed(
     """Return a table of groups, of `count` in all; nothing if there is none."""
     if not count:
         return ""
-    rest = f"And {counted(count - _LISTED, 'more cluster')}." if count > _LISTED else ""
+    rest = f"And {counted(count - _LISTED, 'more group')}." if count > _LISTED else ""
     return pieces(TEMPLATE).listed_groups(heads, rows, numbers, rest)
 
 

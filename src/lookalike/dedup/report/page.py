@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lookalike.dedup.report import clusters, figures
-from lookalike.dedup.report.clusters import TEMPLATE
+from lookalike.dedup.report import figures, groups
+from lookalike.dedup.report.groups import TEMPLATE
 from lookalike.dedup.report.remade import call_text
 from lookalike.dedup.summary import count_lines, share_text, size_text, timings
 from lookalike.features.choice import unit_text
@@ -47,9 +47,9 @@ LIKELY = 0.9
 def write_report(result: TextResult, path: Path, command: Sequence[str] | None = None) -> None:
     """Write the report of documents, of bounded size: the same page for the same result."""
     counts = result.counts
-    stay = "stays" if counts.kept == 1 else "stay"
+    are = "is" if counts.kept == 1 else "are"
     found = (
-        f"Of {counts.documents:,} documents, {counts.kept:,} {stay} "
+        f"Of {counts.documents:,} documents, {counts.kept:,} {are} kept "
         f"({share_text(counts.kept, counts.documents)}). "
         f"That saves {size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)} of text."
         f"{_guarantee(result)}"
@@ -61,13 +61,13 @@ def write_report(result: TextResult, path: Path, command: Sequence[str] | None =
         ("found", "What was found", pieces(TEMPLATE).two(pictures)),
         ("settings", "Settings", _settings(result, command)),
         ("left-out", "Left out", _left_out(result)),
-        ("clusters", "Largest clusters", clusters.cluster_section(result)),
-        ("old", "Already in the old corpus", clusters.old_section(result)),
-        *clusters.pair_sections(result),
-        ("all", "All clusters", clusters.all_clusters_section(result)),
+        ("groups", "Largest groups", groups.group_section(result)),
+        ("old", "Already in the old corpus", groups.old_section(result)),
+        *groups.pair_sections(result),
+        ("all", "All groups", groups.all_groups_section(result)),
     ]
     about = [lead(result, found), warnings_card(result, unverified=not result.settings.verify)]
-    write_duplicates(result, path, result.source.name, about, sections, scripts=[clusters.SCRIPT])
+    write_duplicates(result, path, result.source.name, about, sections, scripts=[groups.SCRIPT])
 
 
 def write_duplicates(
@@ -89,9 +89,9 @@ def lead(result: DedupResult, found: str, noun: str = "document") -> str:
     if not counts.documents:
         found = f"There are no {items} in it."
     elif counts.kept == counts.documents:
-        found = f"All {counts.documents:,} {items} stay: no duplicates were found."
+        found = f"All {counts.documents:,} {items} are kept: no duplicates were found."
         if counts.documents == 1:
-            found = f"The only {noun} stays."
+            found = f"The only {noun} is kept."
     return pieces(TEMPLATE).lead(found)
 
 
@@ -108,13 +108,13 @@ def _guarantee(result: TextResult) -> str:
     counts, settings = result.counts, result.settings
     if settings.keep == "none":
         return (
-            " Every document for which a near-duplicate was found was dropped, and so was that "
-            "one: nothing stands for them."
+            " Every document with a near-duplicate was dropped, and so was that near-duplicate: no "
+            "document of a group is kept."
         )
-    if settings.cluster == "components":
+    if settings.grouping == "components":
         return (
-            " One stays of all that pairs connect: at the end of a chain documents are dropped "
-            "that are like none that stays."
+            " One document is kept of all that pairs connect. A document at the end of a chain may "
+            "not be similar to the kept one."
         )
     if counts.lowest_similarity is None:
         return ""
@@ -122,8 +122,8 @@ def _guarantee(result: TextResult) -> str:
     if counts.estimated_duplicates:
         every = "Every other"
         were = "was" if counts.estimated_duplicates == 1 else "were"
-        first = f" {counts.estimated_duplicates:,} {were} dropped on the word of signatures."
-    other = "one that stays or is old" if result.documents.old else "one that stays"
+        first = f" {counts.estimated_duplicates:,} {were} dropped by signatures alone."
+    other = "a kept or old one" if result.documents.old else "a kept one"
     return (
         f"{first} {every} dropped document was compared with {other}, and is at least "
         f"{settings.threshold:g} similar to it."
@@ -155,11 +155,11 @@ def summary_tiles(result: DedupResult) -> str:
 
 
 def _sizes(result: TextResult) -> str:
-    sizes, title = clusters.cluster_sizes(result), "Cluster sizes"
+    sizes, title = groups.group_sizes(result), "Group sizes"
     if not len(sizes):
         return figure(title, "", "No two of these documents belong together.")
-    caption = f"{counted(len(sizes), 'cluster')} with {int(sizes.sum()):,} documents."
-    return figure(title, figures.cluster_chart(sizes), caption)
+    caption = f"{counted(len(sizes), 'group')} with {int(sizes.sum()):,} documents."
+    return figure(title, figures.group_chart(sizes), caption)
 
 
 def _similarities(result: TextResult) -> str:

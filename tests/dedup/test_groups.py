@@ -11,7 +11,7 @@ from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
 from support.oracles import dedup as dedup_oracle
 
-COMPONENTS = DedupSettings(cluster="components")
+COMPONENTS = DedupSettings(grouping="components")
 
 
 def pairs_of(pairs: set[tuple[int, int]]) -> VerifiedPairs:
@@ -43,7 +43,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, set[tuple[int, int]]]:
 def test_components_are_what_pairs_connect(graph: tuple[int, set[tuple[int, int]]]) -> None:
     count, pairs = graph
     found = decided(count, pairs, COMPONENTS)
-    assert found.clusters.tolist() == dedup_oracle.components(count, pairs)
+    assert found.group_of.tolist() == dedup_oracle.components(count, pairs)
     assert not found.warnings
 
 
@@ -61,31 +61,31 @@ def test_in_a_star_everyone_is_paired_with_the_centre(
     first: dict[int, int] = {}
     for member, centre in enumerate(centres):
         first.setdefault(centre, member)
-    assert found.clusters.tolist() == [first[centre] for centre in centres]
+    assert found.group_of.tolist() == [first[centre] for centre in centres]
 
 
 def test_a_long_chain_is_split_and_warned_of() -> None:
     links = {(at, at + 1) for at in range(50)}
-    settings = DedupSettings(cluster="components", max_cluster=20)
+    settings = DedupSettings(grouping="components", max_group=20)
     found = decided(60, links, settings)
-    assert found.warnings[0].startswith("1 cluster grew past")
+    assert found.warnings[0].startswith("1 group grew past")
     assert "chains" in found.warnings[0] and "51" in found.warnings[0]
-    sizes = np.bincount(found.clusters)
+    sizes = np.bincount(found.group_of)
     assert sizes.max() == 2  # each is alike to the one before it, and to no other that stays
     unsplit = decided(60, links, COMPONENTS)
-    assert np.bincount(unsplit.clusters).max() == 51 and not unsplit.warnings
+    assert np.bincount(unsplit.group_of).max() == 51 and not unsplit.warnings
 
 
 @pytest.mark.parametrize("settings", [DedupSettings(), COMPONENTS])
 def test_equal_texts_follow_their_first(settings: DedupSettings) -> None:
     first = np.array([0, 1, 0, 3, 1])
     found = decided(5, {(1, 3)}, settings, first=first)
-    assert found.clusters.tolist() == [0, 1, 0, 1, 1]
+    assert found.group_of.tolist() == [0, 1, 0, 1, 1]
 
 
 @given(graphs(), st.sampled_from(["star", "components"]), st.booleans())
 def test_dropped_items_name_a_kept_one_and_know_how_similar_it_is(
-    graph: tuple[int, set[tuple[int, int]]], cluster: str, compares: bool
+    graph: tuple[int, set[tuple[int, int]]], grouping: str, compares: bool
 ) -> None:
     count, pairs = graph
 
@@ -101,7 +101,7 @@ def test_dropped_items_name_a_kept_one_and_know_how_similar_it_is(
     found = decide(
         pairs_of(pairs),
         np.arange(count)[::-1].copy(),
-        DedupSettings(cluster=cluster),
+        DedupSettings(grouping=grouping),
         compare=compare if compares else None,
     )
     assert {*zip(found.pairs.left.tolist(), found.pairs.right.tolist(), strict=True)} == pairs
@@ -109,8 +109,8 @@ def test_dropped_items_name_a_kept_one_and_know_how_similar_it_is(
         if other < 0:
             assert np.isnan(found.similarity[item])
             continue
-        assert found.duplicate_of[other] < 0 and found.clusters[other] == found.clusters[item]
+        assert found.duplicate_of[other] < 0 and found.group_of[other] == found.group_of[item]
         known = (min(item, other), max(item, other)) in pairs
-        assert known or cluster == "components"
+        assert known or grouping == "components"
         unknown = 0.2 if compares else np.nan
         assert found.similarity[item] == pytest.approx(0.9 if known else unknown, nan_ok=True)

@@ -12,31 +12,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup.report import clusters
+from lookalike.dedup.report import groups
 from lookalike.dedup.report.figures import dropped_bands
 from support.cases.report_pages import corpus, page_of
 from support.running.page_reader import Element, read_page
 
 
-def every_cluster(page: Element) -> list[list[str]]:
+def every_group(page: Element) -> list[list[str]]:
     """Return the cells of the list at the end."""
     (listed,) = page.all("table", "every")
     return [[cell.text for cell in row.all("td")] for row in listed.all("tr")[1:]]
 
 
-def test_every_cluster_is_in_the_list(tmp_path: Path) -> None:
+def test_every_group_is_in_the_list(tmp_path: Path) -> None:
     result = la.dedup(corpus(4), threshold=0.7)
     page = page_of(result, tmp_path)
-    found = every_cluster(page)
+    found = every_group(page)
     members: dict[int, list[int]] = {}
-    for row, label in enumerate(result.clusters.tolist()):
+    for row, label in enumerate(result.group_of.tolist()):
         members.setdefault(label, []).append(row)
     expected = {
         tuple(sorted(f"doc-{row}" for row in rows)): rows
         for rows in members.values()
         if len(rows) > 1
     }
-    assert len(found) == len(expected) == result.counts.clusters
+    assert len(found) == len(expected) == result.counts.groups
     assert [int(cells[0]) for cells in found] == sorted(map(len, expected), reverse=True)
     for _, lowest, stays, dropped, text in found:
         rows = expected.pop(tuple(sorted([stays, *dropped.split()])))
@@ -53,21 +53,21 @@ def test_of_many_clusters_the_smallest_are_left_out_and_that_is_said(
 ) -> None:
     result = la.dedup(corpus(5), threshold=0.7)
     assert isinstance(result, la.results.TextResult)
-    monkeypatch.setattr(clusters, "MOST_BYTES", 4000)
+    monkeypatch.setattr(groups, "MOST_BYTES", 4000)
     page = page_of(result, tmp_path)
-    found = every_cluster(page)
-    assert 2 <= len(found) < result.counts.clusters
-    sizes = sorted(clusters.cluster_sizes(result).tolist(), reverse=True)
+    found = every_group(page)
+    assert 2 <= len(found) < result.counts.groups
+    sizes = sorted(groups.group_sizes(result).tolist(), reverse=True)
     assert [int(cells[0]) for cells in found] == sizes[: len(found)]
-    assert f"The largest {len(found)} of {result.counts.clusters}" in page.text
+    assert f"The largest {len(found)} of {result.counts.groups}" in page.text
     assert "The others are left out" in page.text
 
 
 def test_of_a_large_cluster_some_ids_are_listed_and_the_others_counted(tmp_path: Path) -> None:
     result = la.dedup([{"id": f"doc-{row}", "text": "the same text"} for row in range(1500)])
-    (cells,) = every_cluster(page_of(result, tmp_path))
+    (cells,) = every_group(page_of(result, tmp_path))
     assert cells[0] == "1,500" and cells[2] == "doc-0"
-    assert cells[3].endswith(f"doc-{clusters.MOST_IDS} and {1499 - clusters.MOST_IDS:,} more")
+    assert cells[3].endswith(f"doc-{groups.MOST_IDS} and {1499 - groups.MOST_IDS:,} more")
 
 
 @settings(max_examples=40, deadline=None)

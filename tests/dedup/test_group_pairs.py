@@ -27,10 +27,10 @@ PAIRS = [("b", "a"), ("c", "b"), ("d", "e"), ("b", "a"), ("f", "f")]
 @given(
     count=st.integers(1, 12),
     data=st.data(),
-    cluster=st.sampled_from(["star", "components"]),
+    grouping=st.sampled_from(["star", "components"]),
     keep=st.sampled_from(["first", "last", "max", "min", "none", "function"]),
 )
-def test_against_the_oracle(count: int, data: st.DataObject, cluster: str, keep: str) -> None:
+def test_against_the_oracle(count: int, data: st.DataObject, grouping: str, keep: str) -> None:
     place = st.integers(0, count - 1)
     pairs = data.draw(st.lists(st.tuples(place, place), max_size=25))
     names = data.draw(st.permutations([f"n{at}" for at in range(count)]))
@@ -38,9 +38,9 @@ def test_against_the_oracle(count: int, data: st.DataObject, cluster: str, keep:
     asked: Any = keep
     if keep == "function":
         asked = lambda group: max(group, key=lambda id: (values[names.index(id)], id))  # noqa: E731
-    found = la.cluster_pairs(
+    found = la.group_pairs(
         [(names[one], names[two]) for one, two in pairs],
-        ids=names, cluster=cluster, keep=asked,
+        ids=names, grouping=grouping, keep=asked,
         values=values if keep in ("max", "min") else None,
     )  # fmt: skip
     order = {
@@ -53,7 +53,7 @@ def test_against_the_oracle(count: int, data: st.DataObject, cluster: str, keep:
     together = {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]}
     if keep == "none":
         assert {*np.flatnonzero(~found.keep).tolist()} == {at for pair in together for at in pair}
-    elif cluster == "star":
+    elif grouping == "star":
         assert {*np.flatnonzero(found.keep).tolist()} == dedup_oracle.stay(order, together, 0)
     else:
         labels = dedup_oracle.components(count, together)
@@ -61,13 +61,13 @@ def test_against_the_oracle(count: int, data: st.DataObject, cluster: str, keep:
         for at in order:
             best.setdefault(labels[at], at)
         assert {*np.flatnonzero(found.keep).tolist()} == set(best.values())
-        assert found.clusters.tolist() == labels
+        assert found.group_of.tolist() == labels
     for at in np.flatnonzero(~found.keep).tolist():
         other = int(found.duplicate_of[at])
-        if cluster == "star" or keep == "none":
+        if grouping == "star" or keep == "none":
             assert (min(at, other), max(at, other)) in together
         assert found.keep[other] == (keep != "none")
-    assert found.survivors() == [names[at] for at in np.flatnonzero(found.keep).tolist()]
+    assert found.kept() == [names[at] for at in np.flatnonzero(found.keep).tolist()]
     grouped = [id for group in found.groups() for id in group]
     assert len(grouped) == len(set(grouped))
 
@@ -94,14 +94,14 @@ def test_pairs_come_in_any_form(form: str, tmp_path: Path) -> None:
         path.write_text(json.dumps(table.to_pylist()))
     elif form == "parquet":
         pa.parquet.write_table(table, path)
-    found = la.cluster_pairs(given)
+    found = la.group_pairs(given)
     assert list(found.ids) == ["b", "a", "c", "d", "e", "f"]  # as they appear
     assert found.groups() == [["b", "a", "c"], ["d", "e"]]
-    assert found.survivors() == ["b", "d", "f"]
+    assert found.kept() == ["b", "d", "f"]
     columns = found.to_arrow().to_pydict()
-    assert columns["cluster"] == ["b", "b", "b", "d", "d", None]
+    assert columns["group_id"] == ["b", "b", "b", "d", "d", None]
     assert columns["duplicate_of"] == [None, "b", "b", None, "d", None]
-    assert repr(found) == "PairClusters(documents=6, kept=3, clusters=2)"
+    assert repr(found) == "PairGroups(documents=6, kept=3, groups=2)"
 
 
 def test_pairs_of_an_index_and_numbers_in_files(tmp_path: Path) -> None:
@@ -109,29 +109,29 @@ def test_pairs_of_an_index_and_numbers_in_files(tmp_path: Path) -> None:
     rows[4:] = 255
     rows[3, :4] = 255
     pairs = la.ScanIndex(rows).pairs(0)
-    found = la.cluster_pairs(pairs, ids=range(6))
-    assert found.groups() == [[0, 1, 2], [4, 5]] and found.survivors() == [0, 3, 4]
-    assert la.cluster_pairs(pairs).ids == [0, 1, 2, 4, 5]
-    assert la.cluster_pairs(np.array([[9, 2], [2, 5]])).ids == [2, 5, 9]
+    found = la.group_pairs(pairs, ids=range(6))
+    assert found.groups() == [[0, 1, 2], [4, 5]] and found.kept() == [0, 3, 4]
+    assert la.group_pairs(pairs).ids == [0, 1, 2, 4, 5]
+    assert la.group_pairs(np.array([[9, 2], [2, 5]])).ids == [2, 5, 9]
     (tmp_path / "p.csv").write_text("left,right\n10,9\n9,10\n")
-    assert la.cluster_pairs(tmp_path / "p.csv").ids == [9, 10]
+    assert la.group_pairs(tmp_path / "p.csv").ids == [9, 10]
     (tmp_path / "p.csv").write_text("left,right\n010,9\n")
-    assert la.cluster_pairs(tmp_path / "p.csv").ids == ["010", "9"]
+    assert la.group_pairs(tmp_path / "p.csv").ids == ["010", "9"]
 
 
 def test_none_names_the_most_similar(tmp_path: Path) -> None:
     table = pa.table(
         {"left": ["a", "a", "b"], "right": ["b", "c", "c"], "similarity": [0.8, 0.9, 0.85]}
     )
-    found = la.cluster_pairs(table, keep="none").columns()
+    found = la.group_pairs(table, keep="none").columns()
     assert dict(zip(found["id"], found["duplicate_of"], strict=True)) == {
         "a": "c", "b": "c", "c": "a",
     }  # fmt: skip
 
 
 def test_ids_may_be_anything_that_can_be_looked_up() -> None:
-    found = la.cluster_pairs([((1, 2), "x"), (b"y", "x"), (True, 2.5)], ids=None)
-    assert found.groups() == [[(1, 2), "x"], [True, 2.5]] and b"y" in found.survivors()
+    found = la.group_pairs([((1, 2), "x"), (b"y", "x"), (True, 2.5)], ids=None)
+    assert found.groups() == [[(1, 2), "x"], [True, 2.5]] and b"y" in found.kept()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_ids_may_be_anything_that_can_be_looked_up() -> None:
         ([("a", "b")], {"ids": ["a"]}, "'b' of type str, which is none of ids"),
         ([("a", "b")], {"ids": ["a", "b", "a"]}, "'a' twice"),
         ([("a", "b")], {"keep": "longest"}, "keep is 'longest'"),
-        ([("a", "b")], {"cluster": "ring"}, "cluster is 'ring'"),
+        ([("a", "b")], {"grouping": "ring"}, "grouping is 'ring'"),
         ([("a", "b")], {"keep": "max"}, "go with values"),
         ([("a", "b")], {"values": [1, 2]}, "give ids, too"),
         ([("a", "b")], {"ids": "ab", "values": [1], "keep": "max"}, "a number for each of 2 ids"),
@@ -160,20 +160,20 @@ def test_ids_may_be_anything_that_can_be_looked_up() -> None:
 )
 def test_what_cannot_be_understood_is_refused(pairs: Any, options: Any, message: str) -> None:
     with pytest.raises((la.errors.ArgumentError, la.errors.DocumentError), match=message):
-        la.cluster_pairs(pairs, **options)
+        la.group_pairs(pairs, **options)
 
 
 def test_the_only_two_columns_are_the_ids() -> None:
     for more in ({}, {"similarity": [0.9]}, {"distance": [3]}):
-        found = la.cluster_pairs(pa.table({"one": ["a"], "two": ["b"], **more}))
+        found = la.group_pairs(pa.table({"one": ["a"], "two": ["b"], **more}))
         assert found.groups() == [["a", "b"]]
 
 
 def test_no_pairs_are_no_clusters() -> None:
-    assert len(la.cluster_pairs([])) == 0 and la.cluster_pairs([], ids="abc").survivors() == [
+    assert len(la.group_pairs([])) == 0 and la.group_pairs([], ids="abc").kept() == [
         "a", "b", "c",
     ]  # fmt: skip
-    assert la.cluster_pairs([], ids="ab", keep=lambda ids: ids[0]).groups() == []
+    assert la.group_pairs([], ids="ab", keep=lambda ids: ids[0]).groups() == []
 
 
 def test_on_the_command_line(
@@ -183,39 +183,39 @@ def test_on_the_command_line(
     rows = np.zeros((4, 8), np.uint8)
     rows[3] = 255
     np.save("s.npy", rows)
-    assert main(["pairs", "s.npy", "--radius", "0", "--clusters", "-o", "c.csv"]) == 0
-    assert "4 documents, 1 cluster, 2 stay: c.csv" in capsys.readouterr().out
+    assert main(["pairs", "s.npy", "--radius", "0", "--groups", "-o", "c.csv"]) == 0
+    assert "4 documents, 1 group, 2 kept: c.csv" in capsys.readouterr().out
     with open("c.csv") as file:
         assert list(csv.reader(file)) == [
-            ["id", "cluster", "stays", "duplicate_of"],
+            ["id", "group_id", "kept", "duplicate_of"],
             ["0", "0", "true", ""],
             ["1", "0", "false", "0"],
             ["2", "0", "false", "0"],
             ["3", "", "true", ""],
         ]
     Path("p.csv").write_text("left,right\na,b\nb,c\n")
-    assert main(["pairs", "p.csv", "--clusters", "--json", "--quiet"]) == 0
+    assert main(["pairs", "p.csv", "--groups", "--json", "--quiet"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["id"] for line in lines if line["stays"]] == ["a", "c"]
-    assert main(["pairs", "p.csv", "--clusters", "--cluster", "components", "--keep", "last"]) == 0
+    assert [line["id"] for line in lines if line["kept"]] == ["a", "c"]
+    assert main(["pairs", "p.csv", "--groups", "--grouping", "components", "--keep", "last"]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines()[1] == "a\ta\tFalse\tc"
-    assert "3 documents, 1 cluster, 1 stay" in printed.err
+    assert "3 documents, 1 group, 1 kept" in printed.err
     for arguments, message in [
-        (["p.csv"], "add --clusters"),
-        (["p.csv", "--clusters", "--radius", "3"], "--radius goes with signatures"),
-        (["s.npy", "--radius", "1", "--keep", "none"], "--keep goes with --clusters"),
-        (["p.csv", "--clusters", "-o", "p.csv"], "which is read"),
+        (["p.csv"], "add --groups"),
+        (["p.csv", "--groups", "--radius", "3"], "--radius goes with signatures"),
+        (["s.npy", "--radius", "1", "--keep", "none"], "--keep goes with --groups"),
+        (["p.csv", "--groups", "-o", "p.csv"], "which is read"),
     ]:
         assert main(["pairs", *arguments]) in (1, 2)  # an error, or wrong usage of an option
         assert message in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["pairs", "s.npy", "--clusters"])
+        main(["pairs", "s.npy", "--groups"])
     assert "--radius --threshold is required" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("cluster", ["star", "components"])
-def test_of_those_that_go_with_all_of_a_group_none_stands_alone(cluster: str) -> None:
+@pytest.mark.parametrize("grouping", ["star", "components"])
+def test_of_those_that_go_with_all_of_a_group_none_stands_alone(grouping: str) -> None:
     """The last of a chain is in no star of others, and goes because of one that is in one."""
-    found = la.cluster_pairs([("a", "b"), ("b", "c"), ("x", "y")], cluster=cluster, keep="none")
-    assert found.groups() == [["a", "b", "c"], ["x", "y"]] and found.survivors() == []
+    found = la.group_pairs([("a", "b"), ("b", "c"), ("x", "y")], grouping=grouping, keep="none")
+    assert found.groups() == [["a", "b", "c"], ["x", "y"]] and found.kept() == []

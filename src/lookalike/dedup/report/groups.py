@@ -1,4 +1,4 @@
-"""Clusters and pairs of a report: first which of them are shown, then how."""
+"""Groups and pairs of a report: first which of them are shown, then how."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ TEMPLATE = "dedup/report/dedup.html"
 SCRIPT = rendered("dedup/report/finder.js")
 """Hides rows; without it, all of them are shown."""
 
-PAIRS, PAIRS_OF_ONE_CLUSTER = 10, 2
-CLUSTERS, MEMBERS, MEMBERS_ALL_EQUAL = 12, 8, 3
+PAIRS, PAIRS_OF_ONE_GROUP = 10, 2
+GROUPS, MEMBERS, MEMBERS_ALL_EQUAL = 12, 8, 3
 MOST_BYTES, MOST_IDS = 2_000_000, 24
-"""Of the list of all clusters, and ids of each; the smallest clusters are left out."""
+"""Of the list of all groups, and ids of each; the smallest groups are left out."""
 COMPARED_BYTES = 4 << 20
 """Of each document of a pair: the rest of longer ones is not compared."""
 _MEMBER_BYTES = 1 << 16
-"""Of each member of a cluster that is compared with the kept document."""
+"""Of each member of a group that is compared with the kept document."""
 _CONSIDERED = 10_000
 _BEGINNING, _BEGINNING_BYTES, _ID = 280, 1600, 160
 _LISTED_BEGINNING, _LISTED_BYTES, _LISTED_ID = 90, 400, 80
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """A cluster and some of its rows."""
+class Group:
+    """A group and some of its rows."""
 
     size: int
-    stays: list[int]
-    """The kept row; none if an old document stands for all."""
+    kept: list[int]
+    """The kept row; none if an old document replaces all."""
     others: list[int]
     """Some of the dropped rows, from the least similar to the most."""
     least: float
@@ -64,14 +64,14 @@ class ShownPair:
     old: bool = False
 
 
-def cluster_sizes(result: TextResult) -> Ints:
-    """Return the sizes of clusters with two or more documents."""
-    sizes = np.bincount(result.clusters)
+def group_sizes(result: TextResult) -> Ints:
+    """Return the sizes of groups with two or more documents."""
+    sizes = np.bincount(result.group_of)
     return sizes[sizes > 1]
 
 
-def largest_clusters(result: TextResult, most: int = CLUSTERS) -> list[Cluster]:
-    """Return the largest clusters; of equally large ones the first."""
+def largest_groups(result: TextResult, most: int = GROUPS) -> list[Group]:
+    """Return the largest groups; of equally large ones the first."""
     found = []
     for rows in islice(_by_size(result), most):
         gone = rows[~result.keep[rows]]
@@ -80,7 +80,7 @@ def largest_clusters(result: TextResult, most: int = CLUSTERS) -> list[Cluster]:
         most_members = MEMBERS_ALL_EQUAL if (similarity == 1).all() else MEMBERS
         places = np.linspace(0, len(gone) - 1, min(most_members, len(gone)))
         found.append(
-            Cluster(
+            Group(
                 len(rows),
                 rows[result.keep[rows]].tolist(),
                 by_similarity[places.round().astype(np.int64)].tolist(),
@@ -93,9 +93,9 @@ def largest_clusters(result: TextResult, most: int = CLUSTERS) -> list[Cluster]:
 
 
 def _by_size(result: TextResult) -> Iterator[Ints]:
-    """Yield the rows of each cluster of two or more, the largest cluster first."""
-    order = np.argsort(result.clusters, kind="stable")
-    begins = np.flatnonzero(np.diff(result.clusters[order], prepend=-1))
+    """Yield the rows of each group of two or more, the largest group first."""
+    order = np.argsort(result.group_of, kind="stable")
+    begins = np.flatnonzero(np.diff(result.group_of[order], prepend=-1))
     sizes = np.diff(begins, append=len(order))
     for place in np.argsort(-sizes, kind="stable").tolist():
         if sizes[place] < 2:
@@ -104,17 +104,17 @@ def _by_size(result: TextResult) -> Iterator[Ints]:
 
 
 def least_similar(result: TextResult, most: int = PAIRS) -> list[ShownPair]:
-    """Return accepted pairs, the least similar first, few of each cluster; no equal ones."""
+    """Return accepted pairs, the least similar first, few of each group; no equal ones."""
     pairs, old = result.text_pairs, result.documents.old
     different = pairs[np.flatnonzero((pairs.similarity < 1) & (pairs.left >= old))].moved(old, old)
-    clusters = result.clusters[different.left]
-    return _few_of_each(different, different.similarity, clusters, most)
+    groups = result.group_of[different.left]
+    return _few_of_each(different, different.similarity, groups, most)
 
 
 def most_similar_rejected(result: TextResult, most: int = PAIRS) -> list[ShownPair]:
-    """Return pairs that were compared and rejected, the most similar first, few of each cluster."""
+    """Return pairs that were compared and rejected, the most similar first, few of each group."""
     pairs = result.rejected
-    return _few_of_each(pairs, -pairs.similarity, result.clusters[pairs.left], most)
+    return _few_of_each(pairs, -pairs.similarity, result.group_of[pairs.left], most)
 
 
 def matches_with_old(result: TextResult, most: int = PAIRS) -> list[ShownPair]:
@@ -139,7 +139,7 @@ def _few_of_each(pairs: VerifiedPairs, value: Floats, groups: Ints, most: int) -
     for place in np.lexsort((pairs.right, pairs.left, value)).tolist():
         group = int(groups[place])
         seen[group] = seen.get(group, 0) + 1
-        if seen[group] <= PAIRS_OF_ONE_CLUSTER:
+        if seen[group] <= PAIRS_OF_ONE_GROUP:
             found.append(
                 ShownPair(
                     int(pairs.left[place]),
@@ -153,45 +153,44 @@ def _few_of_each(pairs: VerifiedPairs, value: Floats, groups: Ints, most: int) -
     return found
 
 
-def cluster_section(result: TextResult) -> str:
-    """Return the largest clusters, with some members of each."""
-    clusters = largest_clusters(result)
-    if not clusters:
+def group_section(result: TextResult) -> str:
+    """Return the largest groups, with some members of each."""
+    groups = largest_groups(result)
+    if not groups:
         return ""
-    shown_all = len(clusters) == result.counts.clusters
-    which = "All of them." if shown_all else f"{len(clusters)} of {result.counts.clusters:,}."
+    shown_all = len(groups) == result.counts.groups
+    which = "All of them." if shown_all else f"{len(groups)} of {result.counts.groups:,}."
     intro = pieces(TEMPLATE).soft(
-        f"{which} Of each, the one that stays and some of the others, from the least similar to it "
-        "to the most, each from its first difference on; words that only one of the two has are "
-        "marked."
+        f"{which} The kept document comes first. Some dropped ones follow, the least similar "
+        "first, each from its first difference. Words that only one of the two has are marked."
     )
-    return Markup("\n").join([intro, *(_cluster(result, cluster) for cluster in clusters)])
+    return Markup("\n").join([intro, *(_group(result, group) for group in groups)])
 
 
-def _cluster(result: TextResult, cluster: Cluster) -> str:
-    stays = cluster.stays[0] if cluster.stays else None
-    rows = [_member(result, row, stays) for row in [*cluster.stays, *cluster.others]]
-    others = cluster.size - len(cluster.stays)
-    notes = [f"{len(cluster.others)} of {others:,} others are shown"]
-    if others == len(cluster.others):
+def _group(result: TextResult, group: Group) -> str:
+    kept = group.kept[0] if group.kept else None
+    rows = [_member(result, row, kept) for row in [*group.kept, *group.others]]
+    others = group.size - len(group.kept)
+    notes = [f"{len(group.others)} of {others:,} others are shown"]
+    if others == len(group.others):
         notes = ["the other one is shown" if others == 1 else "all others are shown"]
-    if not cluster.stays:
+    if not group.kept:
         none = result.settings.keep == "none"
-        notes.append("none stays" if none else "documents of the old corpus stand for all")
-    if cluster.least == 1:
+        notes.append("none is kept" if none else "documents of the old corpus replace all")
+    if group.least == 1:
         notes.append("all of similarity 1")
-    elif not math.isnan(cluster.least):
-        notes.append(f"the least similar has {_similarity(cluster.least, cluster.estimated)}")
-    return pieces(TEMPLATE).cluster(cluster.size, "; ".join(notes), cluster.below, rows)
+    elif not math.isnan(group.least):
+        notes.append(f"the least similar has {_similarity(group.least, group.estimated)}")
+    return pieces(TEMPLATE).group(group.size, "; ".join(notes), group.below, rows)
 
 
-def _member(result: TextResult, row: int, stays: int | None) -> list[str]:
+def _member(result: TextResult, row: int, kept: int | None) -> list[str]:
     parts, position = pieces(TEMPLATE), row + result.documents.old
     similarity = float(result.similarity[row])
     if result.keep[row]:
-        value: str = parts.badge("stays", "stays")
+        value: str = parts.badge("kept", "kept")
     elif math.isnan(similarity):
-        value = parts.unknown("its signature was not compared with that of the one that stays")
+        value = parts.unknown("its signature was not compared with that of the kept document")
     else:
         value = _similarity(similarity, bool(result.estimated[row]))
         if similarity < result.settings.threshold:
@@ -203,16 +202,16 @@ def _member(result: TextResult, row: int, stays: int | None) -> list[str]:
         name = Markup(" ").join([name, *also])
     texts, old_count = result.documents.texts, result.documents.old
     size = texts.size(position)
-    if stays is None or row == stays:
+    if kept is None or row == kept:
         text = one_line(texts.beginning(position, _BEGINNING_BYTES))
         begins = clipped(text, _BEGINNING)
-    elif size <= COMPARED_BYTES and texts.equal(position, stays + old_count):
+    elif size <= COMPARED_BYTES and texts.equal(position, kept + old_count):
         begins = parts.remark("the same text")
     else:
         text, other = (
-            one_line(texts.beginning(at, _MEMBER_BYTES)) for at in (position, stays + old_count)
+            one_line(texts.beginning(at, _MEMBER_BYTES)) for at in (position, kept + old_count)
         )
-        cut = max(size, texts.size(stays + old_count)) > _MEMBER_BYTES
+        cut = max(size, texts.size(kept + old_count)) > _MEMBER_BYTES
         same = "the same words; only the spaces between them differ"
         if cut:
             same = f"no difference in the first {size_text(_MEMBER_BYTES)}"
@@ -251,7 +250,7 @@ def pair_sections(result: TextResult) -> list[tuple[str, str, str]]:
     ]:
         intro = pieces(TEMPLATE).soft(
             f"{kind.capitalize()}, but only just ({about} similarity): if these are {advice} the "
-            "threshold. At most two of a cluster."
+            "threshold. At most two of a group."
         )
         cards = [_pair(result, pair) for pair in pairs]
         if pairs:
@@ -277,7 +276,7 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
         if not result.settings.by_bands:
             values = f"{result.settings.bits:,} bits"
         differ = f"{pair.distance:,} of {values} {'differs' if pair.distance == 1 else 'differ'}"
-    together = not pair.old and result.clusters[pair.left] == result.clusters[pair.right]
+    together = not pair.old and result.group_of[pair.left] == result.group_of[pair.right]
     return pieces(TEMPLATE).pair(
         _similarity(pair.similarity, estimated),
         differ,
@@ -299,8 +298,8 @@ def _similarity(value: float, estimated: bool = False) -> str:
     return ("≈ " if estimated else "") + similarity_text(value)
 
 
-def all_clusters_section(result: TextResult) -> str:
-    """Return the list, the largest cluster first; nothing if there is none."""
+def all_groups_section(result: TextResult) -> str:
+    """Return the list, the largest group first; nothing if there is none."""
     rows: list[list[str]] = []
     room = MOST_BYTES
     for row in _rows(result):
@@ -310,32 +309,32 @@ def all_clusters_section(result: TextResult) -> str:
         rows.append(row)
     if not rows:
         return ""
-    count = result.counts.clusters
+    count = result.counts.groups
     which, rest = "All of them", ""
     if len(rows) < count:
         which = f"The largest {len(rows):,} of {count:,}"
         rest = " The others are left out, to keep this page small; annotated output has all."
     intro = (
-        f"{which}, with the first {MOST_IDS} ids of each and the beginning of the document that "
-        f"stays.{rest}"
+        f"{which}, with the first {MOST_IDS} ids of each and the beginning of the kept "
+        f"document.{rest}"
     )
-    return pieces(TEMPLATE).all_clusters(intro, rows, SCRIPT)
+    return pieces(TEMPLATE).all_groups(intro, rows, SCRIPT)
 
 
 def _rows(result: TextResult) -> Iterator[list[str]]:
-    """Yield a row of cells for each cluster, made when asked for."""
+    """Yield a row of cells for each group, made when asked for."""
     parts, texts, old = pieces(TEMPLATE), result.documents.texts, result.documents.old
     for rows in _by_size(result):
-        stay, gone = rows[result.keep[rows]], rows[~result.keep[rows]]
-        similarity = result.similarity[gone]
+        kept, dropped = rows[result.keep[rows]], rows[~result.keep[rows]]
+        similarity = result.similarity[dropped]
         known = similarity[~np.isnan(similarity)]
-        first = int(stay[0] if len(stay) else rows[0])
+        first = int(kept[0] if len(kept) else rows[0])
         begin = one_line(texts.beginning(first + old, _LISTED_BYTES))
         yield [
             f"{len(rows):,}",
             similarity_text(float(known.min())) if len(known) else "-",
-            _ids(result, stay.tolist()) or parts.soft_span("an old one"),
-            _ids(result, gone.tolist()),
+            _ids(result, kept.tolist()) or parts.soft_span("an old one"),
+            _ids(result, dropped.tolist()),
             parts.begin(clipped(begin, _LISTED_BEGINNING)),
         ]
 

@@ -1,4 +1,4 @@
-"""Clusters of given pairs, and which documents of each are kept."""
+"""Groups of given pairs, and which documents of each are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.dedup.decide import GroupChoices, decide, rank_by
 from lookalike.dedup.pairs import Flags, Floats, Ints, VerifiedPairs, differing
-from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
+from lookalike.dedup.settings import GROUPINGS, DedupSettings
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs, Result
 from lookalike.shown import brief
@@ -30,13 +30,13 @@ _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairClusters(Result):
-    """Clusters of documents, and which are kept; arrays have an element per document."""
+class PairGroups(Result):
+    """Groups of documents, and which are kept; arrays have an element per document."""
 
     ids: Sequence[Any]
     """The ids of the documents, in their order."""
-    clusters: Ints
-    """The position of the first document of each cluster; its own for a document alone."""
+    group_of: Ints
+    """The position of the first document of each group; its own for a document alone."""
     duplicate_of: Ints
     """The position of the document that it is a duplicate of; -1 for kept documents."""
     warnings: tuple[str, ...]
@@ -49,25 +49,25 @@ class PairClusters(Result):
         """Whether each document is kept."""
         return self.duplicate_of < 0
 
-    def survivors(self) -> list[Any]:
+    def kept(self) -> list[Any]:
         """Return the ids of the kept documents."""
         return [self.ids[place] for place in np.flatnonzero(self.keep).tolist()]
 
     def groups(self) -> list[list[Any]]:
-        """Return the ids of each cluster of two or more, by their first."""
-        order = np.argsort(self.clusters, kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(self.clusters[order])) + 1)
+        """Return the ids of each group of two or more, by their first."""
+        order = np.argsort(self.group_of, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(self.group_of[order])) + 1)
         return [[self.ids[place] for place in part.tolist()] for part in parts if len(part) > 1]
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `id`, `cluster` (the id of its first, None for one alone), `stays` and
+        """Return `id`, `group_id` (the id of its first, None for one alone), `kept` and
         `duplicate_of` (an id, or None).
         """
-        alone = np.bincount(self.clusters, minlength=len(self))[self.clusters] < 2
+        alone = np.bincount(self.group_of, minlength=len(self))[self.group_of] < 2
         return {
             "id": self._named(np.arange(len(self))),
-            "cluster": self._named(np.where(alone, -1, self.clusters)),
-            "stays": self.keep,
+            "group_id": self._named(np.where(alone, -1, self.group_of)),
+            "kept": self.keep,
             "duplicate_of": self._named(self.duplicate_of),
         }
 
@@ -78,27 +78,27 @@ class PairClusters(Result):
 
     def __repr__(self) -> str:
         return (
-            f"PairClusters(documents={len(self)}, kept={int(self.keep.sum())}, "
-            f"clusters={len(self.groups())})"
+            f"PairGroups(documents={len(self)}, kept={int(self.keep.sum())}, "
+            f"groups={len(self.groups())})"
         )
 
 
-def cluster_pairs(
+def group_pairs(
     pairs: Any,
     *,
     ids: Iterable[Any] | None = None,
-    cluster: str = "star",
+    grouping: str = "star",
     keep: str | Callable[[list[Any]], Any] = "first",
     values: Iterable[Any] | None = None,
-    max_cluster: SupportsIndex = 1000,
-) -> PairClusters:
-    """Cluster documents by pairs of near-duplicates, and choose which documents to keep.
+    max_group: SupportsIndex = 1000,
+) -> PairGroups:
+    """Group documents by pairs of near-duplicates, and choose which documents to keep.
 
     `pairs`: `la.results.Pairs`, an array (n, 2), pairs of ids of any type, a table or the path of a
     file with the columns `left` and `right`. Order and repetition do not matter. `ids` are all
     documents in their order (default: those in pairs; numbers ascending, others in order of
     appearance).
-    `cluster` and `max_cluster` are those of `la.dedup`. `keep`: "first", "last", "max" or "min" of
+    `grouping` and `max_group` are those of `la.dedup`. `keep`: "first", "last", "max" or "min" of
     `values` (numbers, one for each of `ids`), "none", or a function that is given the ids of a
     group and returns the one to keep.
 
@@ -106,8 +106,8 @@ def cluster_pairs(
     pair. With "components", one document is kept of all that pairs connect. With `keep="none"`,
     every document in a pair is dropped.
     """
-    one_of("cluster", cluster, CLUSTERINGS)
-    most = whole_number("max_cluster", max_cluster, at_least=2)
+    one_of("grouping", grouping, GROUPINGS)
+    most = whole_number("max_group", max_group, at_least=2)
     if not callable(keep):
         one_of("keep", keep, KEEP_RULES)
     if values is not None and ids is None:
@@ -116,7 +116,7 @@ def cluster_pairs(
         raise ArgumentError('keep="max" and keep="min" go with values, and no other rule does')
     known, found = _read_pairs(pairs, ids)
     settings = DedupSettings(
-        cluster=cluster, max_cluster=most, keep="none" if keep == "none" else "first"
+        grouping=grouping, max_group=most, keep="none" if keep == "none" else "first"
     )
     choices = None
     if callable(keep):
@@ -126,7 +126,7 @@ def cluster_pairs(
 
         choices = GroupChoices(_by_place(keep), settings, np.arange(len(known)), 0, rows)
     decision = decide(found, _rank(len(known), keep, values), settings, choices=choices)
-    return PairClusters(known, decision.clusters, decision.duplicate_of, decision.warnings)
+    return PairGroups(known, decision.group_of, decision.duplicate_of, decision.warnings)
 
 
 def _rank(count: int, keep: Any, values: Iterable[Any] | None) -> Ints:
