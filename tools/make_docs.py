@@ -37,7 +37,7 @@ API = {
     "Jobs": (
         "Functions that process a whole corpus, or measure one.",
         "dedup group_pairs overlaps passages sign_passages compare_texts cluster_documents "
-        "cluster match_batch plan tune evaluate advice.growth dedup.DedupSettings pages.PageLimits",
+        "cluster match_batch plan tune evaluate advice.growth pages.PageLimits",
     ),
     "Collections": (
         "Documents in SQLite or PostgreSQL that are added, removed and searched at any time.",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lookalike.dedup.result import MediaResult as MediaResult
     from lookalike.dedup.result import TextResult as TextResult
     from lookalike.dedup.result import VectorResult as VectorResult
+    from lookalike.dedup.settings import DedupSettings as DedupSettings
     from lookalike.errors import ItemError as ItemError
     from lookalike.indexes import Clusters as Clusters
     from lookalike.indexes import Explanation as Explanation
@@ -62,6 +63,7 @@ else:
             "lookalike.dedup.pair_groups": "PairGroups",
             "lookalike.dedup.pairs": "VerifiedPairs",
             "lookalike.dedup.result": "DedupCounts DedupResult MediaResult TextResult VectorResult",
+            "lookalike.dedup.settings": "DedupSettings",
             "lookalike.errors": "ItemError",
             "lookalike.indexes": (
                 "Clusters Explanation KeyMatch KeyMatches Matches Neighbors Pairs Tuning"

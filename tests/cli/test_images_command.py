@@ -79,7 +79,7 @@ def test_the_page(photos: Path) -> None:
     for picture in pictures:
         assert (picture.attributes["src"] or "").startswith("data:image/jpeg;base64,")
     shown = page.all("div", "file")
-    assert [("stays" in one.classes) for one in shown] == [True, False]
+    assert [("kept" in one.classes) for one in shown] == [True, False]
     assert "<script>alert(1)<script>.png" in shown[1].text
     assert "of 256 bits" in shown[1].text and "80 × " in shown[1].text
     left_out = page.by_id("left-out")
@@ -109,7 +109,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--annotate"], "--annotate needs a file"),
         (["-o", "-"], "--output is -; expected a file, or a new folder"),
         (["-o", "photos/kept"], "lies in photos"),
-        (["--dropped", "list.zip"], "tells no format for a list"),
+        (["--dropped", "list.zip"], "the format of a list of files is not known"),
         (["--report", "a", "--pairs", "a"], "no format|same name"),
     ],
 )

@@ -144,7 +144,7 @@ def test_ids_may_be_anything_that_can_be_looked_up() -> None:
         ([("a", None)], {}, "None for an id"),
         ([("a", float("nan"))], {}, "nan for an id"),
         ([("a", ["b"])], {}, "cannot be looked up"),
-        ([("a", "b")], {"ids": ["a"]}, "'b' of type str, which is none of ids"),
+        ([("a", "b")], {"ids": ["a"]}, "'b' of type str, which is not in ids"),
         ([("a", "b")], {"ids": ["a", "b", "a"]}, "'a' twice"),
         ([("a", "b")], {"keep": "longest"}, "keep is 'longest'"),
         ([("a", "b")], {"grouping": "ring"}, "grouping is 'ring'"),

@@ -68,7 +68,7 @@ def test_a_long_chain_is_split_and_warned_of() -> None:
     links = {(at, at + 1) for at in range(50)}
     settings = DedupSettings(grouping="components", max_group=20)
     found = decided(60, links, settings)
-    assert found.warnings[0].startswith("1 group grew past")
+    assert found.warnings[0].startswith("1 group had more than")
     assert "chains" in found.warnings[0] and "51" in found.warnings[0]
     sizes = np.bincount(found.group_of)
     assert sizes.max() == 2  # each is alike to the one before it, and to no other that stays

@@ -407,7 +407,7 @@ def test_with_components_the_ends_of_chains_go_and_are_counted(case: Case) -> No
     check_counts(result)
     pairs = truth.deciding(_with_copies(pairs_of(result, truth), truth))
     labels = dedup_oracle.components(len(truth.texts), pairs)
-    if not result.warnings or "grew past" not in result.warnings[-1]:
+    if not result.warnings or "had more than" not in result.warnings[-1]:
         best: dict[int, int] = {}
         for document in truth.asked(pairs) if callable(case.options["keep"]) else truth.order():
             best.setdefault(labels[document], document)

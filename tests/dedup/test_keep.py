@@ -227,7 +227,7 @@ def test_none_on_the_command_line(
     )
     assert main(["dedup", "c.txt", "--keep", "none", "-o", "o.txt", "--report", "r.html"]) == 0
     assert Path("o.txt").read_text() == "own words\n"
-    assert "which is dropped, too" in capsys.readouterr().out
+    assert "which is also dropped" in capsys.readouterr().out
     page = Path("r.html").read_text()
     assert "no document of a group is kept" in page and "none is kept" in page
     assert main(["dedup", "c.txt", "--keep", "nobody"]) == 2

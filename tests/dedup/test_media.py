@@ -140,7 +140,7 @@ def test_lists_and_copies(photos: Path, tmp_path: Path) -> None:
     assert alone["group_id"] is alone["duplicate_of"] is alone["similarity"] is None
     assert result.write_pairs(tmp_path / "pairs.parquet") == 7
     for wrong in ("kept.png", "kept.zip", "list.lookalike"):
-        with pytest.raises(la.errors.ArgumentError, match="tells no format"):
+        with pytest.raises(la.errors.ArgumentError, match="is not known from this name"):
             result.write(tmp_path / wrong)
     with pytest.raises(la.errors.FileError, match="there already"):
         result.write(tmp_path / "kept")

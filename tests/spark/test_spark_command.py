@@ -47,7 +47,7 @@ def test_lines_stay_as_they_are(
     # Spark begins with the largest pieces; the lines are the same.
     assert sorted(written.splitlines()) == sorted(filter(None, local.splitlines()))
     message = refused(["dedup", str(folder), *engine, "-o", str(tmp_path / "more")], capsys)
-    assert "has 1 lines that are no objects of JSON" in message
+    assert "has 1 lines that are not JSON objects" in message
     # What was written is a corpus for the local job, by its names.
     assert {path.suffix for path in out.glob("part-*")} == {".jsonl"}
     assert main(["dedup", str(out), "--json"]) == 0
@@ -56,7 +56,7 @@ def test_lines_stay_as_they_are(
     # An output that is there is seen before the work.
     for option in ("-o", "--pairs"):
         message = refused(["dedup", "nowhere.jsonl", *engine, option, str(out)], capsys)
-        assert "is there already" in message
+        assert "exists already" in message
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "text"])

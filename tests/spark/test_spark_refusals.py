@@ -14,7 +14,7 @@ from support.running.refusals import refused
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"treshold": 0.5}, "'treshold' is no setting"),
+        ({"treshold": 0.5}, "'treshold' is not a setting"),
         ({}, "frame is 'no frame' .* expected a DataFrame of PySpark"),
     ],
 )

@@ -107,16 +107,27 @@ def passages(
 ) -> Passages:
     """Find the documents of a corpus that contain a text, and where.
 
-    `source`, `text`, `id`, `format`, `skip_bad` and `max_document` are those of `la.dedup`; `query`
-    is the text to look for.
-
     Words are those of `la.Words()`. A run is a maximal sequence of equal words. A passage is one
-    run, or several of four words or more that follow each other in both texts with at most `gap`
-    other words between them in either. All passages are found whose equal words are at least the
-    share `least` of the query's words; a document may have several. If the same four words are in
-    more than 100 places of a document, or of the query, only the first 100 are tried
-    (`Passages.repeated`). The corpus is read once, in batches. `context` is the number of
-    characters before and after a passage in the result.
+    run, or several runs of four words or more. These follow each other in both texts, with at most
+    `gap` other words between them in either. The corpus is read once, in batches.
+
+    Every passage is found whose equal words are at least the share `least` of the query's words; a
+    document may have several. If the same four words are in more than 100 places of a document, or
+    of the query, only the first 100 are tried (`Passages.repeated`).
+
+    Args:
+        source: The corpus; `text`, `id`, `format`, `encoding`, `skip_bad` and `max_document` say
+            how it is read, as in `la.dedup`.
+        query: The text to look for.
+        least: The least share of the query's words that a passage has.
+        gap: The largest number of other words between two runs of a passage.
+        context: The number of characters before and after a passage in the result.
+
+    Example:
+        >>> import lookalike as la
+        >>> found = la.passages(["he said the early bird gets the worm"], "the early bird gets")
+        >>> found[0].text, found[0].share
+        ('the early bird gets', 1.0)
     """
     wanted = share("least", least)
     between = whole_number("gap", gap, at_least=0, at_most=_MOST)
@@ -213,18 +224,28 @@ def overlaps(
 ) -> Overlaps:
     """Find passages of `min_words` words or more that two documents of a corpus have in common.
 
-    `source`, `text`, `id`, `format`, `skip_bad` and `max_document` are those of `la.dedup`.
-
     Words are those of `la.Words()`: letters and digits, in upper or lower case. A run is a maximal
-    sequence of equal words; a passage is one run, or several of a fifth of `min_words` words or
-    more that follow each other in both documents with at most `gap` other words between them in
-    either. With `gap=0` passages are single runs. Only equal words count. Copies within one
-    document are not looked for.
+    sequence of equal words. A passage is one run, or several runs of a fifth of `min_words` words
+    or more. These follow each other in both documents, with at most `gap` other words between them
+    in either. Only equal words count. Copies within one document are not looked for.
 
-    All such passages are found, with one exception: windows of some words that are in more than
-    `common` places of the corpus propose nothing, so that passages of those alone (licenses,
-    headers) are left out; `Overlaps.common_windows` counts them. Memory holds the texts, and some
-    15 bytes per word.
+    All such passages are found, with one exception. Windows of some words that are in more than
+    `common` places of the corpus propose nothing, so passages of those alone (licenses, headers)
+    are left out; `Overlaps.common_windows` counts them. Memory holds the texts, and about 15 bytes
+    per word.
+
+    Args:
+        source: The corpus; `text`, `id`, `format`, `encoding`, `skip_bad` and `max_document` say
+            how it is read, as in `la.dedup`.
+        min_words: The least number of equal words of a passage.
+        gap: The largest number of other words between two runs; 0 for passages of one run.
+        common: The largest number of places of words that propose passages.
+
+    Example:
+        >>> import lookalike as la
+        >>> documents = ["so the early bird gets the worm", "the early bird gets it"]
+        >>> la.overlaps(documents, min_words=4)[0].text
+        'the early bird gets'
     """
     least = whole_number("min_words", min_words, at_least=1, at_most=_MOST)
     between = whole_number("gap", gap, at_least=0, at_most=_MOST)

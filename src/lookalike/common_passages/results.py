@@ -212,12 +212,12 @@ class Overlap:
 
     @property
     def text(self) -> str:
-        """The passage as it stands on the left."""
+        """The passage as it is in the left document."""
         return self.texts.text(self.left_row)[slice(*self.left_characters)]
 
     @property
     def right_text(self) -> str:
-        """The passage as it stands on the right."""
+        """The passage as it is in the right document."""
         return self.texts.text(self.right_row)[slice(*self.right_characters)]
 
     def to_dict(self, *, text: bool = False) -> dict[str, Any]:

@@ -76,9 +76,9 @@ class PassageHash(PartSigner):
     """Signatures of passages of `words` words each, with the words that they begin with.
 
     `by` signs passages in bits (default: `la.SimHash(64)`). A document has a passage every `step`
-    words, and one that ends with the text; a query has one at every word, so that some of its
-    passages are those of the document, wherever it was cut from. A text of fewer words is one
-    passage, one without words has none.
+    words, and one that ends with the text. A query has one at every word. So some of its passages
+    are those of the document, wherever it was cut from. A text of fewer words is one passage, one
+    without words has none.
     """
 
     _seeded = False

@@ -178,10 +178,15 @@ def compare_texts(
 
     `measure` is "jaccard", "cosine" (of counts) or "containment", or None for all. `features` are
     "words", "chars" or "words,chars", an object such as `la.Words(...)` or a function; `stop_words`
-    and `stem` those of words. `ngram` is that of words in sets and shingles, 5 unless told; of
-    characters alone, in all. It may be several lengths.
-    Similarities and counts are of the whole texts; examples and the diff look at a bounded part of
-    them.
+    and `stem` those of words. `ngram` is the length of word n-grams in sets and shingles (default:
+    5), or of characters alone; it may be several lengths. Similarities and counts are of the whole
+    texts; examples and the diff look at a bounded part of them.
+
+    Example:
+        >>> import lookalike as la
+        >>> found = la.compare_texts("the early bird gets the worm", "the early bird gets it")
+        >>> found.shingles.shared, found.diff.parts[-1]
+        (0, DiffPart(kind='insert', text='it'))
     """
     for name, text in (("a", a), ("b", b)):
         instance(name, text, str, "a text")

@@ -87,7 +87,7 @@ def decide(
 ) -> Decision:
     """Return which items are kept, and which kept item each dropped one is a duplicate of.
 
-    "star": an item is kept unless it is a pair with a better one that was kept already; so every
+    "star": an item is kept unless it is a pair with a better one that was kept already. So every
     dropped item is a pair with the kept one, or equal to it, and no two kept items are a pair.
     "components": one item is kept of all that pairs connect. A component of more than `max_group`
     different items becomes stars. With `keep="none"`, every item that has a duplicate is dropped.
@@ -316,10 +316,10 @@ def split_warnings(split: int, largest: int, most: int) -> tuple[str, ...]:
     if not split:
         return ()
     return (
-        f"{counted(split, 'group')} grew past {most:,} different documents "
-        f"(the largest to {largest:,}): probably chains, of which neighbors are similar and the "
-        "ends are not. They were split, so that each document is similar to the one that stands "
-        "for it. A higher threshold makes shorter chains, groups that are stars none",
+        f"{counted(split, 'group')} had more than {most:,} different documents "
+        f"(the largest {largest:,}): probably chains, of which neighbors are similar and the ends "
+        "are not. They were split, so that each dropped document is similar to the kept one. A "
+        "higher threshold makes shorter chains; star groups have none",
     )
 
 

@@ -125,11 +125,11 @@ def _check_device(device: str, settings: DedupSettings) -> None:
     if settings.by_bands or not settings.by_signatures:
         raise ArgumentError(
             Said("device='gpu'", "--device gpu"),
-            " looks for pairs of signatures of ",
+            " finds pairs of signatures of ",
             Said("method='simhash'", "--method simhash"),
             " or ",
             Said("'topsig'", "topsig"),
-            " that propose them; there is nothing to do for it here: leave it out",
+            ", and does nothing here; leave it out",
         )
     from lookalike.gpu.card import card
 
@@ -290,7 +290,7 @@ def settings_of(given: dict[str, Any]) -> DedupSettings:
     unknown = sorted(set(named) - set(known))
     if unknown:
         raise ArgumentError(
-            f"{unknown[0]!r} is no setting; expected one of {', '.join([*known, *ALIASES])}"
+            f"{unknown[0]!r} is not a setting; expected one of {', '.join([*known, *ALIASES])}"
             f"{did_you_mean(unknown[0], [*known, *ALIASES])}"
         )
     return DedupSettings(**named)

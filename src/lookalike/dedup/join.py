@@ -82,13 +82,11 @@ def _read_sets(job: DedupJob, documents: DocumentTable, signed: Signed) -> _nati
                 job.progress.step("propose", (number + share) / 2)
     except _native.TooManyResults:
         raise ResultTooLargeError(
-            "the documents share more features than ",
+            "the documents share more features than fit into ",
             Said("memory_limit"),
-            " leaves room for, and ",
+            ". Raise it, leave out ",
             Said("exact"),
-            " keeps those in memory; raise it, leave ",
-            Said("exact"),
-            " out, or de-duplicate parts one after the other, each against those before",
+            ", or de-duplicate parts one after the other, each against those before",
         ) from None
     return sets
 

@@ -121,7 +121,7 @@ def _of_files(pairs: SimilarPairs, first: Ints, row_of: Ints) -> VerifiedPairs:
 
 
 def _distances(first: Ints, duplicate_of: Ints, pairs: VerifiedPairs) -> NDArray[np.int32]:
-    """Return the distance of each dropped file to the one that stands for it; -1 for kept files."""
+    """Return the distance of each dropped file to the kept one; -1 for kept files."""
     distance = np.full(len(first), -1, np.int32)
     dropped = np.flatnonzero(duplicate_of >= 0)
     distance[dropped] = 0

@@ -94,17 +94,26 @@ def group_pairs(
 ) -> PairGroups:
     """Group documents by pairs of near-duplicates, and choose which documents to keep.
 
-    `pairs`: `la.results.Pairs`, an array (n, 2), pairs of ids of any type, a table or the path of a
-    file with the columns `left` and `right`. Order and repetition do not matter. `ids` are all
-    documents in their order (default: those in pairs; numbers ascending, others in order of
-    appearance).
-    `grouping` and `max_group` are those of `la.dedup`. `keep`: "first", "last", "max" or "min" of
-    `values` (numbers, one for each of `ids`), "none", or a function that is given the ids of a
-    group and returns the one to keep.
-
     With "star", every dropped document is a pair with the kept one, and no two kept documents are a
     pair. With "components", one document is kept of all that pairs connect. With `keep="none"`,
     every document in a pair is dropped.
+
+    Args:
+        pairs: `la.results.Pairs`, an array (n, 2), pairs of ids of any type, a table, or the path
+            of a file with the columns `left` and `right`. Order and repetition do not matter.
+        ids: All documents in their order (default: those in pairs; numbers ascending, others in
+            order of appearance).
+        grouping: "star" or "components", as in `la.dedup`.
+        keep: "first", "last", "max" or "min" of `values`, "none", or a function that is given the
+            ids of a group and returns the one to keep.
+        values: Numbers, one for each of `ids`.
+        max_group: With components: split larger groups into stars.
+
+    Example:
+        >>> import lookalike as la
+        >>> found = la.group_pairs([("a", "b"), ("b", "c"), ("x", "y")])
+        >>> found.groups(), found.kept()
+        ([['a', 'b'], ['x', 'y']], ['a', 'c', 'x'])
     """
     one_of("grouping", grouping, GROUPINGS)
     most = whole_number("max_group", max_group, at_least=2)
@@ -304,7 +313,7 @@ def _positions(known: list[Any], left: Any, right: Any) -> tuple[Sequence[Any], 
             place = places.get(_hashable(id))
             if place is None:
                 raise ArgumentError(
-                    f"a pair has {brief(id)} of type {type(id).__name__}, which is none of ids"
+                    f"a pair has {brief(id)} of type {type(id).__name__}, which is not in ids"
                 )
             yield place
 
@@ -320,5 +329,7 @@ def _hashable(id: Any) -> Any:
             "expected numbers or text"
         ) from None
     if id is None or id != id:  # NaN is not even equal to itself
-        raise DocumentError(f"a pair has {id!r} for an id; expected what tells documents apart")
+        raise DocumentError(
+            f"a pair has {id!r} for an id; expected a value that identifies a document"
+        )
     return id

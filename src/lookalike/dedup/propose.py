@@ -88,10 +88,10 @@ def write_batches(
             count += len(batch[0])
             if most is not None and count > most:
                 raise ResultTooLargeError(
-                    f"more than {most:,} pairs of documents look alike, for which ",
+                    f"more than {most:,} pairs of documents are candidates, which do not fit into ",
                     Said("memory_limit"),
-                    " leaves no room; raise it, choose a higher threshold or a smaller radius, or "
-                    "de-duplicate parts one after the other, each against those before",
+                    ". Raise it, choose a higher threshold or a smaller radius, or de-duplicate "
+                    "parts one after the other, each against those before",
                 )
 
 
@@ -235,7 +235,7 @@ def most_pairs(signatures: int, most: int) -> int:
 
 
 def may_be_drawn(signatures: int, width: int) -> bool:
-    """Return whether so many signatures of `width` bytes are compared by random bits."""
+    """Return whether this number of signatures of `width` bytes is compared by random bits."""
     return seconds_for_all(signatures, width) > PATIENCE
 
 
@@ -243,14 +243,14 @@ def may_be_drawn(signatures: int, width: int) -> bool:
 class NearbyRows:
     """Pairs of signatures that differ in at most `radius` bits, with their distances.
 
-    Equal signatures are paired with the best of them by rank. If there are more than `most` pairs
-    per signature on average, or more than `limit` in all, a signature with more than `most` better
-    ones within the radius is paired with the `LEADERS` best and the `NEAREST` nearest of these.
-    So the number of pairs does not grow with the square. `crowded` counts such signatures.
+    Equal signatures are paired with the best of them by rank. Some pairs are left out if
+    there are more than `most` per signature on average, or more than `limit` in all. Then a
+    signature with more than `most` better ones within the radius is paired with the `LEADERS` best
+    and the `NEAREST` nearest of these. `crowded` counts such signatures.
 
     If comparing all pairs would take more than about `PATIENCE` seconds of one thread, only
-    signatures that agree in some random bits are compared: each pair within the radius is found
-    with a chance of `CHANCE` at least. `drawn` says whether that was done.
+    signatures that agree in some random bits are compared. Each pair within the radius is then
+    found with a chance of at least `CHANCE`, and `drawn` is True.
     """
 
     signatures: NDArray[np.uint8]
@@ -334,7 +334,7 @@ def of_crowds(left: Ints, right: Ints, known: Ints, counts: Ints, most: int) -> 
     """Return which matches become pairs, and the number of rows that have too many.
 
     Row r of `right`, which ascends, has `known[r]` matches here, by (distance, left), and
-    `counts[r]` in all; of more than `most`, the `LEADERS` least `left` and the `NEAREST` nearest
+    `counts[r]` in all. Of more than `most`, the `LEADERS` least `left` and the `NEAREST` nearest
     become pairs.
     """
     crowded = counts > most
@@ -395,9 +395,8 @@ def sampled_pairs(
     """Yield pairs of which the smaller document seems to be contained in the larger one.
 
     Some features of each document are drawn and looked up in all larger ones (see
-    `native/pairs/samples.hpp`): each of them is there with a chance that is the containment, of
-    which two signatures of one size say little. Reads the documents twice. Memory holds about 2 KB
-    per document, or 150 MB.
+    `native/pairs/samples.hpp`). The share that is found estimates the containment. Reads the
+    documents twice. Memory holds about 2 KB per document, or 150 MB.
     """
     count = len(signed.positions)
     size = sample_size(count)

@@ -60,21 +60,19 @@ class DedupCounts:
     exact_duplicates: int
     """Items with the text, vector or bytes of an earlier one; with `keep="none"`, that one, too."""
     near_duplicates: int
-    """Other dropped items that were compared with the item that stands for them."""
+    """Other dropped items that were compared with the kept item."""
     estimated_duplicates: int = 0
     """Dropped because of signatures alone: without `verify`, or because of an old document without
     text. Not among exact and near-duplicates.
     """
     below_threshold: int = 0
-    """Less similar than the threshold to the item that stands for them: with
-    `grouping="components"`, others may connect the two.
+    """Less similar than the threshold to the kept item: with `grouping="components"`, others may
+    connect the two.
     """
     lowest_similarity: float | None = None
-    """Of exact and near-duplicates with the items that stand for them; None if there are none, and
-    on Spark.
-    """
+    """Of exact and near-duplicates with the kept items; None if there are none, and on Spark."""
     lowest_estimate: float | None = None
-    """Of estimated duplicates with the items that stand for them; None if there are none."""
+    """Of estimated duplicates with the kept items; None if there are none."""
     in_old: int = 0
     """Dropped because of a document of the old corpus."""
     groups: int
@@ -216,11 +214,11 @@ class DedupResult(_KindAttributes, Summarized):
     keep: Flags
     """Whether an item is kept."""
     group_of: Ints
-    """The first item of each item's group; itself where it stands alone."""
+    """The first item of each item's group; the item itself if it has no group."""
     duplicate_of: Ints
-    """The item that stands for a dropped one; -1 for kept items, and where an old one does."""
+    """The kept item that replaces a dropped one; -1 for kept items, and if an old one does."""
     similarity: Floats
-    """Of a dropped item with the one that stands for it; NaN for kept items."""
+    """Of a dropped item with the one that replaces it; NaN for kept items."""
     first_equal: Ints
     """For each item the first with the same text, vector or bytes."""
     made: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -319,7 +317,7 @@ class RowsResult(DedupResult):
         """Return ids of rows as Arrow, null where they are missing."""
 
     def representatives(self, begin: int, end: int) -> Any:
-        """Return the ids of the rows that stand for a range of rows, null for kept ones."""
+        """Return the ids of the rows that a range of rows are duplicates of, null for kept ones."""
         rows = self.duplicate_of[begin:end]
         return self.ids(rows, rows < 0)
 
@@ -426,7 +424,7 @@ class TextResult(RowsResult):
         return write.id_array(None if self.documents.ids is None else self.id, rows, missing)
 
     def representatives(self, begin: int, end: int) -> Any:
-        """Return the ids of the rows that stand for others; all are strings with an old corpus."""
+        """Return the same ids; all are strings with an old corpus."""
         if self.documents.old == 0:
             return super().representatives(begin, end)
         own, old = self.duplicate_of[begin:end], self.matched_old[begin:end]
@@ -510,7 +508,7 @@ class VectorResult(RowsResult):
     dimensions: int
     """Numbers of a vector; 0 if there is none."""
     pairs: VerifiedPairs
-    """Pairs at or above the threshold; the first stands for equal vectors."""
+    """Pairs at or above the threshold; of equal vectors, the first has the pairs."""
     names: Sequence[str] | None
     """The ids of rows; None where their positions are the ids."""
 
@@ -570,7 +568,7 @@ class MediaResult(DedupResult):
     distance: NDArray[np.int32]
     """The distance as the medium counts it; -1 for kept files, or where it counts none."""
     different_pairs: VerifiedPairs
-    """Pairs of similar files that differ; the first stands for equal ones."""
+    """Pairs of similar files that differ; of equal files, the first has the pairs."""
     problems: Sequence[Problem]
     """Files that were left out, by path, with the reason."""
 
@@ -601,7 +599,7 @@ class MediaResult(DedupResult):
         return write.write_kept_files(self, file_path("path", path))
 
     def write_dropped(self, path: str | Path) -> int:
-        """List the dropped files; in a table, with the file that stands for each."""
+        """List the dropped files; in a table, with the kept file that replaces each."""
         target = file_path("path", path)
         write.check_file_list(target)
         dropped = np.flatnonzero(~self.keep)
@@ -609,11 +607,11 @@ class MediaResult(DedupResult):
         return write.write_files(self, by_group, target)
 
     def write_annotated(self, path: str | Path) -> int:
-        """Write a table of all files: whether each is kept, its group, and what stands for it.
+        """Write a table of all files: whether each is kept, its group, and the kept file.
 
-        `group_id` is the path of the group's first file, null for one that stands alone;
-        `duplicate_of` that of the file that stands for a dropped one, with their `similarity` and
-        `distance`, which are null for kept files.
+        `group_id` is the path of the group's first file, null for a file without a group.
+        `duplicate_of` is the path of the kept file that replaces a dropped one, with their
+        `similarity` and `distance`; these are null for kept files.
         """
         target = file_path("path", path)
         check_table_target(target)

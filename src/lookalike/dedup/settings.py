@@ -91,7 +91,7 @@ _BITS = ", ".join(f"{name} {method_class(name).usual_bits}" for name in BIT_METH
 class DedupSettings:
     """How documents are compared, grouped and chosen from; see `la.dedup`.
 
-    None stands for the default. Two documents are near-duplicates if their exact similarity is at
+    None means the default. Two documents are near-duplicates if their exact similarity is at
     least `threshold`; without `verify`, if their signatures say so. With `exact`, every pair of
     near-duplicates is found, not only those that signatures propose. `measure` is "jaccard" or
     "containment" of sets of features, or "cosine" of counts (default: by the method). With
@@ -311,16 +311,16 @@ class DedupSettings:
         if not self.verify:
             raise ArgumentError(
                 self.said_reason,
-                " compares the documents, ",
+                " compares the documents, and ",
                 Said("verify=False", "--no-verify"),
-                " believes the signatures; leave one of them out",
+                " only their signatures; leave one of them out",
             )
         if self.radius is not None:
             raise ArgumentError(
                 Said("radius"),
-                f" is {self.radius!r}, and says which pairs signatures propose; with ",
+                f" is {self.radius!r}, but signatures do not propose pairs with ",
                 self.said_reason,
-                " they propose none: leave one of them out",
+                "; leave one of them out",
             )
 
     def _check_keep(self) -> None:
@@ -336,6 +336,6 @@ class DedupSettings:
         if callable(self.keep) and self.measure == "containment":
             raise ArgumentError(
                 Said("keep"),
-                " is a function, and with measure='containment' the larger document stays; leave "
+                " is a function, and with measure='containment' the larger document is kept; leave "
                 "one of them out",
             )

@@ -22,10 +22,10 @@ Line = tuple[str, str, str]
 _LONGEST_COLUMN = 60
 
 _WHY = {
-    "too short": "left out: fewer words than wanted",
-    "few links": "left out: fewer links than wanted",
-    "other language": "left out: not in a language that is wanted",
-    "unknown encoding": "left out: name it with --encoding",
+    "too short": "left out: fewer words than --min-words",
+    "few links": "left out: fewer links than --min-links",
+    "other language": "left out: not in a language of --language",
+    "unknown encoding": "left out: say which with --encoding",
 }
 """Notes on documents that were left out, by reason."""
 
@@ -42,7 +42,7 @@ class Wording:
     """When two items are near-duplicates."""
     estimated: str = ""
     """The same, where signatures alone decided."""
-    whose: str = "of a dropped item and the one that stands for it"
+    whose: str = "of a dropped item and the kept one"
     """What the lowest similarity is between; empty where it is not told."""
     pairs: str = ""
     """Beside the number of pairs; empty where that is not a fact of the corpus."""
@@ -133,7 +133,7 @@ def _about_dropped(counts: DedupCounts, words: Wording) -> list[Line]:
         if value is not None and words.whose:
             lines.append((name, similarity_text(value), f"{how}{words.whose}"))
     if counts.below_threshold:
-        note = "dropped, and not similar to a kept one: a chain connects them (components)"
+        note = "dropped, but not similar to the kept one: a chain connects them (components)"
         lines.append(("below threshold", f"{counts.below_threshold:,}", note))
     return lines
 
@@ -142,9 +142,9 @@ def text_wording(
     settings: DedupSettings, about: str = "", more: Sequence[Line] = (), *, saved: str = " of text"
 ) -> Wording:
     """Return the words for documents that these settings compare."""
-    whose = "of a dropped document and the one that stands for it"
+    whose = "of a dropped document and the kept one"
     if settings.keep == "none":
-        whose = "of a dropped document and one that it resembles, which is dropped, too"
+        whose = "of a dropped document and a similar one, which is also dropped"
     complete = f"complete: every pair at or above {settings.threshold:g} was found"
     return Wording(
         about=about,

@@ -125,7 +125,7 @@ def _first_equal(given: Embeddings) -> Ints:
 
 
 def _cosines(given: Embeddings, duplicate_of: Ints, threads: int) -> Floats:
-    """Return the cosine of each dropped row with the one that stands for it."""
+    """Return the cosine of each dropped row with the kept one."""
     from lookalike.vectors.search import Store
 
     similarity = np.full(len(duplicate_of), np.nan)

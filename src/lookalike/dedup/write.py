@@ -159,7 +159,7 @@ def check_pair_count(result: TextResult, limit: int, *, collapse: bool) -> None:
 
 
 def write_text_pairs(result: TextResult, path: Path, *, collapse: bool) -> int:
-    """Write the verified pairs by id; with an old corpus, `old` tells that left is one of it."""
+    """Write the verified pairs by id; with an old corpus, `old` says whether left is in it."""
     with limited(*result.limits):
         return write_table(_text_pair_batches(result, collapse), path)
 
@@ -203,8 +203,8 @@ def check_file_list(path: Path) -> None:
         return
     if not is_table(path):
         raise ArgumentError(
-            f"{path}: its name tells no format for a list of files; expected one that ends in "
-            f"{_ENDINGS}"
+            f"{path}: the format of a list of files is not known from this name; expected one that "
+            f"ends in {_ENDINGS}"
         )
     check_table_target(path)
 
@@ -214,7 +214,7 @@ def check_kept_files(path: Path) -> None:
     if not _is_folder(path):
         check_file_list(path)
     elif is_there(path):
-        raise FileError(f"{path} is there already; name a new folder, or remove it")
+        raise FileError(f"{path} exists already; name a new folder, or remove it")
 
 
 def _is_folder(path: Path) -> bool:
@@ -298,8 +298,8 @@ def _text(file: Path) -> str:
     if text.encode() != name and os.path.lexists(text):
         # A program that deletes the listed files must not delete that one.
         raise DocumentError(
-            f"{str(file)!r} has a name that is not UTF-8; in a table it would read {text!r}, which "
-            "is another file: rename one of them, or write a list that ends in .txt"
+            f"{str(file)!r} has a name that is not UTF-8. In a table it would be {text!r}, which "
+            "is another file. Rename one of them, or write a list that ends in .txt"
         )
     return text
 

@@ -89,7 +89,7 @@ def band_entries(
 def marked_entries(
     rows: Ints, columns: NDArray[np.uint32], large: list[_LargeRows | None], buckets: int
 ) -> Iterator[Any]:
-    """Yield the entries of documents; those of a large key as one, which tells their number."""
+    """Yield the entries of documents; those of a large key as one, with their number."""
     parts = []
     for band, (column, found) in enumerate(zip(columns, large, strict=True)):
         alone = np.ones(len(rows), bool)
@@ -173,7 +173,7 @@ def send_pairs(one: Ints, two: Ints, buckets: int) -> Iterator[Any]:
     """Yield pairs, each where those of its left document meet."""
     pairs = np.empty(len(one), PAIR)
     pairs["left"], pairs["right"] = np.minimum(one, two), np.maximum(one, two)
-    # Positions that follow each other are alike, so they are spread.
+    # Neighboring positions are similar, so a hash spreads them.
     mixed = pairs["left"].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)
     yield from packed(pairs, (mixed % np.uint64(buckets)).astype(np.int32), PAIRS)
 
@@ -276,8 +276,10 @@ def number_rows(batches: Batches) -> Iterator[Any]:
 
 
 def send_blocks(places: Any, buckets: int, batches: Batches) -> Iterator[Any]:
-    """Send rows to the blocks that they are paired in: their own; the one before, if they are the
-    first of a block; and all that follow, if they are the first of all, or of the new ones.
+    """Send rows to the blocks that they are paired in.
+
+    These are their own; the one before, for the first rows of a block; and all that follow, for the
+    first rows of all, or of the new ones.
 
     `places` has the rows of a group before each partition, and the sizes and old rows of groups.
     """

@@ -203,7 +203,7 @@ def meet_equals(batches: Batches) -> Iterator[Any]:
 
 
 def told_equals(entries: NDArray[Any], copies: NDArray[Any], here: NDArray[Any]) -> Iterator[Any]:
-    """Yield rows of all kinds; `here` are the copies that partitions have told."""
+    """Yield rows of all kinds; `here` are the copies within partitions."""
     several = entries[entries["second"] >= 0]
     largest = several["count"].max(initial=0)
     facts = np.array([(len(several), len(copies) + len(here), largest, len(copies))], FACTS)

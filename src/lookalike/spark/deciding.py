@@ -88,7 +88,7 @@ class Decider:
         return self._by_components(proposed)
 
     def is_crowd(self, proposed: Proposed) -> bool:
-        """Return whether each document is in so many pairs that all go to where the pairs are."""
+        """Return whether few documents are in many pairs: then all go to where the pairs are."""
         few = len(proposed.needed)
         dense = proposed.count > max(CROWD_PAIRS, CROWD_PARTNERS * few)
         held = few * self.signed.text_bytes // max(1, self.signed.documents)

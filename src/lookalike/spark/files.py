@@ -92,7 +92,7 @@ class StreamedRows(Corpus):
             yield chosen_columns(batch, columns)
 
     def identity(self) -> None:
-        """Nothing tells whether it is the same another time."""
+        """Return None: whether it is the same another time is not known."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class SparkCorpus:
         """
         format = format or format_of(PurePosixPath(path))  # type: ignore[arg-type]
         if format not in _READERS:
-            told = "tells no format" if format is None else f"is {format}"
+            told = "has no known file extension" if format is None else f"is {format}"
             known = ", ".join(name for name in FORMATS.names() if name in _READERS)
             raise ArgumentError(
                 f"{escape_terminal(path)} {told}; Spark reads {known}: say which with --format"
@@ -173,7 +173,7 @@ class SparkCorpus:
 
 
 def check_new(spark: Any, path: str) -> None:
-    """Refuse an output that is there already before the job; Spark would do so after it."""
+    """Refuse an output that exists already before the job; Spark would do so after it."""
     place = _place(spark, path)
     if place is None:
         return
@@ -181,9 +181,7 @@ def check_new(spark: Any, path: str) -> None:
     with _spark_errors(path, "cannot be looked at"):
         there = files.exists(folder)
     if there:
-        raise FileError(
-            f"{escape_terminal(path)} is there already; name a folder that is not, or remove it"
-        )
+        raise FileError(f"{escape_terminal(path)} exists already; name a new folder, or remove it")
 
 
 def _place(spark: Any, path: str) -> tuple[Any, Any, Any] | None:
@@ -232,8 +230,8 @@ def _parsed(lines: Any, fields: list[str], path: str, skip_bad: bool) -> tuple[A
     bad = parsed.where(is_bad).count()
     if bad and not skip_bad:
         raise DocumentError(
-            f"{escape_terminal(path)} has {bad:,} lines that are no objects of JSON; mend them, or "
-            "leave them out with ",
+            f"{escape_terminal(path)} has {bad:,} lines that are not JSON objects; correct them, "
+            "or leave them out with ",
             Said("--skip-bad"),
         )
     return parsed.where(~is_bad), bad

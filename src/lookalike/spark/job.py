@@ -70,7 +70,7 @@ def dedup(
         frame: the DataFrame. Rows are in the order of the files they come from and of the lines
             there, or of the partitions.
         text, id: columns (default: detected).
-        order: a column that tells rows apart, to sort by, for a frame without an order of its own.
+        order: a column of unique values to sort by, for a frame without an order of its own.
             This shuffles the corpus once.
         against: an old corpus, a DataFrame or files. Rows that are already there are dropped, and
             none of its rows is among the kept rows.

@@ -110,7 +110,7 @@ class Numbering:
 
     @classmethod
     def of(cls, counts: dict[Piece, int], keys: dict[Piece, int]) -> Numbering:
-        """Return the numbering of pieces that have so many rows."""
+        """Return the numbering of pieces with these numbers of rows."""
         firsts, total = {}, 0
         order = sorted(counts, key=lambda piece: (not is_old(piece), unquote(piece[0]), *piece))
         for piece in order:
@@ -133,8 +133,8 @@ class Numbering:
         """Return the position of a row of a piece; rows that were not counted are an error."""
         if row + count > self.counts.get(piece, 0):
             raise DocumentError(
-                f"{piece[0] or 'the DataFrame'} has other rows than when it was read first; "
-                "expected the same rows in the same order each time: say order=COLUMN, or write "
+                f"{piece[0] or 'the DataFrame'} has other rows than when it was read first. "
+                "Expected the same rows in the same order each time: give order=COLUMN, or write "
                 "it to files and read these"
             )
         return self.firsts[piece] + row

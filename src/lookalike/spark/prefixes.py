@@ -171,7 +171,7 @@ def send_prefixes(
 ) -> Iterator[Any]:
     """Send the first features of documents to where equal ones meet.
 
-    A common one meets in several places: a document that may be the larger of a pair goes to one of
+    A common one meets in several places. A document that may be the larger of a pair goes to one of
     them, a document that may be the smaller to all.
     """
     here: Lookup = lookup.value

@@ -70,7 +70,7 @@ class Proposed:
         warnings: list[str],
         told: dict[int, list[bytes]] | None = None,
     ) -> Proposed:
-        """Return pairs as `bands` packs them, and what they have told, if that is known."""
+        """Return pairs as `bands` packs them; `told` are the rows of other kinds, if known."""
         told = _told(packed, signed) if told is None else told
         return cls.of(packed, told.get(bands.NEEDED, []), signed.documents, warnings)
 

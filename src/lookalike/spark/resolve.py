@@ -1,4 +1,4 @@
-"""Steps 5 to 7, verify, settle, group and choose, of documents that pairs connect.
+"""Steps 5 to 7, verify, group and choose, of documents that pairs connect.
 
 All that is needed of them comes to one task, as rows of several kinds, so that nothing has to be
 joined before. There `lookalike.dedup.decide` decides, as in the local job.
@@ -39,7 +39,7 @@ RESOLVED = (
     "kind int, first long, group_id long, kept long, center long, similarity double, "
     "distance int, told binary, left_name string, right_name string"
 )
-"""For each first of equal texts that has pairs: its group, the document that stands for it (or
+"""For each first of equal texts that has pairs: its group, the kept document (or
 itself), the first with the text of that one, and how similar the two are.
 """
 
@@ -64,11 +64,11 @@ class ResolvedFacts:
     split: int = 0
     split_largest: int = 0
     tired: int = 0
-    """Whether the rounds of settling did not end."""
+    """Whether the rounds of comparing kept documents did not end."""
 
     @classmethod
     def of(cls, told: list[bytes]) -> ResolvedFacts:
-        """Return what tasks have told, put together."""
+        """Return the sum of packed counts."""
         names = [field.name for field in fields(cls)]
         columns = np.frombuffer(b"".join(told), np.int64).reshape(-1, len(names)).T
         most = ("largest", "split_largest", "tired")

@@ -183,7 +183,7 @@ class ResultRows:
         return called.select(*new.columns)
 
     def counted(self, documents: int) -> dict[str, int]:
-        """Return the counts of a corpus of so many documents, with an old one."""
+        """Return the counts of a corpus of this number of documents, with an old one."""
         other, copies, old = sql.col("duplicate_of"), self.collapsed.copies, self.old
         in_old = sql.count(sql.when(other < old, 1))
         dropped, matched = self.found.agg(sql.count(other), in_old).first()

@@ -56,7 +56,7 @@ class Rounds:
     verifier: Verifier
 
     def compare(self, near: Any) -> Compared:
-        """Return which of pairs with distances are alike."""
+        """Return which pairs with distances are near-duplicates."""
         found = self.verifier.compared(near)
         is_near = sql.count(sql.when(sql.expr(self._near), 1)).alias("alike")
         total = found.agg(sql.count("*").alias("compared"), is_near).first()
@@ -244,7 +244,7 @@ def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places
 def choose(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]:
     """Put documents into groups and choose which are kept; see `GROUPS`.
 
-    If groups are stars, it also tells which kept documents to compare before that is final. The
+    If groups are stars, also yield which kept documents to compare before that is final. The
     first `old` documents are those of an old corpus.
     """
     table = table_of(batches)

@@ -212,7 +212,7 @@ class SignedTable:
         return Chunks(self.numbering, self.rule, self.copies)
 
     def columns(self, *names: str) -> Any:
-        """Return the table with these columns and what tells where documents come from."""
+        """Return the table with these columns and those with the origin of documents."""
         return self.table.select("file", "start", "partition", "row", "count", *names)
 
 

@@ -104,7 +104,7 @@ def order_frame(frame: Any, order: str) -> Any:
         raise ArgumentError(
             Said("order"),
             f" is {escape_terminal(order)!r}, which has {escape_terminal(str(repeated[0][0]))} "
-            "more than once; expected a column that tells rows apart: add one",
+            "more than once; expected a column of unique values: add one",
         )
     return frame.orderBy(f"`{order}`")
 

@@ -95,7 +95,7 @@ class Verifier:
         return frame.join(sizes, "position")
 
     def of_crowd(self, packed: Any, count: int, needed: PositionSet) -> Compared:
-        """Return which of `count` packed pairs, of few documents, are alike."""
+        """Return which of `count` packed pairs, of few documents, are near-duplicates."""
         places = max(self.work.cores, -(-count // PAIRS_A_TASK))
         sent = self.work.send(needed)
         everywhere = sql.explode(sql.sequence(sql.lit(0), sql.lit(places - 1))).alias("bucket")
@@ -260,13 +260,13 @@ class Compared:
     """Pairs of which the texts were compared."""
 
     accepted: Any
-    """Those that are alike: `left, right, similarity, distance`."""
+    """Near-duplicates: `left, right, similarity, distance`."""
     count: int
     alike: int
 
 
 def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
-    """Yield the pairs of a place that are alike; and how many were compared, and are alike."""
+    """Yield the near-duplicates of a place; then how many pairs were compared and accepted."""
     table = table_of(batches)
     if table is None:
         return

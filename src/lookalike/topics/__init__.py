@@ -41,21 +41,31 @@ def cluster_documents(
     min_links: int = 0,
     strip_urls: bool = False,
 ) -> DocumentClusters:
-    """Put the documents of a corpus into k clusters, and say what each is about.
+    """Cluster the documents of a corpus, and find the words that describe each cluster.
 
-    `source`, `text`, `id` and the options for reading are those of `la.dedup`. The default of `k`
-    is the root of half the number of documents, at most 50.
+    Documents are signed and then clustered by `la.cluster`. A document is in the cluster with the
+    nearest center; one without features is in none. Clusters are numbered from 0, the largest
+    first. If there are fewer different signatures than `k`, there are as many clusters. The same
+    corpus gives the same result, for any number of threads. Texts and signatures are in a temporary
+    folder until the result is deleted.
 
-    Documents are signed by "topsig" or "simhash" in 4096 `bits`, by single words unless `ngram` or
-    `features` say otherwise, with `weights` that are learned from the corpus, and clustered by
-    `la.cluster`. A document is in the cluster with the nearest center; one without features is in
-    none. Clusters are numbered from 0, the largest first; if there are fewer different signatures
-    than k, there are as many clusters.
+    Args:
+        source: The corpus; `text`, `id` and the other options for reading are those of `la.dedup`.
+        k: The number of clusters (default: the root of half the number of documents, at most 50).
+        method: "topsig" or "simhash".
+        bits: The number of bits of a signature (default: 4096).
+        ngram: The number of words of a feature (default: 1).
+        weights: How features are weighted; the weights are learned from the corpus.
+        words: The number of words that describe a cluster: those with the highest log-likelihood
+            ratio (Dunning) of its documents beside the others.
+        central: The number of documents of a cluster that are listed, nearest to its center first.
 
-    Each cluster has up to `words` words, those that tell it best from the others (Dunning's
-    log-likelihood ratio of the documents that have them), and up to `central` documents, those
-    nearest to its center, the first of equal ones. The same corpus gives the same result, for any
-    number of threads. Texts and signatures are in a temporary folder until the result is gone.
+    Example:
+        >>> import lookalike as la
+        >>> documents = ["red apple pie", "green apple pie", "fast red car", "fast blue car"]
+        >>> found = la.cluster_documents(documents, 2)
+        >>> sorted(found.members(found.labels[0]).tolist())
+        [0, 1]
     """
     options = dict(locals())
     from lookalike.topics.job import run_job

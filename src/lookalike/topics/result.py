@@ -136,7 +136,7 @@ class DocumentClusters(Assigned):
         return frame
 
     def write(self, path: str | Path) -> int:
-        """Write the rows of `to_arrow`, in the format that the name tells; return how many."""
+        """Write the rows of `to_arrow`, in the format of the file extension; return how many."""
         target = file_path("path", path)
         check_table_target(target)
         return write_table(self._batches(), target)

@@ -28,7 +28,7 @@ MOST_CLUSTERS = 50
 
 
 def usual_clusters(documents: int) -> int:
-    """Return the default number of clusters for so many documents."""
+    """Return the default number of clusters for a number of documents."""
     return min(MOST_CLUSTERS, max(1, round(math.sqrt(documents / 2))), documents)
 
 

@@ -86,8 +86,8 @@ def cluster_words(
 ) -> list[list[tuple[str, float]]]:
     """Return at most `most` words of each cluster with their weights above 0, highest first.
 
-    A single cluster has its most frequent words. The most frequent form stands for all with the
-    same stem. Words of equal weight are in the order of their hashes.
+    A single cluster has its most frequent words. Of words with the same stem, the most frequent
+    form is returned. Words of equal weight are in the order of their hashes.
     """
     every, totals = counts.totals()
     all_documents = int(counts.documents.sum())

@@ -47,7 +47,7 @@ _WIDTHS, _MOST = (0.02, 0.05, 0.1, 0.2), 7
 
 
 def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, str]:
-    """Return the chance by similarity among so many documents, and the reason in words."""
+    """Return the chance by similarity for a number of documents, and the reason in words."""
     if settings.measure == "containment":
         size = sample_size(documents)
         least = least_found(size, settings.threshold)
@@ -265,18 +265,17 @@ def bands_card(result: TextResult) -> str:
     if not dropped:
         return ""
     most = max(band.count for band in bands)
-    whose = "the kept document that stands for it"
+    whose = "the kept document"
     if result.settings.keep == "none":
         whose = "a document that it resembles"
     elif result.documents.old:
-        whose = "the kept or old document that stands for it"
+        whose = "the kept or old document"
     note = f"Similarity of each dropped document to {whose}."
     same = _same_text(result) & ~result.estimated
     elsewhere = result.counts.exact_duplicates - int(same.sum())
     if elsewhere > 0 and result.settings.keep != "none":
         which = counted(elsewhere, "exact duplicate")
         are = "is a copy" if elsewhere == 1 else "are copies"
-        note += f" {which} {are} of a dropped text: a kept document with another text stands for "
-        note += "it." if elsewhere == 1 else "them."
+        note += f" {which} {are} of a dropped text; the kept document has another text."
     rows = [(band.name, band.count, 100 * band.count / most) for band in bands]
     return pieces("dedup/report/dedup.html").bands(dropped, note, rows)
