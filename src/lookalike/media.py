@@ -20,7 +20,7 @@ import hashlib
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,10 +29,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.errors import ArgumentError, DocumentError, FileError, Said
+from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
-from lookalike.storage.files import is_folder, open_plain
+from lookalike.storage.files import is_folder, open_plain, walk_folder
 
 HEAD = 64
 """Bytes at the beginning of a file by which it is recognized."""
@@ -157,18 +157,10 @@ class Medium(ABC, Generic[Content]):
         cls, signer: Any, files: Sequence[Path], *, threads: int, tell: Tell
     ) -> SignedFiles:
         """Return the signatures of files, one for each, for `lookalike sign` and `search`."""
-        good: list[Path] = []
-        problems: list[Problem] = []
-        rows = [signer.sign([])]
         each = cls.sign_each(signer, [str(file) for file in files], threads=threads)
-        for done, (file, found) in enumerate(zip(files, each, strict=True), 1):
-            if isinstance(found, DocumentError):
-                problems.append(Problem(file, str(found)))
-            else:
-                good.append(file)
-                rows.append(found[None])
-            tell(done / len(files))
-        return SignedFiles(good, np.concatenate(rows), np.ones(len(good), bool), problems)
+        good, rows, problems = split_problems(files, each, tell)
+        signatures = np.concatenate([signer.sign([]), *(row[None] for row in rows)])
+        return SignedFiles(good, signatures, np.ones(len(good), bool), problems)
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -215,6 +207,23 @@ MEDIA: Registry[type[Medium[Any]]] = Registry(
         "recordings": "lookalike.recordings.medium:RecordingMedium",
     },
 )
+
+
+def split_problems(
+    files: Sequence[Path], found: Iterable[Content | DocumentError], tell: Tell
+) -> tuple[list[Path], list[Content], list[Problem]]:
+    """Return the files that could be read, what was found in each, and problems of the others."""
+    good: list[Path] = []
+    contents: list[Content] = []
+    problems: list[Problem] = []
+    for done, (file, one) in enumerate(zip(files, found, strict=True), 1):
+        if isinstance(one, DocumentError):
+            problems.append(Problem(file, str(one)))
+        else:
+            good.append(file)
+            contents.append(one)
+        tell(done / len(files))
+    return good, contents, problems
 
 
 def medium_of_files(paths: Sequence[Path]) -> str | None:
@@ -299,18 +308,12 @@ def walk(path: Path) -> Iterator[tuple[Path, str]]:
     if not is_folder(path):
         yield path, ""
         return
-    closed: dict[str, OSError] = {}
-
-    def note(error: OSError) -> None:
-        if error.filename == str(path):
-            raise FileError(f"{path}: cannot be read: {error.strerror}") from error
-        closed[str(error.filename)] = error
-
+    closed: list[OSError] = []
     found: list[tuple[Path, str]] = []
-    for folder, folders, names in os.walk(path, onerror=note):
+    for folder, folders, names in walk_folder(path, closed):
         links = [name for name in folders if Path(folder, name).is_symlink()]
         found += [(Path(folder, name), _wrong(Path(folder, name))) for name in [*names, *links]]
-    found += [(Path(name), f"cannot be read ({error.strerror})") for name, error in closed.items()]
+    found += [(Path(one.filename), f"cannot be read ({one.strerror})") for one in closed]
     yield from sorted(found)
 
 

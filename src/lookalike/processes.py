@@ -175,6 +175,22 @@ def run_in_order(
             stop()
 
 
+def in_groups(
+    items: Iterable[Batch], size: Callable[[Batch], int], most_bytes: int, most: int
+) -> Iterator[list[Batch]]:
+    """Yield groups of items; a group ends once it has `most_bytes` bytes or `most` items."""
+    group: list[Batch] = []
+    held = 0
+    for item in items:
+        group.append(item)
+        held += size(item)
+        if held >= most_bytes or len(group) == most:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
+
+
 class MemoryBudget:
     """Bytes of memory that concurrent work may take together; work that does not fit waits."""
 

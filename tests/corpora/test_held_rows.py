@@ -84,7 +84,7 @@ def test_rows_that_take_more_room_than_files_say_are_let_go(tmp_path: Path) -> N
     corpus = opened(path, ROOM)
     assert corpus._decoded_bytes < ROOM  # a dictionary of one value, 500 times
     assert len(rows_of(corpus.read(["text"], Problems()))) == 500
-    assert corpus._held is not None and not corpus._held.held(corpus)
+    assert corpus._held is not None and not corpus._held
     assert len(rows_of(corpus.rows(Problems()))) == 500
 
 

@@ -160,7 +160,7 @@ def test_files_of_a_folder_are_copied(tmp_path: Path) -> None:
 def test_a_corpus_that_changes_meanwhile_is_noticed(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "o.jsonl"
     for keep in (KEEP[:3], np.append(KEEP, True)):
-        with pytest.raises(la.errors.DocumentError, match="must not change meanwhile"):
+        with pytest.raises(la.errors.DocumentError, match="has changed since it was read"):
             write_corpus(open_corpus(source), target, keep=keep)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source.jsonl"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.errors import ArgumentError, DocumentError, FileError, Said
+from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.lazy import LazyModule
 from lookalike.shown import brief, counted, escape_terminal
 from lookalike.suggestions import did_you_mean
@@ -58,15 +58,6 @@ compute = LazyModule("pyarrow.compute", "reading and writing corpora")
 """Imported when needed, because it takes long."""
 
 
-@contextmanager
-def reading(name: object) -> Iterator[None]:
-    """Raise errors of the operating system as `FileError`, with the name of what is read."""
-    try:
-        yield
-    except OSError as error:
-        raise FileError(f"{name} cannot be read: {error.strerror or error}") from error
-
-
 def arrow_positions(positions: NDArray[np.int64]) -> Any:
     """Return positions as Arrow, over the same memory; `pyarrow.array` would import pandas."""
     return pa.Array.from_buffers(
@@ -76,6 +67,8 @@ def arrow_positions(positions: NDArray[np.int64]) -> Any:
 
 def chosen_columns(batch: Any, columns: Sequence[str], kind: Any = None) -> Any:
     """Return these columns of a batch or table, in this order; nulls for those that it lacks."""
+    if batch.schema.names == list(columns):
+        return batch
     nulls, known = pa.nulls(len(batch), kind), set(batch.schema.names)
     found = [batch.column(name) if name in known else nulls for name in columns]
     return type(batch).from_arrays(found, names=list(columns))
@@ -108,22 +101,6 @@ def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
         while (batch := coming.result()) is not None:
             coming = background.submit(next, batches, None)
             yield batch
-
-
-def in_groups(
-    items: Iterable[Batch], size: Callable[[Batch], int], most_bytes: int, most: int
-) -> Iterator[list[Batch]]:
-    """Yield items some at a time: about as many bytes, and at most as many items."""
-    some: list[Batch] = []
-    held = 0
-    for item in items:
-        some.append(item)
-        held += size(item)
-        if held >= most_bytes or len(some) == most:
-            yield some
-            some, held = [], 0
-    if some:
-        yield some
 
 
 @dataclass
@@ -159,10 +136,6 @@ class Problems:
     def _example(self, message: str) -> None:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(escape_terminal(message, _LONGEST_EXAMPLE))
-
-    def silent(self) -> Problems:
-        """Return problems that leave out the same rows, for another reading that counts nothing."""
-        return Problems(self.skip_bad, sizes_left_out=self.sizes_left_out)
 
     def leave_out(self, kind: str, where: str, reason: str) -> None:
         """Count a document that is left out in any case, and name it if it is one of the first."""
@@ -299,12 +272,17 @@ class Corpus(ABC):
         return f"{self.name}, row {row}"
 
     def check_identity(self, identity: list[Any] | None) -> None:
-        """Refuse a corpus that is not what it was: of two states, the one read may be a mixture."""
+        """Refuse a corpus that has changed since it had this identity."""
         if self.identity() != identity:
-            raise DocumentError(
-                f"{self.name} has changed since it was read; it must not change meanwhile. Begin "
-                "again when nobody writes to it"
-            )
+            raise self.changed()
+
+    def changed(self, rows: int | None = None, before: int = 0) -> DocumentError:
+        """Return the error of a corpus that has changed, perhaps in its number of rows."""
+        counts = "" if rows is None else f": it has {rows:,} rows, and had {before:,}"
+        return DocumentError(
+            f"{self.name} has changed since it was read{counts}. A corpus must not change while it "
+            "is processed; start again when no other program writes to it"
+        )
 
     def column_for(self, given: str | None, guesses: Sequence[str], purpose: str) -> str | None:
         """Return the given column, or the first of the guesses that is there, or None."""
@@ -375,10 +353,7 @@ class KeptRows:
         begin, end = self._position, self._position + count
         self._position = end
         if self.keep is not None and end > len(self.keep):
-            raise DocumentError(
-                f"{self.corpus.name} has more rows than when it was read before; it must not "
-                "change meanwhile"
-            )
+            raise self.corpus.changed(end, len(self.keep))
         chosen = np.arange(count) if self.keep is None else np.flatnonzero(self.keep[begin:end])
         return chosen, self.added(begin, end) if self.added else {}
 
@@ -387,10 +362,7 @@ class KeptRows:
         if self.shard is not None:
             return
         if self.keep is not None and self._position != len(self.keep):
-            raise DocumentError(
-                f"{self.corpus.name} has {self._position} rows, {len(self.keep)} when it was read "
-                "before; it must not change meanwhile"
-            )
+            raise self.corpus.changed(self._position, len(self.keep))
         if self.identity is not None:
             self.corpus.check_identity(self.identity)
 

@@ -258,23 +258,21 @@ class FilteredCorpus(DerivedCorpus):
         self.root, self.max_document = inner.root, inner.max_document
         self.page_text, self.marked_text = inner.page_text, inner.marked_text
         names = getattr(getattr(inner, "reading", None), "names", {})
-        self._language: str | None = names.get("language")
-        self._links: str | None = names.get("links")
+        self._language = names.get("language") if filters.language is not None else None
+        self._links = names.get("links") if filters.min_links else None
+        self._looked_at = [columns.text, *filter(None, (self._language, self._links))]
         known = {one.name: getattr(filters, one.name) for one in fields(filters)}
         self.described = ["filters", known, inner.described]
 
     def columns(self) -> list[str]:
-        """Return those of the other corpus."""
         return self.inner.columns()
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of these columns, of the rows that are wanted."""
-        wanted = list(dict.fromkeys([*columns, *self._looked_at()]))
+        wanted = list(dict.fromkeys([*columns, *self._looked_at]))
         for batch in self._kept(self.inner.read(wanted, problems), problems):
             yield chosen_columns(batch, columns)
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
-        """Yield batches of all columns, with types."""
         return self._kept(self.inner.rows(problems), problems)
 
     def inner_rows(self, problems: Problems) -> NDArray[np.int64]:
@@ -285,20 +283,10 @@ class FilteredCorpus(DerivedCorpus):
         return np.empty(0, np.int64) if self._rows is None else self._rows
 
     def select(self, positions: NDArray[np.int64]) -> Any:
-        """Return these rows of a table, in the type of what was given."""
         return self.inner.select(self.inner_rows(Problems(True))[positions])
 
     def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
-        """Return the rows at ascending positions as Python objects."""
         return self.inner.rows_at(self.inner_rows(Problems(skip_bad))[positions], skip_bad)
-
-    def _looked_at(self) -> list[str]:
-        names = [self._columns.text]
-        if self.filters.language is not None and self._language:
-            names.append(self._language)
-        if self.filters.min_links and self._links:
-            names.append(self._links)
-        return names
 
     def _kept(self, batches: Iterator[Rows], problems: Problems) -> Iterator[Rows]:
         found: list[NDArray[np.int64]] = []
@@ -323,8 +311,10 @@ class FilteredCorpus(DerivedCorpus):
         if self.filters.strip_urls and self.filters.min_words:
             strings = pa.array(list(map(without_urls, texts)), pa.large_string())
         words = Words().counts(strings).tolist() if self.filters.min_words else [0] * len(texts)
-        languages = self._values(batch, self._language)
-        links = self._values(batch, self._links)
+        languages, links = (
+            batch.column(name).to_pylist() if name in names else [None] * len(batch)
+            for name in (self._language, self._links)
+        )
         for place, text in enumerate(texts):
             count = 0
             if self.filters.min_links:
@@ -335,12 +325,6 @@ class FilteredCorpus(DerivedCorpus):
                 yield place
             else:
                 problems.leave_out(refusal[0], f"{self.name}, row {row + place}", refusal[1])
-
-    def _values(self, batch: Rows, name: str | None) -> list[Any]:
-        if name is None or name not in batch.schema.names or name not in self._looked_at():
-            return [None] * len(batch)
-        values: list[Any] = batch.column(name).to_pylist()
-        return values
 
     def _stripped(self, batch: Rows) -> Rows:
         place = batch.schema.names.index(self._columns.text)
@@ -357,10 +341,7 @@ def unfiltered(
         return corpus, keep, added
     rows = corpus.inner_rows(problems)
     if keep is not None and len(keep) != len(rows):
-        raise DocumentError(
-            f"{corpus.name} has {len(rows)} rows that are wanted, {len(keep)} when it was read "
-            "before; it must not change meanwhile"
-        )
+        raise corpus.changed(len(rows), len(keep))
     mask = np.zeros(corpus.inner_count, bool)
     mask[rows if keep is None else rows[keep]] = True
     return corpus.inner, mask, None if added is None else _spread(added, rows)

@@ -10,6 +10,7 @@ import codecs
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _LONGEST_MARK = 4
+_ZEROS = {"x0x0": "utf-16-le", "0x0x": "utf-16-be", "x000": "utf-32-le", "000x": "utf-32-be"}
 _SAMPLE = 1 << 16
 """Bytes, from the first one that is not ASCII, that decide between UTF-8 and others."""
 _LOOKED_AT = 1 << 14
@@ -110,18 +112,9 @@ def marked(beginning: bytes) -> tuple[str, int] | None:
 
 def _unmarked_wide(first: bytes) -> tuple[str, int] | None:
     """Return UTF-16 or UTF-32 where the zeros of two Latin characters, or of one, show it."""
-    zeros = tuple(byte == 0 for byte in first)
-    wide: dict[tuple[bool, ...], str] = {
-        (False, True, False, True): "utf-16-le",
-        (True, False, True, False): "utf-16-be",
-        (False, True, True, True): "utf-32-le",
-        (True, True, True, False): "utf-32-be",
-    }
-    name = wide.get(zeros)
-    # Characters below the space begin binary files, not texts.
-    if name is None or not all(byte == 0 or byte >= 9 for byte in first):
-        return None
-    return name, 0
+    name = _ZEROS.get("".join("x" if byte else "0" for byte in first))
+    # Characters below the tab begin binary files, not texts.
+    return (name, 0) if name and all(byte == 0 or byte >= 9 for byte in first) else None
 
 
 def detect(sample: bytes, at_end: bool = True) -> str | None:
@@ -315,6 +308,7 @@ class Encodings:
             problems.note_encoding(name, path, given=self.given is not None)
 
 
+@dataclass(eq=False)
 class TextStream:
     """A stream of bytes as UTF-8, whatever its encoding is.
 
@@ -322,17 +316,16 @@ class TextStream:
     become 0xff, which makes their row bad.
     """
 
-    def __init__(self, raw: Any, given: str | None) -> None:
-        self._raw = raw
-        self._given = given
-        self.encoding = ASCII
-        self.mark = b""
-        self.decided = False
-        self._ready = b""
-        self._decoder: codecs.IncrementalDecoder | None = None
-        self._before = b""
-        self._begun = False
-        self._sample = bytearray()
+    _raw: Any
+    _given: str | None
+    encoding: str = ASCII
+    mark: bytes = b""
+    decided: bool = False
+    _ready: bytes = b""
+    _decoder: codecs.IncrementalDecoder | None = None
+    _before: bytes = b""
+    _begun: bool = False
+    _sample: bytearray = field(default_factory=bytearray)
 
     def note(self, path: Path, encodings: Encodings, problems: Problems) -> None:
         """Tell the encodings of a corpus that of this file, as far as it was read."""

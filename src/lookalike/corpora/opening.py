@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import file_path, is_address, without_secret
-from lookalike.corpora.base import Corpus, Problems, reading, some_files
+from lookalike.corpora.base import Corpus, Problems, some_files
 from lookalike.corpora.encodings import Encodings, NotText, check_encoding, read_bytes, utf8_of
 from lookalike.corpora.formats import FORMATS, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
 from lookalike.pages import PageLimits
 from lookalike.shown import brief, counted, escape_terminal
-from lookalike.storage.files import is_folder, is_there
+from lookalike.storage.files import file_errors, is_folder, is_there
 from lookalike.suggestions import did_you_mean_file
 
 _ANY_FOLDERS = "**"
@@ -248,7 +248,11 @@ def _take_files(
     kind = kind or _heaviest(inside)
     if kind == "files":
         shards = [file for file in inside if _is_shard(file)]
-        return _Taken(list(paths), kind, (_as_documents(shards),) if shards else ())
+        notice = (
+            f"took all files for a document each, {some_files(shards)} with rows among them, "
+            "because the others have more bytes; for their rows, give them by themselves"
+        )
+        return _Taken(list(paths), kind, (notice,) if shards else ())
     chosen = {file for file in inside if format_of(file) == kind}
     if is_given and not chosen:  # the names of files may say nothing
         chosen = {file for file in inside if format_of(file) is None}
@@ -321,18 +325,11 @@ def _heaviest(files: Sequence[Path]) -> str:
     """Return the format of shards that has most bytes, or "files" if other files have more."""
     sizes: Counter[str] = Counter()
     for file in files:
-        with reading(f"{file}:"):
+        with file_errors(f"{file}:"):
             sizes[str(format_of(file)) if _is_shard(file) else "files"] += file.stat().st_size
     others = sizes.pop("files", 0)
     heaviest = max(sizes, key=lambda kind: sizes[kind], default="files")
     return heaviest if sizes[heaviest] >= others else "files"
-
-
-def _as_documents(shards: Sequence[Path]) -> str:
-    return (
-        f"took all files for a document each, {some_files(shards)} with rows among them, because "
-        "the others have more bytes; for their rows, give them by themselves"
-    )
 
 
 def _left(inside: int, named: int, left: Sequence[Path], kind: str) -> str:
@@ -354,7 +351,7 @@ def read_document(
     """Return the text of a file or, by its name or `page`, of a web page, with `links` marked."""
     if not (format_of(path) == "html" if page is None else page):
         return read_text(path, most_bytes, encoding)
-    with reading(path), open(path, "rb"):
+    with file_errors(path), open(path, "rb"):
         pass
     from lookalike.corpora.formats.html import PageFolderCorpus
 
@@ -373,7 +370,7 @@ def read_document(
 def read_text(path: Path, most_bytes: int, encoding: str | None = None) -> str:
     """Return a file's text; refuse binary files, and files larger than `most_bytes`."""
     encoding = check_encoding(encoding)
-    with reading(path):
+    with file_errors(path):
         data = read_bytes(path, most_bytes, encoding)
     if len(data) > most_bytes:
         raise DocumentError(

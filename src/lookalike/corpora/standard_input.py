@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from lookalike.corpora.base import Corpus, pa, reading
+from lookalike.corpora.base import Corpus, pa
 from lookalike.corpora.encodings import TextStream, check_encoding, packed_by
 from lookalike.corpora.formats import FORMATS, Format
 from lookalike.corpora.opening import open_corpus
 from lookalike.corpora.remote import Spool, some_of
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import brief
+from lookalike.storage.files import file_errors
 
 _EXTENSIONS = {"gzip": ".gz", "zstd": ".zst"}
 _LONGEST_MAGIC = 7
@@ -42,14 +43,14 @@ def open_standard_input(
             "standard input is one stream, and no files; expected a format of rows: "
             f"text, {', '.join(_others())}"
         )
-    with reading("standard input"):
+    with file_errors("standard input"):
         beginning = _read_some(stream, _LONGEST_MAGIC if format else _LOOKED_AT)
     packed = _EXTENSIONS.get(packed_by(beginning), "")
     encoding = check_encoding(encoding)
     kind = FORMATS.get(format, "format") if format else _format(beginning, packed, encoding)
     spool = Spool(within)
     name = f"{_NAME}{kind.suffixes[0]}{packed}"
-    with reading("standard input"):
+    with file_errors("standard input"):
         path = spool.copy(stream, name, beginning, "standard input")
     corpus = open_corpus([*before, path, *after], format, encoding=encoding)
     if format is None and kind.name in ("csv", "tsv"):

@@ -38,9 +38,10 @@ from lookalike.jobs.documents import (
     early_signatures,
     read_documents,
 )
-from lookalike.jobs.work_folder import WorkFolder, naming
+from lookalike.jobs.work_folder import WorkFolder
 from lookalike.pages import PageLimits
 from lookalike.signatures.files import load_signatures
+from lookalike.storage.files import file_errors
 from lookalike.suggestions import did_you_mean
 
 STEPS = ("read", "collapse", "sign", "propose", "verify", "group", "write")
@@ -313,7 +314,7 @@ def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) ->
             settings.signer().said(),
             "; sign both in the same way",
         )
-    with naming(Path(against), "read"):
+    with file_errors(Path(against), "read"):
         state = Path(against).stat()
     identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
     return OldSignatures(saved.signatures, saved.ids, identity)

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from lookalike.checks import flag, whole_number
 from lookalike.errors import DocumentError
 from lookalike.images.decode import SUFFIXES, is_image, is_one_image
-from lookalike.images.image_hash import LEAST_QUALITY, HashedImage, ImageHash
+from lookalike.images.image_hash import LEAST_QUALITY, ImageHash
 from lookalike.images.thumbnails import shown_image
 from lookalike.images.workers import LEAST_MEMORY
 from lookalike.indexes import SliceIndex
 from lookalike.media import (
     Medium,
-    Problem,
     Read,
     SignedFiles,
     SimilarPairs,
     Tell,
     memory_for_decoders,
+    split_problems,
 )
 from lookalike.signatures import estimated_similarity
 
@@ -70,29 +70,22 @@ class ImageMedium(Medium[HashedImages]):
         rotated: bool = False,
     ) -> None:
         self.signer = ImageHash(256 if bits is None else bits, hash)
-        self.radius = whole_number(
-            "radius",
-            self.signer.radius if radius is None else radius,
-            at_least=0,
-            at_most=self.signer.bits,
-        )
+        radius = self.signer.radius if radius is None else radius
+        self.radius = whole_number("radius", radius, at_least=0, at_most=self.signer.bits)
         self.rotated = flag("rotated", rotated)
 
     @classmethod
     def recognizes(cls, head: bytes) -> bool:
-        """Return whether a file begins like an image."""
         return is_image(head)
 
     @classmethod
     def is_one(cls, value: object) -> bool:
-        """Return whether a value is one image: a path, the bytes of a file, or one of Pillow."""
         return is_one_image(value)
 
     @classmethod
     def sign_each(
         cls, signer: ImageHash, files: Sequence[str], *, threads: int
     ) -> Iterator[NDArray[np.uint8] | DocumentError]:
-        """Yield the hash of each image, or what is wrong with it."""
         for found in signer.each(files, threads=threads):
             yield found if isinstance(found, DocumentError) else found.signatures[0]
 
@@ -100,13 +93,11 @@ class ImageMedium(Medium[HashedImages]):
     def sign_files(
         cls, signer: ImageHash, files: Sequence[Path], *, threads: int, tell: Tell
     ) -> SignedFiles:
-        """Return the hashes of images, and which of them say anything."""
         read = cls(signer.bits, hash=signer.kind).read(files, threads=threads, tell=tell)
         upright = np.ascontiguousarray(read.content.signatures[:, 0])
         return SignedFiles(read.files, upright, read.content.clear, read.problems)
 
     def settings(self) -> dict[str, Any]:
-        """Return how images are hashed and compared."""
         return {
             "bits": self.signer.bits,
             "hash": self.signer.kind,
@@ -115,38 +106,22 @@ class ImageMedium(Medium[HashedImages]):
         }
 
     def criterion(self) -> str:
-        """Return when two images are similar."""
         turned = ", turned or mirrored or not" if self.rotated else ""
         return f"at most {self.radius} of {self.signer.bits} bits of a hash differ{turned}"
 
     def read(
         self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
     ) -> Read[HashedImages]:
-        """Decode and hash the images."""
-        good: list[Path] = []
-        hashed: list[HashedImage] = []
-        problems = []
         orientations = _ORIENTATIONS if self.rotated else 1
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
         each = self.signer.each(files, orientations=orientations, threads=threads, memory=room)
-        for done, (file, found) in enumerate(zip(files, each, strict=True)):
-            if isinstance(found, DocumentError):
-                problems.append(Problem(file, str(found)))
-            else:
-                good.append(file)
-                hashed.append(found)
-            tell((done + 1) / len(files))
+        good, hashed, problems = split_problems(files, each, tell)
         rows = np.array([one.signatures for one in hashed], np.uint8)
         clear = np.array([one.quality >= LEAST_QUALITY for one in hashed], bool)
         return Read(
             files=good,
             merit=np.array([one.width * one.height for one in hashed], np.int64),
-            facts={
-                "width": [one.width for one in hashed],
-                "height": [one.height for one in hashed],
-                "format": [one.format or None for one in hashed],
-                "quality": [one.quality for one in hashed],
-            },
+            facts={name: [getattr(one, name) for one in hashed] for name in self.facts},
             described=[f"{one.width} × {one.height}, {one.format}" for one in hashed],
             content=HashedImages(
                 rows.reshape(len(hashed), orientations, self.signer.bits // 8), clear
@@ -156,7 +131,6 @@ class ImageMedium(Medium[HashedImages]):
         )
 
     def pairs(self, read: Read[HashedImages], *, threads: int, tell: Tell) -> SimilarPairs:
-        """Return the images within the radius of each other, in any orientation if wanted."""
         rows = np.flatnonzero(read.content.clear)
         signatures = read.content.signatures[rows]
         index = SliceIndex(np.ascontiguousarray(signatures[:, 0]), ids=rows, threads=threads)
@@ -186,9 +160,7 @@ class ImageMedium(Medium[HashedImages]):
         return SimilarPairs(left[first], right[first], similarity, distance[first])
 
     def likeness(self, similarity: float, distance: int) -> str:
-        """Return how many bits differ."""
         return f"{distance} of {self.signer.bits} bits {'differs' if distance == 1 else 'differ'}"
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
-        """Return a thumbnail."""
         return shown_image(file, _THUMBNAIL, most, memory=memory_for_decoders(memory, 0, 0))

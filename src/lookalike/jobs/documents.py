@@ -32,10 +32,11 @@ from lookalike.corpora.opening import with_old_pages
 from lookalike.errors import ArgumentError, CorruptIndexError, DocumentError
 from lookalike.features import FeatureKind
 from lookalike.jobs.context import JobContext
-from lookalike.jobs.work_folder import WorkFolder, digest, naming, release
+from lookalike.jobs.work_folder import WorkFolder, digest, release
 from lookalike.pages import PageLimits
 from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
+from lookalike.storage.files import file_errors
 
 _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
 """Maximum ratio of a corpus to its compressed files, and the size that is always accepted."""
@@ -425,6 +426,6 @@ def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
     ranks = np.full(old + count, -1, np.int64)
     path = work.path("order.arrow")
     if count:
-        with naming(path, "read"), pa.memory_map(str(path)) as file:
+        with file_errors(path, "read"), pa.memory_map(str(path)) as file:
             ranks[old:] = dense_ranks(pa.ipc.open_file(file).read_all()["order"])
     return ranks

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, LookalikeError
 from lookalike.storage.container import checksums
-from lookalike.storage.files import temporary_folder, whole_file
+from lookalike.storage.files import file_errors, temporary_folder, whole_file
 
 _STAMP_VERSION = 2
 _SECONDS = 5.0
@@ -94,7 +94,7 @@ class WorkFolder:
             return
         fingerprints = {}
         for name in files:
-            with naming(self.path(name), "written"):
+            with file_errors(self.path(name), "written"):
                 with open(self.path(name), "rb") as file:
                     os.fsync(file.fileno())
                 fingerprints[name] = self._fingerprint(name)
@@ -147,7 +147,7 @@ class WorkFolder:
     def array(self, name: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
         """Return a file as a memory-mapped array, of rows of `columns` values if given."""
         path, row = self.path(name), np.dtype(dtype).itemsize * (columns or 1)
-        with naming(path, "read"):
+        with file_errors(path, "read"):
             length = path.stat().st_size
             if length % row:
                 raise CorruptIndexError(
@@ -161,7 +161,7 @@ class WorkFolder:
         if 0 in shape:
             return np.empty(shape, dtype)
         path = self.path(name)
-        with naming(path, "written"):
+        with file_errors(path, "written"):
             with open(path, "wb") as file:
                 # Allocated now: running out of disk later would be a crash, not an error.
                 _allocate(file, int(np.prod(shape)) * np.dtype(dtype).itemsize)
@@ -169,7 +169,7 @@ class WorkFolder:
 
     def remove(self, name: str) -> None:
         """Remove a file if it exists."""
-        with naming(self.path(name), "removed"):
+        with file_errors(self.path(name), "removed"):
             self.path(name).unlink(missing_ok=True)
 
 
@@ -301,15 +301,6 @@ def sealed_stamp(path: Path) -> dict[str, Any] | None:
         return stamp if sealed["checksum"] == digest(stamp) else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-@contextmanager
-def naming(path: Path, what: str) -> Iterator[None]:
-    """Turn an `OSError` into a `FileError` that names the file and the failed operation."""
-    try:
-        yield
-    except OSError as error:
-        raise FileError(f"{path} cannot be {what}: {error.strerror or error}") from error
 
 
 def release(array: NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lookalike.pages import Page, PageLimits, RawPage, Refused, refusal
 from lookalike.pages.extract import check_installed, read_page, unpack
-from lookalike.processes import Failure, Stop, Task, run, run_in_order
+from lookalike.processes import Failure, Stop, Task, in_groups, run, run_in_order
 from lookalike.shown import escape_terminal
 
 _BATCH_PAGES = 64
@@ -46,20 +46,8 @@ def read_pages(
             else:
                 yield Refused(found) if isinstance(found, str) else Page(*found)
 
-    return run_in_order(read, _batches(pages), threads=threads)
-
-
-def _batches(pages: Iterable[RawPage]) -> Iterator[list[RawPage]]:
-    batch: list[RawPage] = []
-    size = 0
-    for page in pages:
-        batch.append(page)
-        size += len(page.html)
-        if size >= _BATCH_BYTES or len(batch) == _BATCH_PAGES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    batches = in_groups(pages, lambda page: len(page.html), _BATCH_BYTES, _BATCH_PAGES)
+    return run_in_order(read, batches, threads=threads)
 
 
 def _parser() -> Callable[..., Any]:

@@ -25,6 +25,7 @@ from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
 from lookalike.recordings.decode import FASTEST, PIECE, Sound, Words, decode, words_in
 from lookalike.shown import brief
+from lookalike.storage.files import file_errors
 
 KINDS = ("bands", "chromaprint")
 LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
@@ -130,11 +131,10 @@ class AudioHash(PartSigner):
         name = "the recording" if isinstance(source, bytes) else source
         self.check_installed()
         try:
-            return self.read(source)
+            with file_errors(name):
+                return self.read(source)
         except DocumentError as error:
             raise FileError(f"{name} {error}") from error
-        except OSError as error:
-            raise FileError(f"{name} cannot be read: {error.strerror or error}") from error
 
     def check_installed(self) -> None:
         """Raise `MissingDependencyError` if files cannot be read."""

@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance, share
-from lookalike.errors import DocumentError
-from lookalike.media import Medium, Problem, Read, SimilarPairs, Tell, memory_for_decoders
+from lookalike.media import (
+    Medium,
+    Read,
+    SimilarPairs,
+    Tell,
+    memory_for_decoders,
+    split_problems,
+)
 from lookalike.parts.index import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
@@ -67,50 +73,37 @@ class RecordingMedium(Medium[list[Fingerprint]]):
 
     @classmethod
     def recognizes(cls, head: bytes) -> bool:
-        """Return whether a file begins like a sound file."""
         return is_sound(head)
 
     def settings(self) -> dict[str, Any]:
-        """Return the signer and the threshold."""
         return {"signer": self.signer.to_dict(), "threshold": self.threshold}
 
     def criterion(self) -> str:
-        """Return when two recordings are similar."""
         return f"the same over {self.threshold:.0%} of the longer one"
 
     def read(
         self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
     ) -> Read[list[Fingerprint]]:
-        """Decode the recordings."""
-        good: list[tuple[Path, Fingerprint]] = []
-        problems = []
         room = memory_for_decoders(memory, len(files), LEAST_MEMORY)
         if room is not None:
             threads = min(threads, room // LEAST_MEMORY)
         found = read_recordings(files, self.signer, threads=threads)
-        for done, (file, one) in enumerate(zip(files, found, strict=True), 1):
-            if isinstance(one, DocumentError):
-                problems.append(Problem(file, str(one)))
-            else:
-                good.append((file, one))
-            tell(done / len(files))
-        sounds = [one.sound for _, one in good]
+        good, fingerprints, problems = split_problems(files, found, tell)
+        sounds = [one.sound for one in fingerprints]
         return Read(
-            files=[file for file, _ in good],
+            files=good,
             merit=np.zeros(len(good), np.int64),
             facts={name: [getattr(sound, name) for sound in sounds] for name in self.facts},
             described=[_described(sound) for sound in sounds],
-            content=[one for _, one in good],
+            content=fingerprints,
             problems=problems,
-            without_features=sum(len(one.words) == 0 for _, one in good),
+            without_features=sum(len(one.words) == 0 for one in fingerprints),
         )
 
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> SimilarPairs:
-        """Return the recordings that are the same over enough of the longer one."""
         return similar_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
 
     def merits(self, read: Read[list[Fingerprint]], pairs: SimilarPairs) -> NDArray[np.int64]:
-        """Return how good each file is among those that are similar to it."""
         merits = np.zeros(len(read.files), np.int64)
         labels = np.empty(len(read.files), np.int64)
         _native.components(pairs.left, pairs.right, labels)
@@ -122,11 +115,9 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         return merits
 
     def likeness(self, similarity: float, distance: int) -> str:
-        """Return over how much of their length two recordings are the same."""
         return f"the same over {int(100 * similarity)}% of the longer one"
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
-        """Return a player of some seconds of the file."""
         room = (most - len(_PLAYER)) * 3 // 4 - 3
         sound = excerpt_of(file, room) if room > 0 else None
         return None if sound is None else _PLAYER.format(base64.b64encode(sound).decode("ascii"))

@@ -42,7 +42,7 @@ from lookalike import _native
 from lookalike.checks import thread_count
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
 from lookalike.shown import brief
-from lookalike.storage.files import whole_file
+from lookalike.storage.files import file_errors, whole_file
 from lookalike.suggestions import did_you_mean_file
 
 FORMAT_VERSION = 1
@@ -271,11 +271,8 @@ def _head(sections: Sequence[_Section], checksums: Sequence[int]) -> bytes:
 
 def is_container(path: str | os.PathLike[str]) -> bool:
     """Return whether a file begins like a container."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    with file_errors(path), open(path, "rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Container:

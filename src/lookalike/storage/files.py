@@ -52,6 +52,26 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
+def file_errors(name: object, what: str = "read") -> Iterator[None]:
+    """Raise an `OSError` as a `FileError` that says which file cannot be read (or otherwise)."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{name} cannot be {what}: {error.strerror or error}") from error
+
+
+def walk_folder(folder: Path, closed: list[OSError]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Walk a folder like `os.walk`, and add the errors of folders inside it to `closed`."""
+
+    def note(error: OSError) -> None:
+        if error.filename == str(folder):
+            raise FileError(f"{folder}: cannot be read: {error.strerror}") from error
+        closed.append(error)
+
+    return os.walk(folder, onerror=note)
+
+
+@contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new name in the same folder to write to; then sync the file and rename it.
 

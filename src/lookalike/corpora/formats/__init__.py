@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from lookalike.corpora.base import BATCH_BYTES, Corpus, Rows, pa, reading
+from lookalike.corpora.base import BATCH_BYTES, Corpus, Rows, pa
 from lookalike.corpora.encodings import UTF8, EncodedOutput, Encodings, TextStream
 from lookalike.errors import FileError
 from lookalike.registry import Registry
-from lookalike.storage.files import whole_file
+from lookalike.storage.files import file_errors, whole_file
 
 Target: TypeAlias = Path | BinaryIO
 """A file, or a stream that is open, such as standard output."""
@@ -145,22 +145,28 @@ def check_plain(path: Path) -> None:
         )
 
 
-class FileCorpus(Corpus):
+class PathCorpus(Corpus):
+    """Files or folders, known by their paths, with text in one or several encodings."""
+
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None) -> None:
+        self.encodings = encodings or Encodings()
+        if self.encodings.given is not None:
+            self.described = ["encoding", self.encodings.given]
+        self.name = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else f"{paths[0]}"
+
+
+class FileCorpus(PathCorpus):
     """Files of one format, one after the other."""
 
     def __init__(
         self, paths: Sequence[Path], format: str, encodings: Encodings | None = None
     ) -> None:
+        super().__init__(paths, encodings)
         self.paths = self.files = list(paths)
         self.format = format
-        self.encodings = encodings or Encodings()
-        if self.encodings.given is not None:
-            self.described = ["encoding", self.encodings.given]
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        self.name = f"{paths[0]}{more}"
         self.sizes: list[int] = []
         for path in self.paths:
-            with reading(f"{path}:"):
+            with file_errors(f"{path}:"):
                 self.sizes.append(path.stat().st_size)
             check_plain(path)
         self.total_bytes = max(1, sum(self.sizes))
@@ -169,7 +175,7 @@ class FileCorpus(Corpus):
         """Return names, sizes and times of change; of copies, what is in them."""
         found: list[Any] = []
         for path in self.paths:
-            with reading(f"{path}:"):
+            with file_errors(f"{path}:"):
                 state = path.stat()
                 own = [str(path.resolve()), state.st_size, state.st_mtime_ns]
                 found.append((self.spool and self.spool.identity(path)) or own)
@@ -198,7 +204,7 @@ class FileCorpus(Corpus):
 def open_input(path: Path) -> Any:
     """Open a file for reading, decompressed; return the stream and the file beneath it."""
     compression = compression_of(path)
-    with reading(f"{path}:"):
+    with file_errors(f"{path}:"):
         if compression is None:
             file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  # the caller closes it
             return file, file

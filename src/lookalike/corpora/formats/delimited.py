@@ -188,7 +188,7 @@ class DelimitedCorpus(LineCorpus):
             if problems.skip_bad:
                 for record, message in _rejected(database):
                     problems.report(part.where(record), part.reason(message))
-        except duck.errors() as error:
+        except duck.duckdb.Error as error:
             raise _readable(error, part) from error
 
     def _source(self, part: _Part, skip_bad: bool) -> str:

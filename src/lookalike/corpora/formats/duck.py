@@ -8,29 +8,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lookalike.checks import optional_module
 from lookalike.corpora.base import Rows, limits, pa
 from lookalike.corpora.formats import Output
 from lookalike.errors import FileError, Said
+from lookalike.lazy import LazyModule
 
 if TYPE_CHECKING:
-    import duckdb
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-Database: TypeAlias = "duckdb.DuckDBPyConnection"
+duckdb = LazyModule("duckdb", "reading and writing corpora")
+
+Database: TypeAlias = "DuckDBPyConnection"
 
 _INTERRUPTED = "Query interrupted"
 
 _open: set[Database] = set()
 
 
-def _duckdb() -> Any:
-    return optional_module("duckdb", "reading and writing corpora", extra="")
-
-
 @contextmanager
 def connection(name: str | None = None) -> Iterator[Database]:
     """Open a database in memory; a lack of memory, or with a name any error, is a `FileError`."""
-    module = _duckdb()
     settings = {
         "preserve_insertion_order": "true",
         "autoinstall_known_extensions": "false",
@@ -42,17 +39,17 @@ def connection(name: str | None = None) -> Iterator[Database]:
         settings["memory_limit"] = f"{memory // 1_000_000}MB"
     if threads is not None:
         settings["threads"] = str(threads)
-    opened = module.connect(config=settings)
+    opened = duckdb.connect(config=settings)
     _open.add(opened)
     try:
         yield opened
-    except module.InterruptException as error:
+    except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:  # all that DuckDB leaves of Ctrl-C
             raise KeyboardInterrupt from error
         raise
-    except module.OutOfMemoryException as error:
+    except duckdb.OutOfMemoryException as error:
         raise FileError(
             f"{name or 'DuckDB'} needs more memory than there is ({first_line(error)}); raise ",
             Said("memory_limit"),
@@ -60,7 +57,7 @@ def connection(name: str | None = None) -> Iterator[Database]:
             Said("max_document"),
             ", or write what is read in its own format",
         ) from error
-    except module.Error as error:
+    except duckdb.Error as error:
         if name is None:
             raise
         raise FileError(f"{name}: cannot be read: {first_line(error)}") from error
@@ -73,17 +70,6 @@ def interrupt_queries() -> None:
     """End running queries on Ctrl-C, which their own thread notices only between their steps."""
     for opened in list(_open):
         opened.interrupt()
-
-
-def errors() -> type[Exception]:
-    """Return the class of all of DuckDB's errors."""
-    error: type[Exception] = _duckdb().Error
-    return error
-
-
-def is_lack_of_memory(error: Exception) -> bool:
-    """Return whether DuckDB says that it needs more memory than it may have."""
-    return type(error).__name__ == "OutOfMemoryException"
 
 
 def first_line(error: Exception) -> str:
@@ -115,7 +101,7 @@ def quoted_paths(paths: Iterable[Path]) -> str:
     return quoted_strings(re.sub(r"[*?[]", r"[\g<0>]", str(path)) for path in paths)
 
 
-def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[Rows]:
+def record_batches(result: DuckDBPyRelation, rows: int) -> Iterator[Rows]:
     """Yield batches of at most so many rows, or an empty one with the types."""
     reader = result.to_arrow_reader(rows)
     batch = None
@@ -140,7 +126,7 @@ def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any])
     database.register(name, pa.RecordBatchReader.from_batches(schema, guarded()))
     try:
         yield
-    except errors():
+    except duckdb.Error:
         if raised:
             raise raised[0] from None
         raise
@@ -161,5 +147,5 @@ def write(batches: Iterator[Rows], schema: Any, output: Output, options: Sequenc
         try:
             with streamed(database, "rows_to_write", schema, batches):
                 database.execute(f"COPY (SELECT * FROM rows_to_write) TO {how}")
-        except errors() as error:
+        except duckdb.Error as error:
             raise FileError(f"{output.path} cannot be written: {first_line(error)}") from error

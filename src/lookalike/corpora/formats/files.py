@@ -12,14 +12,11 @@ from lookalike.corpora.base import (
     BATCH_BYTES,
     BATCH_ROWS,
     UNDECODABLE,
-    Corpus,
     KeptRows,
     Problems,
     Rows,
     chosen_columns,
-    in_groups,
     pa,
-    reading,
 )
 from lookalike.corpora.encodings import (
     Encodings,
@@ -30,14 +27,15 @@ from lookalike.corpora.encodings import (
     read_bytes,
     utf8_of,
 )
-from lookalike.corpora.formats import Format, Target, check_plain
+from lookalike.corpora.formats import Format, PathCorpus, Target, check_plain
 from lookalike.errors import DocumentError, FileError
-from lookalike.storage.files import whole_folder
+from lookalike.processes import in_groups
+from lookalike.storage.files import file_errors, walk_folder, whole_folder
 
 _COLUMNS = ("path", "text", "bytes")
 
 
-class FolderCorpus(Corpus):
+class FolderCorpus(PathCorpus):
     """A document a file, in order of path; columns are `path`, `text` and `bytes`.
 
     Folders are searched to the bottom, but links to folders are not followed, and only plain files
@@ -51,12 +49,8 @@ class FolderCorpus(Corpus):
     fixed_columns = True
 
     def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
-        self.encodings = encodings or Encodings()
-        if self.encodings.given is not None:
-            self.described = ["encoding", self.encodings.given]
+        super().__init__(paths, encodings)
         self.root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        self.name = f"{paths[0]}{more}"
         self._closed: list[OSError] = []
         self.files = [file for path in paths for file in files_in(path, self._closed)]
         if not self.files and not self._closed:
@@ -138,7 +132,7 @@ class FolderCorpus(Corpus):
     def identity(self) -> list[Any]:
         found = []
         for file in self.files:
-            with reading(f"{file}:"):
+            with file_errors(f"{file}:"):
                 status = file.stat()
             found.append([str(file.absolute()), status.st_size, status.st_mtime_ns])
         return found
@@ -150,13 +144,7 @@ def files_in(path: Path, closed: list[OSError]) -> list[Path]:
         check_plain(path)
         return [path]
     found: list[Path] = []
-
-    def note(error: OSError) -> None:
-        if error.filename == str(path):
-            raise FileError(f"{path}: cannot be read: {error.strerror}") from error
-        closed.append(error)
-
-    for folder, folders, names in os.walk(path, onerror=note):
+    for folder, folders, names in walk_folder(path, closed):
         folders.sort()
         for name in names:
             try:

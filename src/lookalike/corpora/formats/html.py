@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from lookalike.corpora.base import (
     Problems,
     Rows,
     chosen_columns,
-    in_groups,
     pa,
     reading_threads,
 )
@@ -37,9 +36,16 @@ from lookalike.errors import DocumentError, FileError
 from lookalike.pages import FIELDS, Page, PageLimits, RawPage, Refused
 from lookalike.pages.extract import check_installed, detect_language
 from lookalike.pages.marks import unlinked_text
+from lookalike.processes import in_groups
 
 READING_VERSION = 2
 """Changes when the same pages give other texts: what was read before is read again."""
+
+
+def page_columns(taken: Sequence[str] = (), marked: str = "marked_text") -> dict[str, str]:
+    """Return the names of the columns that come from pages, by field, other than those `taken`."""
+    fields = ("title", "language", "text", "links")
+    return {one: f"page_{one}" if one in taken else one for one in fields} | {"marked": marked}
 
 
 @dataclass
@@ -50,8 +56,8 @@ class Chunk:
     """A batch of the columns that do not come from pages."""
     pages: Sequence[RawPage | Page | Refused]
     """A `Page` is plain text that was read already."""
-    where: Callable[[int], str]
-    """How people find the page at a place of this chunk."""
+    where: Sequence[str]
+    """How messages name each page."""
     done: float
     """How much of the corpus has been seen by then."""
     items: Sequence[Any] = ()
@@ -66,8 +72,8 @@ class Chunk:
 class PageReading:
     """How the pages of a corpus are read; without a reference to it, so that it can be freed."""
 
-    names: dict[str, str]
-    """The names of columns that come from pages, by field."""
+    names: dict[str, str] = field(default_factory=page_columns)
+    """The columns that come from pages, by field."""
     limits: PageLimits = field(default_factory=PageLimits)
     _refused: dict[int, Refused] = field(default_factory=dict)
 
@@ -79,8 +85,7 @@ class PageReading:
         self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
     ) -> Iterator[Rows]:
         """Yield batches of these columns; unreadable pages, the same each time, are counted."""
-        for batch, _ in self.kept(corpus, chunks, columns, problems):
-            yield batch
+        return (batch for batch, _ in self.kept(corpus, chunks, columns, problems))
 
     def kept(
         self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
@@ -129,7 +134,7 @@ class PageReading:
             page = ready.popleft() if isinstance(given, RawPage) else given
             if isinstance(page, Refused):
                 self._refused[chunk.first + place] = page
-                problems.leave_out(UNREADABLE, chunk.where(place), page.reason)
+                problems.leave_out(UNREADABLE, chunk.where[place], page.reason)
             else:
                 pages.append(page)
                 places.append(place)
@@ -156,7 +161,6 @@ def _column(name: str, pages: Sequence[Page]) -> Any:
 
 _CHUNK_FILES = 256
 _PAGE = re.compile(r"<(!doctype html|html)", re.IGNORECASE)
-_MARKED = "marked_text"
 _PAGE_COLUMNS = ("path", "title", "language", "text", "links", "bytes")
 
 
@@ -168,7 +172,7 @@ class PageFolderCorpus(FolderCorpus):
     """
 
     page_text = "text"
-    marked_text = _MARKED
+    marked_text = "marked_text"
     max_document = MAX_PAGE
 
     def __init__(
@@ -180,8 +184,7 @@ class PageFolderCorpus(FolderCorpus):
         named = {path for path in paths if not path.is_dir()}
         if only_pages and len(named) < len(paths):
             self.files = [file for file in self.files if file in named or format_of(file) == "html"]
-        names = {"title": "title", "language": "language", "text": "text", "links": "links"}
-        self.reading = PageReading({**names, "marked": _MARKED})
+        self.reading = PageReading()
         given = self.encodings.given
         self.described = [*self.reading.described(), only_pages, *([given] if given else [])]
 
@@ -199,18 +202,10 @@ class PageFolderCorpus(FolderCorpus):
     def _chunks(self, problems: Problems) -> Iterator[Chunk]:
         pages = self._all_pages(problems)
         for some in in_groups(pages, lambda one: one[2], BATCH_BYTES, _CHUNK_FILES):
-            yield self._chunk(*zip(*some, strict=True))
-
-    def _chunk(
-        self, paths: Sequence[Path], pages: Sequence[Any], sizes: Any, done: Sequence[float]
-    ) -> Chunk:
-        others = pa.record_batch(
-            {
-                "path": pa.array([self.shown(path) for path in paths], pa.string()),
-                "bytes": pa.array(sizes, pa.int64()),
-            }
-        )
-        return Chunk(others, pages, lambda at: f"{paths[at]}", done[-1], paths)
+            files, raw, sizes, done = zip(*some, strict=True)
+            shown = pa.array([self.shown(file) for file in files], pa.string())
+            others = pa.record_batch({"path": shown, "bytes": pa.array(sizes, pa.int64())})
+            yield Chunk(others, raw, [f"{file}" for file in files], done[-1], files)
 
     def _all_pages(self, problems: Problems) -> Iterator[tuple[Path, Any, int, float]]:
         self.report_closed(problems)
@@ -276,21 +271,17 @@ class HtmlColumnCorpus(DerivedCorpus):
         self.html_column = column
         self._url = inner.column_for(None, _ADDRESSES, "addresses")
         self._others = [name for name in inner.columns() if name != column]
-        names = {
-            field: f"page_{field}" if field in self._others else field
-            for field in ("title", "language", "text", "links")
-        }
-        self.page_text = names["text"]
-        self.marked_text = "page_marked_text"
-        self.reading = PageReading({**names, "marked": self.marked_text}, limits or PageLimits())
-        self._names = names
+        names = page_columns(self._others, "page_marked_text")
+        self.page_text, self.marked_text = names["text"], names["marked"]
+        self.reading = PageReading(names, limits or PageLimits())
         self.described = [*self.reading.described(), column, inner.described]
 
     def columns(self) -> list[str]:
-        return [*self._others, *self._names.values()]
+        ours = [name for name in self.reading.names.values() if name != self.marked_text]
+        return [*self._others, *ours]
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        ours = {*self._names.values(), self.marked_text}
+        ours = self.reading.names.values()
         others = [name for name in dict.fromkeys(columns) if name not in ours]
         address = [self._url] if self._url and self._url not in others else []
         problems.sizes_left_out = True
@@ -310,13 +301,9 @@ class HtmlColumnCorpus(DerivedCorpus):
     def _chunks(self, batches: Iterator[Rows], others: Sequence[str]) -> Iterator[Chunk]:
         row = 0
         for batch in batches:
-            pages = self._pages(batch)
             rest = batch.select([name for name in others if name in batch.schema.names])
-
-            def where(place: int, row: int = row) -> str:
-                return f"{self.name}, row {row + place}"
-
-            yield Chunk(rest, pages, where, self.inner.done)
+            where = [f"{self.name}, row {at}" for at in range(row, row + len(batch))]
+            yield Chunk(rest, self._pages(batch), where, self.inner.done)
             row += len(batch)
 
     def _pages(self, batch: Rows) -> list[RawPage | Refused]:

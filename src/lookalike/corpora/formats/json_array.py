@@ -21,12 +21,12 @@ from lookalike.corpora.base import (
     Problems,
     Rows,
     chosen_rows,
-    in_groups,
     pa,
 )
 from lookalike.corpora.encodings import NAME_ENCODING, Encodings
 from lookalike.corpora.formats import FileCorpus, Format, Target, duck, open_text
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
+from lookalike.processes import in_groups
 
 _MOST_LEVELS = 300
 """Beyond that, Python's `json` and Arrow may fail."""

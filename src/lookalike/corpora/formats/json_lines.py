@@ -91,7 +91,8 @@ class JsonLinesCorpus(LineCorpus):
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with types; what is nested beyond 50 levels is JSON."""
-        silent = problems.silent()  # the second reading counts nothing again
+        # The second reading counts nothing again.
+        silent = Problems(problems.skip_bad, sizes_left_out=problems.sizes_left_out)
         with duck.connection(self.name) as database:
             try:
                 structure = self._structure(database, problems)
@@ -103,8 +104,8 @@ class JsonLinesCorpus(LineCorpus):
                         f"SELECT unnest(from_json(line, {duck.quoted(structure)})) FROM batch"
                     )
                     yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
-            except (duck.errors(), pa.ArrowException, RecursionError) as error:
-                if duck.is_lack_of_memory(error):
+            except (duck.duckdb.Error, pa.ArrowException, RecursionError) as error:
+                if isinstance(error, duck.duckdb.OutOfMemoryException):
                     raise
                 raise FormatError(
                     f"{self.name}: cannot become a table, perhaps because it has no keys, an empty "
@@ -188,7 +189,7 @@ def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
     try:
         with duck.connection() as database:
             values = _values(batch.lines.cast(pa.large_string()), columns, database)
-    except (pa.ArrowInvalid, duck.errors()):
+    except (pa.ArrowInvalid, duck.duckdb.Error):
         return None
     # A line that has none of the values may not be an object.
     return None if all(column.null_count for column in values.columns) else values
@@ -273,12 +274,10 @@ def _begins(text: str, whole: bool) -> bool:
     lines = [line for line in text.split("\n") if line and not line.isspace()]
     if lines and not any(line.lstrip().startswith("{") for line in lines):
         return False
-    return not lines or not lines[0].lstrip().startswith("[") or _is_json(lines[0])
-
-
-def _is_json(line: str) -> bool:
+    if not lines or not lines[0].lstrip().startswith("["):
+        return True
     with suppress(ValueError, RecursionError):
-        json.loads(line)
+        json.loads(lines[0])
         return True
     return False
 

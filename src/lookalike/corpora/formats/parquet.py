@@ -7,7 +7,6 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,12 @@ from numpy.typing import NDArray
 from lookalike.corpora.base import (
     BATCH_BYTES,
     BATCH_ROWS,
-    Corpus,
     Problems,
     Rows,
     chosen_columns,
     limits,
     pa,
     read_ahead,
-    reading,
     reading_threads,
 )
 from lookalike.corpora.encodings import Encodings
@@ -32,6 +29,7 @@ from lookalike.corpora.formats import FileCorpus, Format, Output, duck
 from lookalike.corpora.formats.parquet_layout import Pages, measure_pages, write_groups
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
+from lookalike.storage.files import file_errors
 
 parquet = LazyModule("pyarrow.parquet", "Parquet")
 
@@ -46,42 +44,6 @@ _MOST_WRITERS = 8
 _COMPRESSION = "snappy"
 
 
-@dataclass
-class HeldRows:
-    """Decoded rows of a corpus for the next reading; none if bad ones are to be reported again."""
-
-    room: int
-    """Bytes that the rows may have."""
-    _batches: list[Rows] = field(default_factory=list)
-    _identity: list[Any] | None = None
-
-    def held(self, corpus: Corpus) -> bool:
-        """Return whether all rows of the corpus, as it is now, are held."""
-        return self._identity is not None and self._identity == corpus.identity()
-
-    def given_up(self) -> Iterator[Rows]:
-        """Yield the rows, and let go of each batch."""
-        batches, self._batches, self._identity = deque(self._batches), [], None
-        while batches:
-            yield batches.popleft()
-
-    def holding(
-        self, corpus: Corpus, batches: Iterator[Rows], problems: Problems
-    ) -> Iterator[Rows]:
-        """Yield the same rows, and hold them when all have passed, if there is room."""
-        identity, bad, size = corpus.identity(), problems.bad, 0
-        passed: list[Rows] = []
-        for batch in batches:
-            size += batch.nbytes
-            if size <= self.room:
-                passed.append(batch)
-            else:
-                passed.clear()
-            yield batch
-        if size <= self.room and problems.bad == bad and identity == corpus.identity():
-            self._batches, self._identity = passed, identity
-
-
 class ParquetCorpus(FileCorpus):
     """Parquet files; a column that some of them lack is null there."""
 
@@ -90,7 +52,8 @@ class ParquetCorpus(FileCorpus):
     def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
         super().__init__(paths, "parquet", encodings)
         self._count = self._decoded_bytes = 0
-        self._held: HeldRows | None = None
+        self._held: deque[Rows] | None = None  # rows of the first reading, for the second
+        self._held_identity: list[Any] | None = None
         schemas: list[Any] = []
         codecs: Counter[str] = Counter()
         for path in self.paths:
@@ -110,7 +73,7 @@ class ParquetCorpus(FileCorpus):
                 with duck.connection() as database:
                     relation = database.sql(f"SELECT * FROM {self._united}")
                     self._columns = list(relation.columns)
-            except duck.errors() as error:
+            except duck.duckdb.Error as error:
                 told = f"{self.name}: have no common schema: {duck.first_line(error)}"
                 raise FileError(told) from error
 
@@ -118,17 +81,29 @@ class ParquetCorpus(FileCorpus):
         return list(self._columns)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        if self._held is not None and self._held.held(self):
-            whole = self._held.given_up()
-            self.done = 1.0
+        if self._held and self._held_identity == self.identity():
+            held, self._held, self.done = self._held, deque(), 1.0
+            while held:
+                yield chosen_columns(held.popleft(), columns)
         elif self._held is None and self._united is None and self._decoded_bytes <= self.room:
-            self._held = HeldRows(self.room)
-            whole = self._held.holding(self, self._read(self._columns, problems), problems)
+            self._held = deque()
+            for batch in self._holding(problems):
+                yield chosen_columns(batch, columns)
         else:
             yield from self._read(columns, problems)
-            return
-        for batch in whole:
-            yield _only_columns(batch, columns)
+
+    def _holding(self, problems: Problems) -> Iterator[Rows]:
+        """Yield all columns; hold the rows if there is room and none of them is bad."""
+        identity, bad, size = self.identity(), problems.bad, 0
+        passed: deque[Rows] = deque()
+        for batch in self._read(self._columns, problems):
+            size += batch.nbytes
+            passed.append(batch)
+            if size > self.room:
+                passed.clear()
+            yield batch
+        if size <= self.room and problems.bad == bad and identity == self.identity():
+            self._held, self._held_identity = passed, identity
 
     def _read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         # All texts are looked at, so that each reading leaves out the same bad rows.
@@ -142,12 +117,12 @@ class ParquetCorpus(FileCorpus):
             batches = read_ahead(self._plain(present, page, problems))
             errors: tuple[type[Exception], ...] = (OSError, pa.ArrowException)
         else:
-            batches, errors = _numbered(self._by_duckdb(present)), (duck.errors(),)
+            batches, errors = _numbered(self._by_duckdb(present)), (duck.duckdb.Error,)
         try:
             for row, batch in batches:
                 batch.validate(full=True)  # a file may say that anything is UTF-8
                 for part in self._of_good_length(batch, row, problems):
-                    yield _only_columns(part, columns)
+                    yield chosen_columns(part, columns)
                 row += len(batch)
                 self.done = row / max(1, self._count)
         except errors as error:
@@ -218,10 +193,6 @@ class ParquetCorpus(FileCorpus):
             yield from duck.record_batches(found, BATCH_ROWS)
 
 
-def _only_columns(batch: Any, columns: Sequence[str]) -> Any:
-    return batch if batch.schema.names == list(columns) else chosen_columns(batch, columns)
-
-
 def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
     """Yield batches, and the number of the first row of each."""
     row = 0
@@ -281,7 +252,7 @@ def _writable_codec(codecs: Counter[str]) -> str | None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    with reading(f"{path}:"):
+    with file_errors(f"{path}:"):
         # Opened here: pyarrow takes some names for addresses, and only those that are Unicode.
         source = pa.OSFile(os.fsencode(path), "rb")
     with source:

@@ -18,13 +18,15 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.checks import optional_module
-from lookalike.corpora.base import BATCH_BYTES, MAX_PAGE, Problems, Rows, in_groups, pa, reading
+from lookalike.corpora.base import BATCH_BYTES, MAX_PAGE, Problems, Rows, pa
 from lookalike.corpora.encodings import Encodings, packed_by
 from lookalike.corpora.formats import FileCorpus, Format
 from lookalike.corpora.formats.html import Chunk, PageReading
 from lookalike.lazy import LazyModule
 from lookalike.pages import RawPage, Refused
 from lookalike.pages.extract import check_installed
+from lookalike.processes import in_groups
+from lookalike.storage.files import file_errors
 
 archives = LazyModule("fastwarc.warc", "reading WARC", extra="html")
 
@@ -75,9 +77,7 @@ class WarcCorpus(FileCorpus):
         check_installed()
         optional_module("fastwarc.warc", "reading WARC", extra="html")
         super().__init__(paths, "warc", encodings)
-        names = {name: name for name in ("title", "language", "text", "links")}
-        names["marked"] = self.marked_text
-        self.reading = PageReading(names)
+        self.reading = PageReading()
         self.described = self.reading.described()
 
     def columns(self) -> list[str]:
@@ -90,7 +90,15 @@ class WarcCorpus(FileCorpus):
         times: dict[int, int] = {}  # of each URL and id, by its hash
         for some in in_groups(self._records(problems), _size, BATCH_BYTES, _CHUNK_PAGES):
             found = [record for record, _ in some]
-            yield _chunk(found, [distinct_id(one.url, times) for one in found], some[-1][1])
+            columns = {
+                "id": [distinct_id(one.url, times) for one in found],
+                "url": [one.url for one in found],
+                "date": [one.date for one in found],
+            }
+            others = {name: pa.array(them, pa.large_string()) for name, them in columns.items()}
+            others["status"] = pa.array([one.status for one in found], pa.int64())
+            where, done = [one.where for one in found], min(1.0, some[-1][1])
+            yield Chunk(pa.record_batch(others), [one.page for one in found], where, done)
 
     def _records(self, problems: Problems) -> Iterator[tuple[Record, float]]:
         """Yield all records, each with how much of the corpus has been seen."""
@@ -123,21 +131,9 @@ def _hash(text: str) -> int:
     return _native.xxh64(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
 
 
-def _chunk(some: list[Record], ids: list[str], done: float) -> Chunk:
-    others = pa.record_batch(
-        {
-            "id": pa.array(ids, pa.large_string()),
-            "url": pa.array([one.url for one in some], pa.large_string()),
-            "date": pa.array([one.date for one in some], pa.large_string()),
-            "status": pa.array([one.status for one in some], pa.int64()),
-        }
-    )
-    return Chunk(others, [one.page for one in some], lambda at: some[at].where, min(1.0, done))
-
-
 def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
     """Yield the web pages of a file in order, of at most `most` bytes each; skip broken records."""
-    with reading(f"{path}:"), open(path, "rb") as file:
+    with file_errors(f"{path}:"), open(path, "rb") as file:
         size = path.stat().st_size
         begin: int | None = 0
         read = 0
