@@ -1,11 +1,11 @@
-"""Work that can be cancelled from another thread.
+"""Work that can be canceled from another thread.
 
     cancellation = Cancellation()
     future = executor.submit(cancellation.run, index.search, queries, 10)
-    cancellation.cancel()  # `search` raises `Cancelled` within about a second
+    cancellation.cancel()  # `search` raises `Canceled` within about a second
 
 The core looks at the flag before each piece of work, on all its threads. Loops in Python call
-`stop_if_cancelled`. Statements in a database are interrupted: see `interruptible`.
+`stop_if_canceled`. Statements in a database are interrupted: see `interruptible`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import ParamSpec, TypeVar
 
 from lookalike import _native
 
-Cancelled = _native.Cancelled
-"""Raised in work that was cancelled. Like KeyboardInterrupt it is not an `Exception`, so that code
+Canceled = _native.Cancelled
+"""Raised in work that was canceled. Like KeyboardInterrupt it is not an `Exception`, so that code
 that reports an error and goes on does not go on with it."""
 
-stop_if_cancelled = _native.stop_if_cancelled
-"""Raise `Cancelled` if the work of this thread was cancelled."""
+stop_if_canceled = _native.stop_if_cancelled
+"""Raise `Canceled` if the work of this thread was canceled."""
 
 _AGAIN = 0.1
 """Seconds between two interruptions: one that comes between two statements has no effect."""
@@ -49,9 +49,9 @@ class Cancellation:
         self._interrupts: list[_Interrupt] = []
 
     def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what `work` returns; raise `Cancelled` once it is cancelled."""
+        """Return what `work` returns; raise `Canceled` once it is canceled."""
         with _working(self, shielded=False):
-            stop_if_cancelled()
+            stop_if_canceled()
             return work(*args, **kwargs)
 
     def cancel(self, *, shielded_too: bool = False) -> None:
@@ -122,14 +122,14 @@ def _set(cancellation: Cancellation | None, shielded: bool) -> None:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Complete this part of the work even if the rest is cancelled: others rely on it."""
+    """Complete this part of the work even if the rest is canceled: others rely on it."""
     work = _thread.cancellation
     if work is None or _thread.shielded:
         yield
         return
     work._shield(True)
     try:
-        stop_if_cancelled()  # by now nothing interrupts this part
+        stop_if_canceled()  # by now nothing interrupts this part
         with _working(work, shielded=True):
             yield
     finally:
@@ -138,9 +138,9 @@ def shielded() -> Iterator[None]:
 
 @contextmanager
 def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
-    """Call `interrupt` when the work of this thread is cancelled, to end what it waits for.
+    """Call `interrupt` when the work of this thread is canceled, to end what it waits for.
 
-    Then raises `Cancelled` at the end: what was interrupted must not be used again.
+    Then raises `Canceled` at the end: what was interrupted must not be used again.
     """
     work = _thread.cancellation
     if work is None:
@@ -151,24 +151,24 @@ def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
         work._interrupts.append(guard)
     try:
         try:
-            stop_if_cancelled()
+            stop_if_canceled()
             yield
         finally:
             guard.end()
     except Exception as error:
         try:
-            stop_if_cancelled()
-        except Cancelled:
-            raise Cancelled from error
+            stop_if_canceled()
+        except Canceled:
+            raise Canceled from error
         raise
-    stop_if_cancelled()
+    stop_if_canceled()
 
 
 @contextmanager
 def acquired(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock; waiting for it ends when the work of this thread is cancelled."""
+    """Hold a lock; waiting for it ends when the work of this thread is canceled."""
     while not lock.acquire(timeout=-1 if _thread.cancellation is None else _AGAIN):
-        stop_if_cancelled()
+        stop_if_canceled()
     try:
         yield
     finally:
@@ -176,5 +176,5 @@ def acquired(lock: threading.Lock) -> Iterator[None]:
 
 
 def wait_at_once(seconds: float) -> float:
-    """Return how long to wait before `stop_if_cancelled`: less if this work can be cancelled."""
+    """Return how long to wait before `stop_if_canceled`: less if this work can be canceled."""
     return seconds if _thread.cancellation is None else min(seconds, _AGAIN)

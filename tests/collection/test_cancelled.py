@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.cancellation import Cancellation, Cancelled
+from lookalike.cancellation import Cancellation, Canceled
 from lookalike.collection.query import Question
 from lookalike.collection.search import answer as answering
 from lookalike.collection.search.answer import Budget
@@ -48,7 +48,7 @@ def test_a_statement_without_end_is_interrupted(url: str) -> None:
             cancellation.cancel()
 
         threading.Thread(target=cancel).start()
-        with pytest.raises(Cancelled):
+        with pytest.raises(Canceled):
             cancellation.run(docs._read, work)
         assert docs.search(_ROWS[5], 1).ids == ["d005"]
         assert docs.search(_ROWS[5], 1, way="sql").ids == ["d005"]
@@ -71,7 +71,7 @@ def test_searches_and_reads_raise_when_they_are_cancelled(url: str, way: Any) ->
             expected = repr(work())
             cancellation = Cancellation()
             cancellation.cancel()
-            with pytest.raises(Cancelled):
+            with pytest.raises(Canceled):
                 cancellation.run(work)
             assert repr(work()) == expected
 
@@ -91,7 +91,7 @@ def test_a_cancelled_write_writes_nothing(
         version = docs.version
         with monkeypatch.context() as patched:
             patched.setattr(transaction, "insert_documents", then_cancelled)
-            with pytest.raises(Cancelled):
+            with pytest.raises(Canceled):
                 cancellation.run(docs.add, ["new"], signatures=_ROWS[:1] ^ 255)
         assert docs.version == version and "new" not in docs
         docs.add(["new"], signatures=_ROWS[:1] ^ 255)
@@ -110,7 +110,7 @@ def test_the_index_is_completed_for_others(url: str, monkeypatch: pytest.MonkeyP
     with _filled(url) as docs:
         with monkeypatch.context() as patched:
             patched.setattr(NativeSearch, "_built", cancelled_meanwhile)
-            with pytest.raises(Cancelled):
+            with pytest.raises(Canceled):
                 cancellation.run(docs.search, _ROWS[0], 1)
         assert docs._native.version == docs.version
         monkeypatch.setattr(NativeSearch, "_built", None)  # which is not called again
@@ -135,7 +135,7 @@ def test_an_index_that_changes_when_the_service_ends_is_made_again(
         docs.delete(["d005"])
         with monkeypatch.context() as patched:
             patched.setattr(NativeSearch, before, cancelled)
-            with pytest.raises(Cancelled):
+            with pytest.raises(Canceled):
                 cancellation.run(docs.search, _ROWS[0], 1)
         assert docs.search(_ROWS[0] ^ 255, 1).ids == ["new"]
         assert "d005" not in docs.search(_ROWS[5], 300).ids

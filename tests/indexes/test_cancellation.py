@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.cancellation import Cancellation, Cancelled, shielded, stop_if_cancelled
+from lookalike.cancellation import Cancellation, Canceled, shielded, stop_if_canceled
 from support.cases.index_kinds import KINDS, made
 
 _RNG = np.random.default_rng(5)
@@ -57,14 +57,14 @@ def test_a_cancelled_search_raises_and_the_index_still_answers(
     expected = _plain(search())
     cancellation = Cancellation()
     cancellation.cancel()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         cancellation.run(search)
     assert _plain(search()) == expected
     # At any other moment: the whole answer, or none.
     cancellation = Cancellation()
     timer = threading.Thread(target=cancellation.cancel)
     timer.start()
-    with suppress(Cancelled):
+    with suppress(Canceled):
         assert _plain(cancellation.run(search)) == expected
     timer.join()
     assert _plain(search()) == expected
@@ -88,7 +88,7 @@ def test_a_search_of_minutes_ends_while_it_runs(kind: str, threads: int) -> None
         cancellation.cancel()
 
     threading.Thread(target=cancel).start()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         cancellation.run(search)
     assert index.search(rows[:2], 1).ids[:, 0].tolist() == [0, 1]
 
@@ -116,7 +116,7 @@ def test_other_work_of_the_core(threads: int) -> None:
         work()
         cancellation = Cancellation()
         cancellation.cancel()
-        with pytest.raises(Cancelled):
+        with pytest.raises(Canceled):
             cancellation.run(work)
         work()
 
@@ -132,7 +132,7 @@ def test_other_threads_go_on() -> None:
         thread.start()
         thread.join()
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         cancellation.run(work)
     assert not found  # cancelled before it began
     cancellation = Cancellation()
@@ -143,7 +143,7 @@ def test_other_threads_go_on() -> None:
 
     cancellation.run(cancelled_work)
     assert len(found) == 1
-    stop_if_cancelled()  # nothing is left behind in this thread
+    stop_if_canceled()  # nothing is left behind in this thread
 
 
 def test_what_is_shielded_goes_on_to_its_end() -> None:
@@ -156,10 +156,10 @@ def test_what_is_shielded_goes_on_to_its_end() -> None:
             cancellation.cancel()
             index.search(_ROWS, 1)
             steps.append("complete")
-        stop_if_cancelled()
+        stop_if_canceled()
         steps.append("too far")
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         cancellation.run(work)
     assert steps == ["complete"]
 
@@ -169,5 +169,5 @@ def test_what_is_shielded_goes_on_to_its_end() -> None:
             index.search(_ROWS, 1)
 
     ending = Cancellation()
-    with pytest.raises(Cancelled):
+    with pytest.raises(Canceled):
         ending.run(end)

@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.cancellation import stop_if_cancelled
+from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.care import transfer
 from lookalike.service.batching import Lanes
 from lookalike.service.library import open_library
@@ -166,7 +166,7 @@ def test_a_batch_of_lanes_ends_when_all_have_gone() -> None:
         try:
             while True:
                 begun.set()
-                stop_if_cancelled()
+                stop_if_canceled()
                 time.sleep(0.005)
         finally:
             ended.set()
@@ -193,7 +193,7 @@ def test_a_service_that_ends_ends_its_work(database: Path, tmp_path: Path) -> No
     def work(event: threading.Event) -> None:
         while True:
             event.set()
-            stop_if_cancelled()
+            stop_if_canceled()
             time.sleep(0.005)
 
     async def serve() -> list[Any]:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.cancellation import stop_if_cancelled
+from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.query import Question
 from lookalike.collection.reading import documents_with, page_of
 from lookalike.collection.search.answer import Budget
@@ -304,7 +304,7 @@ def test_what_nobody_waits_for_is_cancelled(service: Service) -> None:
             try:
                 while True:
                     begun.set()
-                    stop_if_cancelled()
+                    stop_if_canceled()
             finally:
                 ended.set()
 

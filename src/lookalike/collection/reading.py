@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.cancellation import stop_if_cancelled
+from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.documents import (
     Document,
     Row,
@@ -82,7 +82,7 @@ def row_pages(docs: Collection, size: int, text: bool = True) -> Iterator[list[S
     before = docs._state()
     after, seen = "", 0
     while rows := docs._read(page):
-        stop_if_cancelled()
+        stop_if_canceled()
         after, seen = rows[-1][0].id, seen + len(rows)
         yield rows
     now = docs._state()
@@ -138,7 +138,7 @@ def page_of(
     found: list[Document] = []
     held = 0
     while begin is not None and len(found) < limit and held < most_bytes:
-        stop_if_cancelled()
+        stop_if_canceled()
         most = min(_AT_ONCE, limit - len(found))
         some, begin = docs._read(
             partial(_documents, begin=begin, predicate=predicate, most=most, text=text)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
-from lookalike.cancellation import Cancellation, Cancelled
+from lookalike.cancellation import Cancellation, Canceled
 from lookalike.errors import LookalikeError
 from lookalike.service.problems import service_ending
 
@@ -58,7 +58,7 @@ class _Lane(Generic[Question, Reply]):
         except asyncio.CancelledError:
             self._abandon()
             raise
-        except Cancelled:
+        except Canceled:
             raise service_ending() from None
 
     def _abandon(self) -> None:
@@ -88,7 +88,7 @@ class _Lane(Generic[Question, Reply]):
     def _compute(self, work: Cancellation, questions: list[Question]) -> None:
         try:
             replies = work.run(_replies, self.answer, questions)
-        except Cancelled as error:  # before it began
+        except Canceled as error:  # before it began
             replies = [error] * len(questions)
         with suppress(RuntimeError):  # the loop is closed, and all clients have gone
             self.loop.call_soon_threadsafe(self._end, replies)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lookalike.cancellation import Cancellation, Cancelled
+from lookalike.cancellation import Cancellation, Canceled
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
 from lookalike.collection.answers import Work
@@ -208,7 +208,7 @@ class Threads:
         except asyncio.CancelledError:
             cancellation.cancel()
             raise
-        except Cancelled:
+        except Canceled:
             raise service_ending() from None
         finally:
             del done

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from lookalike.cancellation import stop_if_cancelled
+from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.answers import Answer, Level, Match, Work, joined_bound, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata, decoded_text
 from lookalike.collection.query import Query
@@ -160,7 +160,7 @@ def answers(
                 fetcher.prefetch(one for one in known if isinstance(one, Level))
             found = []
             for place, near in zip(group, known, strict=True):
-                stop_if_cancelled()
+                stop_if_canceled()
                 signature, mask = query.signatures[positions[place]], query.masks[positions[place]]
                 found.append(_answer(fetcher, signature, mask, near))
                 count += len(found[-1])
@@ -348,7 +348,7 @@ class DocumentFetcher:
             while begin < len(level.numbers) and len(result) < k:
                 end = self._chunk_end(level.distances, begin, k - len(result))
                 for piece in range(begin, end, self._piece):
-                    stop_if_cancelled()
+                    stop_if_canceled()
                     last = min(end, piece + self._piece)
                     self.fetch(level.numbers[piece:last])
                     for place in range(piece, last):

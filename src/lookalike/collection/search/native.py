@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from lookalike.cancellation import Cancelled, acquired, shielded
+from lookalike.cancellation import Canceled, acquired, shielded
 from lookalike.collection.answers import Level, Work, joined, joined_bound
 from lookalike.collection.stores.address import Address
 from lookalike.collection.stores.base import StaleView, Store, View
@@ -197,7 +197,7 @@ class KeptIndex(ABC, Generic[Asked]):
                 self._add(index, view, new)
                 value ^= new.digest()
                 changes += len(new)
-        except Cancelled:
+        except Canceled:
             self._index = None  # it has some of the changes
             raise
         except LookalikeError:

@@ -22,7 +22,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from lookalike.cancellation import stop_if_cancelled
+from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.answers import Level, Work, joined, joined_bound
 from lookalike.collection.documents import damaged
 from lookalike.collection.stores.base import View
@@ -182,7 +182,7 @@ class SqlLevels:
             return self._scan_within(queries, radius, masks, limit)
         found: list[Level | None] = []
         for query in queries:
-            stop_if_cancelled()
+            stop_if_canceled()
             found.append(self._probe(query, radius))
             limit -= 0 if found[-1] is None else len(found[-1].numbers)
             if limit < 0:

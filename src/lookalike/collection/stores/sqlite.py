@@ -23,7 +23,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cancellation import stop_if_cancelled, wait_at_once
+from lookalike.cancellation import stop_if_canceled, wait_at_once
 from lookalike.collection.documents import MOST_ROW_BYTES, Row, damaged
 from lookalike.collection.stores.address import EXPECTED, Address, hide_passwords
 from lookalike.collection.stores.base import (
@@ -276,7 +276,7 @@ class SqliteStore(Store):
                 connection.execute("BEGIN")
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 connection.backup(
-                    copy, pages=_COPIED_PAGES, progress=lambda *_: stop_if_cancelled()
+                    copy, pages=_COPIED_PAGES, progress=lambda *_: stop_if_canceled()
                 )
                 connection.execute("ROLLBACK")
         return True
@@ -385,7 +385,7 @@ class SqliteStore(Store):
                 except sqlite3.OperationalError as error:
                     if _code(error) not in _BUSY or time.monotonic() > deadline:
                         raise
-                stop_if_cancelled()
+                stop_if_canceled()
         connection.execute(f"PRAGMA busy_timeout={int(1000 * self._timeout)}")
 
     def _interrupt(self, connection: sqlite3.Connection) -> None:
