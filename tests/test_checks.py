@@ -101,5 +101,5 @@ def test_messages_stay_short() -> None:
             raise RuntimeError("no")
 
     assert len(brief("x" * 10**6)) == 200
-    assert brief(10**5000) == "something of type int that cannot be shown"
-    assert brief(Silent()) == "something of type Silent that cannot be shown"
+    assert brief(10**5000) == "a value of type int that cannot be shown"
+    assert brief(Silent()) == "a value of type Silent that cannot be shown"

@@ -4,8 +4,8 @@
     future = executor.submit(cancellation.run, index.search, queries, 10)
     cancellation.cancel()  # `search` raises `Canceled` within about a second
 
-The core looks at the flag before each piece of work, on all its threads. Loops in Python call
-`stop_if_canceled`. Statements in a database are interrupted: see `interruptible`.
+The core checks for cancellation between pieces of work, on all its threads. Loops in Python call
+`stop_if_canceled`. Database statements are interrupted: see `interruptible`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ that reports an error and goes on does not go on with it."""
 stop_if_canceled = _native.stop_if_cancelled
 """Raise `Canceled` if the work of this thread was canceled."""
 
-_AGAIN = 0.1
-"""Seconds between two interruptions: one that comes between two statements has no effect."""
+_AGAIN = 0.1  # seconds between two interruptions: one between two statements has no effect
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,13 +54,13 @@ class Cancellation:
             return work(*args, **kwargs)
 
     def cancel(self, *, shielded_too: bool = False) -> None:
-        """End the work; what is `shielded` goes on unless `shielded_too` is set."""
+        """Cancel the work; its `shielded` parts continue unless `shielded_too` is set."""
         with self._lock:
             self._flag.cancel(shielded_too)
             self._interrupt()
 
     def _wanted(self) -> bool:
-        """Return whether the work has to end now; under the lock."""
+        """Return whether the work has to end now. The caller holds the lock."""
         return self._flag.cancelled(self._shielded)
 
     def _interrupt(self) -> None:
@@ -76,7 +75,7 @@ class Cancellation:
 
 
 class _Interrupt:
-    """Interrupts statements, again and again, from a thread of its own."""
+    """Interrupts statements repeatedly from a separate thread."""
 
     def __init__(self, work: Cancellation, interrupt: Callable[[], object]) -> None:
         self._work = work
@@ -91,7 +90,7 @@ class _Interrupt:
             threading.Thread(target=self._repeat, name="interrupt", daemon=True).start()
 
     def end(self) -> None:
-        """Return when nothing is interrupted any more."""
+        """Stop interrupting; return when no interruption is under way."""
         self._ended.set()
         with self._work._lock:
             self._work._interrupts.remove(self)
@@ -138,10 +137,7 @@ def shielded() -> Iterator[None]:
 
 @contextmanager
 def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
-    """Call `interrupt` when the work of this thread is canceled, to end what it waits for.
-
-    Then raises `Canceled` at the end: what was interrupted must not be used again.
-    """
+    """Call `interrupt` if the work of this thread is canceled; then raise `Canceled` at the end."""
     work = _thread.cancellation
     if work is None:
         yield

@@ -31,11 +31,11 @@ LARGEST = 2**63 - 1
 """More than there is of anything, and what the core can count to."""
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+# A secret key may contain a slash that should have been percent-encoded.
 _CREDENTIALS = re.compile(r"//(?:[^/@]*|[^/@:]*:[^@?]*)@")
-"""A secret key may contain a slash that should have been percent-encoded."""
 _AMOUNT = r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([KMGT]?)"
+# empty positions of an answer, 12 bytes each, if there are few signatures
 _MOST_EMPTY_PLACES = 1 << 26
-"""Places of an answer, 12 bytes each, that may stay empty for want of signatures."""
 
 
 def _wrong(name: str, value: object, expected: str, *, typed: bool = False) -> ArgumentError:
@@ -47,10 +47,7 @@ def _wrong(name: str, value: object, expected: str, *, typed: bool = False) -> A
 def whole_number(
     name: str, value: SupportsIndex, *, at_least: int, at_most: int | None = None
 ) -> int:
-    """Return `value` as an int between the bounds, or raise an error that names it.
-
-    Without an upper bound, whatever is beyond `LARGEST` is taken for it.
-    """
+    """Return `value` as an int within the bounds (at most `LARGEST`), or raise an error."""
     expected = f"a whole number of at least {at_least}"
     if at_most is not None:
         expected = f"a whole number from {at_least} to {at_most}"
@@ -69,19 +66,15 @@ def seed_number(seed: SupportsIndex) -> int:
 
 
 def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
-    """Return k, valid for an answer to this number of queries from `count` signatures.
-
-    The answer has k places for each query, those beyond `count` empty, of which too many are an
-    error.
-    """
+    """Return k; raise an error if nearly all of the k positions per query would be empty."""
     wanted = whole_number("k", k, at_least=1)
     if wanted > count and queries * wanted > _MOST_EMPTY_PLACES:
         raise ResultTooLargeError(
             Said("k"),
-            f" is {brief(k)}, but there are {count} signatures: nearly all places of the answer "
-            f"to {queries} queries would be empty; ",
+            f" is {brief(k)}, but there are {count} signatures: nearly all results of {queries} "
+            "queries would be empty; ",
             Said(f"k={max(1, count)}", f"-k {max(1, count)}"),
-            " returns all there are",
+            " returns all signatures",
         )
     return wanted
 
@@ -146,14 +139,14 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
 
 
 def callback(name: str, value: T | None) -> T | None:
-    """Return `value` if it can be called, or is None: nobody wants to hear; or raise an error."""
+    """Return `value` if it is None or can be called, or raise an error that names it."""
     if value is not None and not callable(value):
         raise _wrong(name, value, "a function, or None")
     return value
 
 
 def nested_deeper(value: object, levels: int) -> bool:
-    """Return whether lists and mappings lie in each other more than so many levels deep."""
+    """Return whether lists and mappings are nested more than `levels` deep."""
     level: list[Any] = [value]
     for _ in range(levels):
         level = [
@@ -180,7 +173,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
 def real_array(
     name: str, values: ArrayLike, *, at_least: float = -math.inf, at_most: float = math.inf
 ) -> NDArray[np.float64]:
-    """Return real numbers between the bounds as float64, or raise; NaN is between none."""
+    """Return real numbers within the bounds as float64, or raise an error; NaN is refused."""
     array = as_array(name, values)
     if array.size and array.dtype.kind not in "fiu":
         raise ArgumentError(
@@ -195,7 +188,7 @@ def real_array(
 
 
 def file_path(name: str, path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file, or raise an error that names it: numbers are no names."""
+    """Return the path of a file, or raise an error that names the argument."""
     try:
         text = os.fspath(path)
     except TypeError:
@@ -209,7 +202,7 @@ def file_path(name: str, path: str | os.PathLike[str]) -> Path:
             Said(name), f" is {brief(path)}, which cannot be a file's name"
         ) from None
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:  # other troubles are for those who open it
+        if error.errno == errno.ENAMETOOLONG:  # other errors are raised where it is opened
             raise FileError(f"{name} is {brief(path)}: {error.strerror}") from error
     return Path(text)
 
@@ -225,7 +218,7 @@ def without_secret(text: str, instead: str = "//***@") -> str:
 
 
 def thread_count(threads: SupportsIndex | None) -> int:
-    """Return how many threads to use: all cores this process may run on unless told otherwise."""
+    """Return the number of threads to use (default: the cores this process may run on)."""
     if threads is not None:
         return whole_number("threads", threads, at_least=1, at_most=4096)
     if hasattr(os, "sched_getaffinity"):
@@ -234,13 +227,10 @@ def thread_count(threads: SupportsIndex | None) -> int:
 
 
 def optional_module(name: str, purpose: str, *, extra: str | None = None) -> Any:
-    """Import a package that only `purpose` needs, or say what installs it.
-
-    That is an extra, by default of the package's name; "" for what comes with lookalike itself.
-    """
+    """Import a package that `purpose` needs, or say how to install it; `extra` is "" for none."""
     try:
         with warnings.catch_warnings():
-            # Warnings of a package about its own parts are not for our users.
+            # Deprecations inside a package do not concern the users of lookalike.
             warnings.simplefilter("ignore", DeprecationWarning)
             return importlib.import_module(name)
     except ImportError as error:
@@ -255,17 +245,17 @@ def byte_count(text: str) -> int:
     """Return the bytes of "8GB", "500 MB" (1,000,000 each), "1.5G" or "2GiB"."""
     match = re.fullmatch(_AMOUNT + r"(i?)B?\s*", text, re.IGNORECASE)
     if match is None:
-        raise ArgumentError(f"{text!r} is no size; expected one such as 500MB, 32MiB or 8GB")
+        raise ArgumentError(f"{text!r} is not a size; expected one such as 500MB, 32MiB or 8GB")
     return _times(match[1], match[2], 1024 if match[3] else 1000)
 
 
 def item_count(text: str) -> int:
-    """Return how many "60M" or "1.5G" are. "8B" is refused: billions to some, bytes elsewhere."""
+    """Return the number that "60M" or "1.5G" means. "8B" is refused: it may mean bytes."""
     match = re.fullmatch(_AMOUNT + r"\s*", text, re.IGNORECASE)
     if match is None:
         raise ArgumentError(
-            f"{text!r} is no number of things; expected one such as 60000000, 60M or 1.5G (K, M, G "
-            "and T are thousands, millions, billions and trillions)"
+            f"{text!r} is not a count; expected one such as 60000000, 60M or 1.5G, where K, M, G "
+            "and T are thousands, millions, billions and trillions"
         )
     return _times(match[1], match[2], 1000)
 

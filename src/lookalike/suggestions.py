@@ -1,4 +1,4 @@
-"""What was meant by a word that nobody knows: the known one that is most like it."""
+""" "Did you mean ...?": the known word that is most similar to an unknown one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from itertools import islice
 
 _LIKE_ENOUGH = 0.6
 _LONGEST = 100
-_MOST = 2000
-"""Names that are looked at: a folder may have millions, and none is worth a wait."""
+_MOST = 2000  # names to compare: a folder may have millions
 
 
 def nearest_word(given: object, known: Iterable[str]) -> str | None:
-    """Return the known word that is most like the given one, if one is like it at all."""
+    """Return the known word that is most similar to the given one; None if none is similar."""
     if not isinstance(given, str) or len(given) > _LONGEST:
         return None
     folded: dict[str, str] = {}
@@ -25,13 +24,13 @@ def nearest_word(given: object, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Return the end of a sentence that asks whether a known word was meant; "" if none is like."""
+    """Return "; did you mean ...?" with the most similar known word; "" if none is similar."""
     found = nearest_word(given, known)
     return "" if found is None else f"; did you mean {found!r}?"
 
 
 def did_you_mean_file(path: str | os.PathLike[str]) -> str:
-    """Return the same for a file that is not there, by the names in its folder."""
+    """Return the same for a missing file, by the names in its folder."""
     folder, name = os.path.split(os.fspath(path))
     try:
         with os.scandir(folder or ".") as entries:

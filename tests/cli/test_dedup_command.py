@@ -137,11 +137,11 @@ def test_sizes(corpus: str, size: str) -> None:
     ("options", "message"),
     [
         (["-o", "out.txt"], "cannot be written as 'text'"),
-        (["-o", "folder"], "is no plain file"),
-        (["-o", "pipe"], "is no plain file"),
+        (["-o", "folder"], "is not a plain file"),
+        (["-o", "pipe"], "is not a plain file"),
         (["--pairs", "pairs.txt"], "tells no format"),
         (["--pairs", "out.csv", "-o", "./out.csv"], "two outputs have the same name"),
-        (["--report", "folder"], "is no plain file"),
+        (["--report", "folder"], "is not a plain file"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_the_work(

@@ -198,4 +198,4 @@ def test_a_place_for_temporary_files_that_is_none(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     for command in (["dedup", "--quiet"], ["sign", "--quiet", "-o", str(tmp_path / "s.npy")]):
         assert main([*command, str(tmp_path / "a.csv")]) == 1
-        assert "let TMPDIR name a folder" in capsys.readouterr().err
+        assert "set TMPDIR to a folder" in capsys.readouterr().err

@@ -34,9 +34,9 @@ def test_sizes_and_numbers_are_exact(
 
 @pytest.mark.parametrize("text", ["", "GB", "-1", "1e3", "1.5.2", "1 000", "1X", "1KK", "nan", "½"])
 def test_what_is_neither(text: str) -> None:
-    with pytest.raises(ArgumentError, match="is no size; expected one such as 500MB, 32MiB or 8GB"):
+    with pytest.raises(ArgumentError, match="is not a size; expected one such as 500MB, 32MiB or 8GB"):
         byte_count(text)
-    with pytest.raises(ArgumentError, match="is no number of things; expected one such as"):
+    with pytest.raises(ArgumentError, match="is not a count; expected one such as"):
         item_count(text)
 
 
@@ -62,4 +62,4 @@ def test_every_command_reads_sizes_alike(text: str, size: int) -> None:
 def test_a_wrong_size_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["dedup", "x.jsonl", "-o", "y.jsonl", "--max-document", "8 MBB"])
-    assert "--max-document: '8 MBB' is no size; expected one such as" in capsys.readouterr().err
+    assert "--max-document: '8 MBB' is not a size; expected one such as" in capsys.readouterr().err

@@ -394,7 +394,7 @@ def test_names_that_are_not_unicode(tmp_path: Path) -> None:
 def test_pipes_are_refused(tmp_path: Path) -> None:
     for name in ("pipe.jsonl", "pipe"):
         os.mkfifo(tmp_path / name)
-        with pytest.raises(la.errors.FileError, match="is no plain file"):
+        with pytest.raises(la.errors.FileError, match="is not a plain file"):
             open_corpus(tmp_path / name)
 
 

@@ -151,7 +151,7 @@ def test_files_of_a_folder_are_copied(tmp_path: Path) -> None:
     assert write_corpus(open_corpus(source), tmp_path / "out", keep=keep) == 2
     names = [str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")]
     assert sorted(names) == ["a/one.txt", "three.md"]
-    with pytest.raises(la.errors.FileError, match="is there already"):
+    with pytest.raises(la.errors.FileError, match="already exists"):
         write_corpus(open_corpus(source), tmp_path / "out", keep=keep)
     assert write_corpus(open_corpus(source), tmp_path / "o.jsonl", keep=keep) == 2
     assert rows_of(tmp_path / "o.jsonl")[0]["path"] == "a/one.txt"
@@ -240,7 +240,7 @@ def test_links_stay_and_what_is_no_plain_file_is_refused(source: Path, tmp_path:
     assert len(rows_of(tmp_path / "real" / "target.jsonl")) == len(LINES)
     os.mkfifo(tmp_path / "pipe.jsonl")
     for name in ("pipe.jsonl", "real"):
-        with pytest.raises(la.errors.FileError, match="is no plain file"):
+        with pytest.raises(la.errors.FileError, match="is not a plain file"):
             write_corpus(open_corpus(source), tmp_path / name)
     assert (tmp_path / "pipe.jsonl").is_fifo() and (tmp_path / "real").is_dir()
 

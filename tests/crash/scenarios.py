@@ -153,7 +153,7 @@ def denies(message: str) -> bool:
 
 def in_its_place(message: str, name: str = "") -> bool:
     """Return whether a message says that a file is there, but perhaps not for good."""
-    return f"{name} is in its place, but a loss of power may undo that" in message
+    return f"{name} is written, but a power failure may undo that" in message
 
 
 class WholeFile(Scenario):

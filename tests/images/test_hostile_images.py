@@ -100,8 +100,8 @@ def test_errors_name_the_image(tmp_path: Path) -> None:
     (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
     for wrong, reason in {
         tmp_path / "text.png": "is no image in a format that is known",
-        tmp_path / "pipe.png": "no plain file",
-        tmp_path / "closed.png": "no plain file",
+        tmp_path / "pipe.png": "not a plain file",
+        tmp_path / "closed.png": "not a plain file",
         tmp_path / "loop.png": "cannot be read",
         tmp_path / "nowhere.png": "No such file",
     }.items():

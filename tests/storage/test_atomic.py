@@ -65,7 +65,7 @@ def test_a_name_that_is_not_durable_is_told(
     path = tmp_path / "target"
     monkeypatch.setattr(os, "fsync", failing(errno.EIO, os.fsync, is_folder))
     with pytest.raises(
-        la.errors.FileError, match="target is in its place, but a loss of power may undo"
+        la.errors.FileError, match="target is written, but a power failure may undo"
     ):
         WRITES[name](path)
     assert [one.name for one in tmp_path.iterdir()] == ["target"]
@@ -100,7 +100,7 @@ def test_what_cannot_be_looked_at_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     )
     for use in uses:
         with pytest.raises(
-            la.errors.FileError, match="target cannot be looked at: .*Input/output error"
+            la.errors.FileError, match="target cannot be accessed: .*Input/output error"
         ):
             use()
     monkeypatch.undo()

@@ -44,14 +44,14 @@ def test_ends_from_a_file_are_not_trusted(tmp_path: Path, ends: list[int]) -> No
     write_container(tmp_path / "file", {}, arrays)
     strings = Strings.restored(open_container(tmp_path / "file"), "id")
     assert strings is not None
-    with pytest.raises(la.errors.CorruptIndexError, match=r"file: the string \d would lie at"):
+    with pytest.raises(la.errors.CorruptIndexError, match=r"file: the string \d is at bytes"):
         list(strings)
 
 
 def test_what_is_no_string() -> None:
-    with pytest.raises(la.errors.ArgumentError, match="number 1 is 7; expected a string"):
+    with pytest.raises(la.errors.ArgumentError, match="item 1 is 7; expected a string"):
         Strings.of(["a", 7])  # type: ignore[list-item]
-    with pytest.raises(la.errors.ArgumentError, match="number 0 is '.udc00'"):
+    with pytest.raises(la.errors.ArgumentError, match="item 0 is '.udc00'"):
         Strings.of(["\udc00"])
     assert Strings.of(["a", "b"]) != "ab"
     assert repr(Strings.of("abcd")) == "Strings(['a', 'b', 'c', ...])"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
-from lookalike.cancellation import Cancellation, Canceled
+from lookalike.cancellation import Canceled, Cancellation
 from lookalike.errors import LookalikeError
 from lookalike.service.problems import service_ending
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lookalike.cancellation import Cancellation, Canceled
+from lookalike.cancellation import Canceled, Cancellation
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
 from lookalike.collection.answers import Work

@@ -56,8 +56,7 @@ _MOST_SECTIONS = 1024
 _LONGEST = 2**62  # of any dimension of an array, even if the other one is 0
 _DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 _NATIVE_ORDER = b"<" if np.little_endian else b">"
-_PIECE = 1 << 26
-"""Bytes that are read between two checks whether to stop, a few milliseconds."""
+_PIECE = 1 << 26  # bytes that are read between two checks whether to stop
 _WORTH_A_THREAD = 1 << 23
 
 Mapped = mmap.mmap | NDArray[np.uint8]
@@ -102,10 +101,7 @@ class Container:
         return self  # a file that does not change is shared
 
     def array(self, name: str, dtype: type[np.generic], ndim: int) -> NDArray[Any]:
-        """Return a section as a read-only array of that type: mapped, and verified if needed.
-
-        If the file has the other byte order, return a converted copy.
-        """
+        """Return a section as a mapped, read-only array, or a copy if the byte order differs."""
         section = self._sections.get(name)
         if section is None:
             raise CorruptIndexError(
@@ -154,7 +150,7 @@ class Container:
             if checksum != section.checksum:
                 raise CorruptIndexError(
                     f"{self.path}: the section {section.name!r} has the checksum {checksum:016x}, "
-                    f"the file says {section.checksum:016x}; it is damaged, restore or rebuild it"
+                    f"expected {section.checksum:016x}; it is damaged, restore or rebuild it"
                 )
         self._unverified.difference_update(section.name for section in sections)
 
@@ -213,7 +209,7 @@ class ContainerWriter:
         """Write a piece of a section, from position `start` of the flat array on."""
         section = self._sections[name]
         if array.dtype != section.dtype or start * array.itemsize + array.nbytes > section.nbytes:
-            raise ValueError(f"{array.dtype}[{array.size}] at {start} is no part of {section}")
+            raise ValueError(f"{array.dtype}[{array.size}] at {start} is not a part of {section}")
         self._file.seek(section.offset + start * array.itemsize)
         self._file.write(_as_raw(array).data)
 
@@ -224,10 +220,7 @@ def new_container(
     meta: Mapping[str, Any],
     arrays: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
 ) -> Iterator[ContainerWriter]:
-    """Write arrays that do not fit into memory to `path`, whole or not at all.
-
-    `arrays` are their types and shapes. The file appears when the block ends without an error.
-    """
+    """Write arrays that do not fit into memory; `arrays` are their types and shapes."""
     encoded = _encoded(meta)
     sections = _laid_out({"meta": (encoded.dtype, encoded.shape), **arrays})
     with whole_file(path) as temporary, open(temporary, "x+b") as file:
@@ -276,10 +269,7 @@ def is_container(path: str | os.PathLike[str]) -> bool:
 
 
 def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Container:
-    """Open a container and check everything that can be checked without reading all of it.
-
-    Sections are verified when they are first used, unless `verify` is False.
-    """
+    """Open a container; sections are verified on first use, unless `verify` is False."""
     source = Path(path)
     try:
         with open(source, "rb") as file:
@@ -293,10 +283,7 @@ def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Cont
 
 
 def container_in(data: bytes | bytearray | memoryview) -> Container:
-    """Return the container that `container_bytes` made, checked like a file.
-
-    `bytes` are used in place; anything that may change is copied first.
-    """
+    """Return the container in bytes, checked like a file; mutable data is copied first."""
     try:
         view = memoryview(data if isinstance(data, bytes) else bytes(memoryview(data)))
     except (TypeError, ValueError):  # not a buffer, or not of bytes
@@ -332,7 +319,7 @@ def _read_table(source: Path | str, file: BinaryIO, length: int) -> dict[str, _S
     if length != expected_length:
         raise CorruptIndexError(
             f"{source} has {length} bytes, its header says {expected_length}; "
-            "it was cut short or added to: copy or write it again"
+            "it was truncated or extended: copy or write it again"
         )
     if count > _MOST_SECTIONS:
         raise CorruptIndexError(f"{source} names {count} sections; at most {_MOST_SECTIONS} exist")
@@ -356,8 +343,8 @@ def _read_table(source: Path | str, file: BinaryIO, length: int) -> dict[str, _S
             or not (end <= offset <= offset + section.nbytes <= length)
         ):
             raise CorruptIndexError(
-                f"{source}: the section {name!r} would lie at {offset} to "
-                f"{offset + section.nbytes}, outside of what the file has left for it"
+                f"{source}: the section {name!r} at bytes {offset} to {offset + section.nbytes} "
+                "overlaps another one or exceeds the file"
             )
         end = offset + section.nbytes
         sections[name] = section
@@ -373,10 +360,7 @@ def _checksum(data: bytes) -> int:
 
 
 def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the XXH64 of each (offset, length), with one thread for each large range.
-
-    A thread reads 5 to 10 GB/s if the file is in memory.
-    """
+    """Return the XXH64 of each (offset, length), with one thread for each large range."""
     waiting = deque(sorted(range(len(ranges)), key=lambda at: -ranges[at][1]))  # longest first
     found: list[int | None] = [None] * len(ranges)
     stop = threading.Event()

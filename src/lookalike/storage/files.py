@@ -1,8 +1,8 @@
-"""Files and folders that appear whole or not at all, and temporary ones that are always removed.
+"""Files and folders written whole or not at all, and temporary folders that are always removed.
 
-Until a file is complete it has a temporary name, noted in `_unfinished`. An error, or Ctrl-C,
-removes it. The handler of SIGTERM calls `remove_unfinished`. The next process that makes such a
-folder removes what killed processes have left.
+An incomplete file has a temporary name, listed in `_unfinished`. An error or Ctrl-C removes it, and
+so does the SIGTERM handler (`remove_unfinished`). Folders that killed processes have left are
+removed by the next process that makes such a folder.
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from typing import BinaryIO
 
 from lookalike.errors import FileError
 
+# errors of file systems that cannot sync a folder, or do not let this user
 _NEVER_SYNCED = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
-"""The errors of systems that cannot sync a folder, or not this one by this user."""
-LOCK = ".in-use"
-"""The file of a temporary folder that its owner holds locked."""
-_UNLOCKED = ".new-"
-"""The beginning of the name of a folder until it is locked."""
-_SURELY_LOCKED = 3600.0
-"""Seconds after which a new folder is either locked or abandoned."""
+LOCK = ".in-use"  # locked by the owner of a temporary folder
+_UNLOCKED = ".new-"  # prefix of a folder that is not locked yet
+_SURELY_LOCKED = 3600.0  # seconds after which a new folder is locked or abandoned
 _ATTEMPTS = 10
 
 _unfinished: set[Path] = set()
@@ -37,16 +34,16 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Refuse to replace folders, devices and pipes by a file."""
     mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
-        raise FileError(f"{path} is there already and is no plain file; give another name")
+        raise FileError(f"{path} already exists and is not a plain file; give another name")
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """Return whether something has this name; raise `FileError` if that cannot be found out."""
+    """Return whether a file or folder exists; raise `FileError` if that cannot be determined."""
     return _mode(path) is not None
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Return whether this is a folder; raise `FileError` if that cannot be found out."""
+    """Return whether this is a folder; raise `FileError` if that cannot be determined."""
     mode = _mode(path)
     return mode is not None and stat.S_ISDIR(mode)
 
@@ -73,13 +70,11 @@ def walk_folder(folder: Path, closed: list[OSError]) -> Iterator[tuple[str, list
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a new name in the same folder to write to; then sync the file and rename it.
+    """Yield a temporary name in the same folder; then sync the file and rename it.
 
-    If anything is raised, the old file stays and the new file is removed. An `OSError`, such as a
-    full disk, becomes a `FileError` that names the file. A link stays a link: the file that it
-    leads to is replaced, by one with the same permissions. Folders, devices and pipes are refused.
-    If the folder cannot be synced, the error says that the new file is in place, but a power
-    failure may bring back the old one.
+    If the block raises an error, the old file is kept and the new one is removed. An `OSError`
+    becomes a `FileError` that names the file. A symbolic link is kept: its target is replaced, with
+    the same permissions. Folders, devices and pipes are refused.
     """
     check_replaceable(path)
     target = Path(os.path.realpath(path))
@@ -95,10 +90,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def new_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Create a small file, whole or not at all; raise `FileExistsError` if the name is taken.
-
-    If several processes create it at once, one does, and the others find it complete.
-    """
+    """Create a small file, whole or not at all; raise `FileExistsError` if another process did."""
     target = Path(path)
     if not target.name:  # the current folder, or the root
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -125,7 +117,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new folder to fill; then rename it. Nothing may have this name before."""
     target = Path(path)
     if is_there(target):
-        raise FileError(f"{target} is there already; name a folder that is not, or remove it")
+        raise FileError(f"{target} already exists; give another name, or remove it")
     with _becoming(target, target) as temporary:
         temporary.mkdir()
         yield temporary
@@ -134,7 +126,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _becoming(target: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary name beside the target, which the block gives up at its end."""
+    """Yield a temporary name beside the target; the block renames it at its end."""
     temporary = _beside(target)
     try:
         with unfinished(temporary):
@@ -160,8 +152,7 @@ def same_file(path: str | os.PathLike[str], others: Iterable[Path]) -> Path | No
 def remove_if_same(path: str | os.PathLike[str], known: os.stat_result) -> bool:
     """Remove a file if it is still the known one; return whether it was removed.
 
-    The file is renamed before it is compared and removed. If another file has taken its name
-    meanwhile, that one gets the name back.
+    It is renamed before it is compared. If it is another file, that one gets the name back.
     """
     target = Path(path)
     aside = target.with_name(f".{target.name}.{os.urandom(6).hex()}.aside")
@@ -180,8 +171,8 @@ def remove_if_same(path: str | os.PathLike[str], known: os.stat_result) -> bool:
     except OSError as error:
         if is_there(target) or target.is_symlink():
             raise FileError(
-                f"{target} was replaced twice while it was looked at; one of the files is now "
-                f"called {aside}: {error}"
+                f"{target} was replaced twice while it was checked; one of the files is now called "
+                f"{aside}: {error}"
             ) from error
         aside.rename(target)  # a file system without links, or a folder
     return False
@@ -207,7 +198,7 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:  # too long, contains NUL, or permission denied
-        raise FileError(f"{path} cannot be looked at: {error}") from error
+        raise FileError(f"{path} cannot be accessed: {error}") from error
 
 
 def _sync_name(target: Path) -> None:
@@ -221,16 +212,16 @@ def _sync_name(target: Path) -> None:
     except OSError as error:
         if error.errno not in _NEVER_SYNCED:
             raise FileError(
-                f"{target} is in its place, but a loss of power may undo that: its folder cannot "
-                f"be synced ({error}); make it once more"
+                f"{target} is written, but a power failure may undo that: its folder cannot be "
+                f"synced ({error}); write it again"
             ) from error
 
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[None]:
-    """Remove a file or folder if the block raises, or the process ends within it.
+    """Remove a file or folder if the block raises an error, or the process ends within it.
 
-    Files with the same name, a dash and more, such as the journal of a database, are part of it.
+    Files with the same name, a dash and more, such as a database journal, are part of it.
     """
     _unfinished.add(path)
     try:
@@ -246,14 +237,14 @@ def unfinished(path: Path) -> Iterator[None]:
 def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """Yield a new private folder, in `within` or among temporary files, and remove it at the end.
 
-    Also removes folders of the same prefix that killed processes of this user have left.
+    Folders of this user with the same prefix that killed processes have left are removed, too.
     """
     _remove_abandoned(prefix, within)
     try:
         path, descriptor = _locked_folder(prefix, within)
     except OSError as error:
         raise FileError(
-            f"no temporary files can be made: {error}; let TMPDIR name a folder with room for them"
+            f"temporary files cannot be created: {error}; set TMPDIR to a folder with free space"
         ) from error
     try:
         with unfinished(path):
@@ -264,10 +255,7 @@ def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
 
 
 def _locked_folder(prefix: str, within: Path | None) -> tuple[Path, int]:
-    """Return a new folder and the descriptor of its lock.
-
-    It gets its name when it is locked, so a folder that is not locked is abandoned.
-    """
+    """Return a new folder, named after it was locked, and the descriptor of its lock."""
     made = Path(tempfile.mkdtemp(prefix=_UNLOCKED + prefix, dir=within))
     descriptor = os.open(made / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -281,10 +269,7 @@ def _locked_folder(prefix: str, within: Path | None) -> tuple[Path, int]:
 
 
 def remove_unfinished() -> None:
-    """Remove all unfinished files, before the process ends.
-
-    Tries more than once, because other threads may still be making files.
-    """
+    """Remove all unfinished files; retry, because other threads may still create some."""
     for _ in range(_ATTEMPTS):
         for path in list(_unfinished):
             _remove(path)
@@ -331,14 +316,11 @@ def _remove(path: Path) -> None:
 
 
 def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a plain file for reading its bytes; raise `OSError` for anything else.
-
-    Reading from a pipe that nobody writes to, or from a device, would never end.
-    """
+    """Open a plain file for reading; raise `OSError` for pipes and devices, which may never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", os.fspath(path))
+            raise OSError(errno.EINVAL, "it is not a plain file", os.fspath(path))
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -346,10 +328,7 @@ def open_plain(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def user_cache_folder() -> Path | None:
-    """Return our folder in `XDG_CACHE_HOME` or `~/.cache`; None for a user without a home.
-
-    It may not exist yet. The standard says to ignore relative paths.
-    """
+    """Return our folder in `XDG_CACHE_HOME` or `~/.cache`; None for a user without a home."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if named.is_absolute():
         return named / "lookalike"

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 
 class Strings(Sequence[str]):
-    """A sequence of strings over arrays that may be mapped: a string is read when it is used.
+    """A sequence of strings in two arrays, which may be mapped; strings are decoded when used.
 
-    Equal to any sequence of the same strings. Files are untrusted: a string that would lie outside
-    of the bytes raises `CorruptIndexError`.
+    It is equal to any sequence of the same strings. Invalid ends raise `CorruptIndexError`.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class Strings(Sequence[str]):
             each = iter(strings)
         except TypeError:
             raise ArgumentError(
-                f"a {type(strings).__name__} was given; expected a list of strings"
+                f"expected a list of strings, got a {type(strings).__name__}"
             ) from None
         encoded = []
         for position, string in enumerate(each):
@@ -45,8 +44,7 @@ class Strings(Sequence[str]):
                 encoded.append(string.encode())
             except (AttributeError, UnicodeEncodeError):
                 raise ArgumentError(
-                    f"number {position} is {string!r}; expected a string that can be encoded as "
-                    "UTF-8"
+                    f"item {position} is {string!r}; expected a string that can be encoded as UTF-8"
                 ) from None
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         return cls(np.cumsum(lengths), np.frombuffer(b"".join(encoded), np.uint8))
@@ -85,8 +83,8 @@ class Strings(Sequence[str]):
         if not 0 <= begin <= end <= len(self._data):
             where = self._container.path if self._container else "strings"
             raise CorruptIndexError(
-                f"{where}: the string {position} would lie at {begin} to {end} of "
-                f"{len(self._data)} bytes; it is damaged"
+                f"{where}: the string {position} is at bytes {begin} to {end} of "
+                f"{len(self._data)}; the file is damaged"
             )
         return self._data[begin:end].tobytes().decode("utf-8", "replace")
 

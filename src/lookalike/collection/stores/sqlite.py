@@ -275,9 +275,7 @@ class SqliteStore(Store):
                 # Writers wait while a view is held, so the file can be copied in parts.
                 connection.execute("BEGIN")
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-                connection.backup(
-                    copy, pages=_COPIED_PAGES, progress=lambda *_: stop_if_canceled()
-                )
+                connection.backup(copy, pages=_COPIED_PAGES, progress=lambda *_: stop_if_canceled())
                 connection.execute("ROLLBACK")
         return True
 
