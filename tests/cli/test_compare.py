@@ -155,7 +155,7 @@ def test_huge_files_are_bounded(
     assert len(printed) < 200_000
     monkeypatch.setattr("lookalike.cli.compare._MOST_BYTES", 1_000_000)
     assert main(["compare", *names]) == 1
-    assert "a is larger than 1,000,000 bytes; cut it" in capsys.readouterr().err
+    assert "a is larger than 1,000,000 bytes; split it" in capsys.readouterr().err
 
 
 def test_errors_are_one_line(

@@ -201,7 +201,9 @@ def test_a_signer_without_weights_has_no_likeliest_flips(
     assert "whose bits have no weights" in refused(["search", *arguments], capsys)
     sign = ["sign", "corpus.jsonl", "--bit-weights", "-o"]
     assert "goes with --method simhash or topsig" in refused([*sign, "x.lookalike"], capsys)
-    assert "goes with NAME.lookalike" in refused([*sign, "x.npy", "--method", "simhash"], capsys)
+    assert "requires an output called NAME.lookalike" in refused(
+        [*sign, "x.npy", "--method", "simhash"], capsys
+    )
 
 
 def test_indexes_are_built_with_their_own_options(

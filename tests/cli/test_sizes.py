@@ -34,7 +34,9 @@ def test_sizes_and_numbers_are_exact(
 
 @pytest.mark.parametrize("text", ["", "GB", "-1", "1e3", "1.5.2", "1 000", "1X", "1KK", "nan", "½"])
 def test_what_is_neither(text: str) -> None:
-    with pytest.raises(ArgumentError, match="is not a size; expected one such as 500MB, 32MiB or 8GB"):
+    with pytest.raises(
+        ArgumentError, match="is not a size; expected one such as 500MB, 32MiB or 8GB"
+    ):
         byte_count(text)
     with pytest.raises(ArgumentError, match="is not a count; expected one such as"):
         item_count(text)

@@ -157,7 +157,7 @@ def test_what_makes_no_sense_is_refused(piped: Piped) -> None:
     for arguments, message in [
         (("--in-place",), "takes the place of one file"),
         (("-o", "-", "--in-place"), "leave one of them out"),
-        (("-o", "-", "--format", "files"), "is one stream, and no files"),
+        (("-o", "-", "--format", "files"), "is not a folder of files"),
         (("-o", "-", "--report", "-"), "--report is -; expected a file"),
         (("-o", "-", "--pairs", "-"), "--pairs is -; expected a file"),
         (("-o", "x.xlsx"), ".xlsx is no format"),

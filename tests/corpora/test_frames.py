@@ -88,7 +88,7 @@ def test_splits_in_a_file_have_their_names(tmp_path: Path) -> None:
 
 def test_splits_of_other_types_are_refused() -> None:
     parts = DatasetDict(a=Dataset(pa.table({"text": [SAME]})), b=Dataset(pa.table({"text": [1]})))
-    with pytest.raises(la.errors.DocumentError, match="other types"):
+    with pytest.raises(la.errors.DocumentError, match="different types"):
         la.dedup(parts)
     with pytest.raises(la.errors.ArgumentError, match="the source is of type dict"):
         la.dedup({})

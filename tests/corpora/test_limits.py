@@ -86,7 +86,9 @@ def test_a_document_that_is_too_long(
         monkeypatch.setattr(module, "BATCH_BYTES", batch)
     path = tmp_path / name
     write_rows(path, rows_with(*places))
-    with pytest.raises(DocumentError, match=r"more than 1,000|is all that max_document") as refused:
+    with pytest.raises(
+        DocumentError, match=r"more than 1,000|the limit of max_document"
+    ) as refused:
         la.dedup(path, max_document=MOST)
     first = {"c.csv": places[0] + 2, "c.txt": places[0] + 1, "c.jso": places[0] + 1}.get(name[:5])
     where = f"{places[0]}.md: " if name == "folder" else f"row {places[0]}: "

@@ -300,7 +300,7 @@ def test_a_gzip_file_cut_short_is_an_error(cut: int, tmp_path: Path) -> None:
 def test_sources_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(la.errors.FileError, match="no such file or folder"):
         open_corpus(tmp_path / "nothing.jsonl")
-    with pytest.raises(la.errors.FileError, match="no file of that pattern"):
+    with pytest.raises(la.errors.FileError, match="no file matches this pattern"):
         open_corpus(str(tmp_path / "*.jsonl"))
     for source in (5, {"a": 1}, b"bytes"):
         with pytest.raises(la.errors.ArgumentError, match="the source is of type"):
@@ -411,9 +411,9 @@ def test_half_a_character_in_json(tmp_path: Path) -> None:
 def test_mappings_may_have_different_keys() -> None:
     rows = [{"id": "a"}, {"text": "one"}]
     assert read(rows) == [("a", None), (None, "one")]
-    with pytest.raises(la.errors.DocumentError, match="is no table"):
+    with pytest.raises(la.errors.DocumentError, match="is not a table"):
         open_corpus([{"n": 1 << 80}])
-    with pytest.raises(la.errors.DocumentError, match="is no table"):
+    with pytest.raises(la.errors.DocumentError, match="is not a table"):
         open_corpus(pandas.DataFrame({"text": ["one", 2]}))
 
 

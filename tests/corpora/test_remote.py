@@ -99,7 +99,7 @@ def test_names_cannot_lead_out_of_the_folder(
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("https://example.org/c.jsonl", "fetch it first, .* curl -sL"),
+        ("https://example.org/c.jsonl", "Download it first, .* curl -sL"),
         ("s3://bucket/none.jsonl", "there is no such file or folder"),
         ("s3://bucket/*.jsonl", "is a pattern"),
     ],

@@ -307,9 +307,9 @@ def test_from_python(address: tuple[str, type[Proxy]], tmp_path: Path) -> None:
     )
     assert result.write_annotated(f"s3://corpus/python.csv{query}") == 3000
     assert result.write_pairs(f"s3://corpus/pairs.csv{query}") == len(result.pairs)
-    with pytest.raises(la.errors.ArgumentError, match="which is read or written, too"):
+    with pytest.raises(la.errors.ArgumentError, match="which is also read or written"):
         result.write(f"s3://testing:secret@corpus//a.jsonl{query}")
-    with pytest.raises(la.errors.ArgumentError, match="no format that can be written"):
+    with pytest.raises(la.errors.ArgumentError, match="is not an output format"):
         result.write(f"s3://corpus/page.html{query}")
     assert fetched(proxy.port, "corpus/a.jsonl") == LINES.encode()
     vectors = la.dedup(
@@ -400,7 +400,7 @@ def test_an_object_of_another_size_is_an_error(
     query, _ = address
     send = remote._send
     monkeypatch.setattr(remote, "_send", lambda *places: send(*places) + 1)
-    with pytest.raises(la.errors.FileError, match="bytes, and now .* bytes can be found there"):
+    with pytest.raises(la.errors.FileError, match="bytes, but has .* bytes now"):
         la.dedup(["a", "b"]).write(f"s3://corpus/disturbed.jsonl{query}")
 
 
@@ -408,13 +408,13 @@ def test_an_object_of_another_size_is_an_error(
     ("place", "message"),
     [
         ("s3://nowhere/out.jsonl", "there is no bucket 'nowhere'"),
-        ("s3://corpus/a.jsonl", "which is read or written, too"),
+        ("s3://corpus/a.jsonl", "which is also read or written"),
         ("s3://k:se/cret@corpus/./a.jsonl", "s3://***@corpus"),
         ("s3://corpus/crawl/out/", "does not name a file"),
         ("s3://corpus/unique", "does not name a file"),
         ("s3://corpus", "does not name a file"),
         ("s3://corpus/folder.jsonl", "is a folder with files in it"),
-        ("s3://corpus/out.warc", ".warc is no format that can be written"),
+        ("s3://corpus/out.warc", ".warc is is not an output format"),
         ("gs://corpus/out.jsonl", "s3:// addresses only"),
         ("file:///corpus/out.jsonl", "s3:// addresses only"),
     ],
@@ -448,7 +448,7 @@ def test_outputs_among_what_is_read_or_written(
         [crawl, "-o", out, "--pairs", out],
     ]:
         assert main(["dedup", *arguments]) == 1
-        assert "which is read or written, too" in capsys.readouterr().err
+        assert "which is also read or written" in capsys.readouterr().err
 
 
 def test_a_bucket_out_of_reach_is_found_before_the_work(

@@ -70,7 +70,7 @@ def test_what_is_refused(session: Any) -> None:
     for how, told in (
         ({"html": "page"}, "the DataFrame has no column 'page' for the HTML"),
         ({"page_limits": la.pages.PageLimits()}, "the DataFrame has no web pages"),
-        ({"language": "english"}, "language is 'english'; expected two letters"),
+        ({"language": "english"}, "language is 'english'; expected a language"),
     ):
         with pytest.raises(la.errors.ArgumentError, match=told):
             on_spark.dedup(frame, **how)

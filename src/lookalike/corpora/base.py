@@ -1,4 +1,4 @@
-"""What every corpus is: rows in a fixed order, read in batches, as often as needed."""
+"""The base class of corpora: rows in a fixed order, read in batches, as often as needed."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Rows: TypeAlias = "pyarrow.RecordBatch"
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
-"""About how much of a corpus is held at a time; a longer row is held whole."""
+"""Rows and bytes of a batch; a row with more bytes is a batch by itself."""
 MAX_DOCUMENT = 256 << 20
-"""Bytes that a row may have by default: a line, a file, a value of Parquet."""
+"""Default maximum bytes of a row: a line, a file, or a Parquet value."""
 MAX_PAGE = 16 << 20
-"""Bytes that a web page may have by default."""
+"""Default maximum bytes of a web page."""
 
 UNREADABLE, UNDECODABLE = "unreadable pages", "unknown encoding"
-"""Kinds of pages, and of files, that are left out."""
+"""Kinds of pages and files that are skipped."""
 
 _EXAMPLES = 10
 _LONGEST_EXAMPLE = 500
@@ -50,16 +50,16 @@ Batch = TypeVar("Batch")
 Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
 """Columns to add to the rows from one position to another."""
 
+# bytes of memory, and threads
 _LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", default=(None, None))
-"""Bytes of memory, and threads."""
 
 pa = LazyModule("pyarrow", "reading and writing corpora")
 compute = LazyModule("pyarrow.compute", "reading and writing corpora")
-"""Imported when needed, because it takes long."""
+"""Imported on first use, because that takes long."""
 
 
 def arrow_positions(positions: NDArray[np.int64]) -> Any:
-    """Return positions as Arrow, over the same memory; `pyarrow.array` would import pandas."""
+    """Return positions as an Arrow array, without a copy; `pyarrow.array` would import pandas."""
     return pa.Array.from_buffers(
         pa.int64(), len(positions), [None, pa.py_buffer(np.ascontiguousarray(positions))]
     )
@@ -76,7 +76,7 @@ def chosen_columns(batch: Any, columns: Sequence[str], kind: Any = None) -> Any:
 
 @contextmanager
 def limited(memory: int | None, threads: int | None) -> Iterator[None]:
-    """Bound the memory in bytes and the threads of reading and writing meanwhile."""
+    """Limit the memory in bytes and the threads for reading and writing within the block."""
     token = _LIMITS.set((memory, threads))
     try:
         yield
@@ -85,7 +85,7 @@ def limited(memory: int | None, threads: int | None) -> Iterator[None]:
 
 
 def limits() -> tuple[int | None, int | None]:
-    """Return the bytes of memory and the threads that are allowed; None: no limit is set."""
+    """Return the limits on bytes of memory and on threads; None is no limit."""
     return _LIMITS.get()
 
 
@@ -95,7 +95,7 @@ def reading_threads() -> int:
 
 
 def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Yield the same; while one is worked on, another thread makes the next."""
+    """Yield the same batches; another thread prepares the next one meanwhile."""
     with ThreadPoolExecutor(1) as background:
         coming = background.submit(next, batches, None)
         while (batch := coming.result()) is not None:
@@ -105,7 +105,7 @@ def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 @dataclass
 class Problems:
-    """Rows that cannot be read: an error, or with `skip_bad` left out and counted."""
+    """Rows that cannot be read: an error, or counted and skipped if `skip_bad` is set."""
 
     skip_bad: bool = False
     bad: int = 0
@@ -113,11 +113,11 @@ class Problems:
     """Files of a folder that are not text."""
     examples: list[str] = field(default_factory=list)
     sizes_left_out: bool = False
-    """Whether documents that are too long are left out in any case, as web pages are."""
+    """Whether documents that are too long are skipped without `skip_bad`, as web pages are."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Documents that are not wanted, and unreadable pages, by kind."""
+    """Counts of filtered documents and unreadable pages, by kind."""
     files: list[str] = field(default_factory=list)
-    """Every file of a folder that was left out, with the reason."""
+    """Every skipped file of a folder, with the reason."""
     encodings: dict[str, list[str]] = field(default_factory=dict)
     """Files whose encoding was detected and is not UTF-8, by encoding."""
     other_utf8: dict[str, list[str]] = field(default_factory=dict)
@@ -127,9 +127,7 @@ class Problems:
         """Raise `DocumentError`, or count."""
         message = f"{where}: {reason}"
         if not self.skip_bad:
-            raise DocumentError(
-                f"{message}; mend it, or leave such rows out with ", Said("skip_bad")
-            )
+            raise DocumentError(f"{message}; correct it, or skip such rows with ", Said("skip_bad"))
         self.bad += 1
         self._example(message)
 
@@ -138,12 +136,12 @@ class Problems:
             self.examples.append(escape_terminal(message, _LONGEST_EXAMPLE))
 
     def leave_out(self, kind: str, where: str, reason: str) -> None:
-        """Count a document that is left out in any case, and name it if it is one of the first."""
+        """Count a skipped document, and keep it as an example if it is one of the first."""
         self.left_out[kind] = self.left_out.get(kind, 0) + 1
         self._example(f"{where}: {reason}")
 
     def leave_out_file(self, kind: str | None, file: Path, reason: str) -> None:
-        """Count and name a file of a folder that is left out in any case; None: it is binary."""
+        """Count and name a skipped file of a folder; `kind` is None if it is binary."""
         self.files.append(escape_terminal(f"{file}: {reason}", _LONGEST_EXAMPLE))
         if kind is not None:
             self.leave_out(kind, f"{file}", reason)
@@ -158,21 +156,21 @@ class Problems:
             files.append(f"{file}")
 
     def notices(self) -> list[str]:
-        """Return what people should know of how files were read."""
+        """Return notices about the encodings of files."""
         detected = [
-            f"{_some(files)} read as {encoding}, which was detected; if that is wrong, name the "
+            f"{_some(files)} read as {encoding}, which was detected; if that is wrong, set the "
             "encoding with --encoding (in Python encoding=)"
             for encoding, files in self.encodings.items()
         ]
         return detected + [
-            f"{_some(files)} read as {encoding}, the encoding that was given, but would be valid "
-            "UTF-8; without --encoding (in Python encoding=) the encoding of each file is detected"
+            f"{_some(files)} read as {encoding}, as given, but would be valid UTF-8; without "
+            "--encoding (in Python encoding=) the encoding of each file is detected"
             for encoding, files in self.other_utf8.items()
         ]
 
     @property
     def left_out_count(self) -> int:
-        """How many documents were left out: bad rows, binary files, and those not wanted."""
+        """Number of skipped documents: bad rows, binary files and filtered documents."""
         return self.bad + self.binary + sum(self.left_out.values())
 
     def report_size(self, where: str, most: int) -> None:
@@ -182,8 +180,8 @@ class Problems:
             return
         self.report(
             where,
-            f"has more than {most:,} bytes, which is all that max_document (--max-document) lets a "
-            "document have; raise that, which takes some five times as much memory, or cut it",
+            f"has more than {most:,} bytes, the limit of max_document (--max-document); raise the "
+            "limit, which takes about five times as much memory, or split the document",
         )
 
 
@@ -194,21 +192,21 @@ def _some(files: Sequence[str]) -> str:
 
 
 def some_files(files: Sequence[Path]) -> str:
-    """Return how many files there are, and the names of some."""
+    """Return the number of files, and the names of the first."""
     names = ", ".join(escape_terminal(file.name) for file in files[:_NAMED])
     return f"{counted(len(files), 'file')} ({names}{', ...' if len(files) > _NAMED else ''})"
 
 
 class Corpus(ABC):
-    """Documents, one a row, in an order that does not change.
+    """Documents, one per row, in an order that does not change.
 
-    Reading holds a batch at a time (`BATCH_BYTES`, or one row if that is longer) and can be
-    repeated; with `Problems.skip_bad`, each reading leaves out the same bad rows. A row of a file
-    that is longer than `max_document` is bad, and is not held.
+    Reading holds one batch at a time (`BATCH_BYTES`, or one longer row) and can be repeated. With
+    `Problems.skip_bad`, each reading skips the same bad rows. A row of a file that is longer than
+    `max_document` is bad, and is not held.
     """
 
     name: str
-    """As people know it: a path, or "the list"."""
+    """Its name in messages: a path, or "the list"."""
     format: str
     """One of `FORMATS`, or "table" for what is in memory."""
     typed: bool = False
@@ -216,29 +214,29 @@ class Corpus(ABC):
     fixed_columns: bool = False
     """Whether the format decides which columns there are."""
     done: float = 0.0
-    """How much of it the current reading has seen, between 0 and 1."""
+    """The share of it that the current reading has seen, from 0 to 1."""
     files: Sequence[Path] = ()
-    """What it is read from."""
+    """The files that it is read from."""
     spool: Spool | None = None
-    """Holds the copies among its files."""
+    """The folder of copies among its files."""
     root: Path | None = None
     """The folder, if the corpus is all of one."""
     notices: Sequence[str] = ()
-    """What people should know of how it was opened."""
+    """Notices about how it was opened."""
     max_document: int = MAX_DOCUMENT
-    """Bytes that a row of a file may have; may be set before the first reading."""
+    """Maximum bytes of a row of a file; may be set before the first reading."""
     room: int = 0
     """Bytes of decoded rows that may be held for the next reading; may be set before the first."""
     page_text: str | None = None
     """The column with the texts of pages, where there are pages."""
     marked_text: str | None = None
-    """A column with these texts and their links marked; read only if it is asked for."""
+    """A column with these texts and marked links; read only if it is requested."""
     described: Any = None
-    """What else decides which rows there are and what they say, in plain values."""
+    """Settings that change the rows or their texts, in plain values."""
 
     @abstractmethod
     def columns(self) -> list[str]:
-        """Return the names of its columns, as far as its beginning shows them."""
+        """Return the names of its columns, as far as its beginning has them."""
 
     @abstractmethod
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
@@ -257,7 +255,7 @@ class Corpus(ABC):
 
     def select(self, positions: NDArray[np.int64]) -> Any:
         """Return these rows of a table in memory, in the type of what was given."""
-        raise DocumentError(f"{self.name} is no table")
+        raise DocumentError(f"{self.name} is not a table")
 
     def copy_rows(self, rows: KeptRows, target: Path | BinaryIO) -> int | None:
         """Write kept rows in the corpus's format and return how many; None if it cannot do that."""
@@ -265,10 +263,10 @@ class Corpus(ABC):
 
     @abstractmethod
     def identity(self) -> list[Any] | None:
-        """Return what changes when the corpus does (names, sizes, times); None: cannot be told."""
+        """Return values that change with the corpus (names, sizes, times); None if it has none."""
 
     def place_of(self, row: int) -> str:
-        """Return how people find a row, for an error: this may read the corpus again."""
+        """Return the place of a row for an error message; this may read the corpus again."""
         return f"{self.name}, row {row}"
 
     def check_identity(self, identity: list[Any] | None) -> None:
@@ -285,12 +283,12 @@ class Corpus(ABC):
         )
 
     def column_for(self, given: str | None, guesses: Sequence[str], purpose: str) -> str | None:
-        """Return the given column, or the first of the guesses that is there, or None."""
+        """Return the given column, or the first of the guesses that exists, or None."""
         columns = self.columns()
         if given is not None:
             if not isinstance(given, str) or given not in columns:
                 raise ArgumentError(
-                    f"{self.name} has no column {brief(given)} for the {purpose}; there are: "
+                    f"{self.name} has no column {brief(given)} for the {purpose}; its columns: "
                     f"{', '.join(columns) or 'none'}{did_you_mean(given, columns)}"
                 )
             return given
@@ -308,7 +306,7 @@ class DerivedCorpus(Corpus):
         self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
 
     def identity(self) -> list[Any] | None:
-        """Return that of the other corpus."""
+        """Return the identity of the other corpus."""
         return self.inner.identity()
 
 
@@ -344,7 +342,7 @@ class KeptRows:
         twice = sorted(set(self.added(0, 0)) & set(self.corpus.columns())) if self.added else []
         if twice:
             raise ArgumentError(
-                f"{self.corpus.name} has a column {twice[0]!r} already, which would be added; "
+                f"{self.corpus.name} already has a column {twice[0]!r}, which would be added; "
                 "rename it first"
             )
 
@@ -377,7 +375,7 @@ class KeptRows:
 
 
 def _only(batch: Any, chosen: NDArray[np.int64]) -> Iterator[Any]:
-    """Yield these rows of a batch: as they lie, or copied where that would be many pieces."""
+    """Yield these rows of a batch: as slices, or as a copy if there would be many slices."""
     breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
     if not len(chosen) or len(breaks) > len(chosen) // _ROWS_A_PIECE:
         yield batch.take(arrow_positions(chosen))
@@ -388,7 +386,7 @@ def _only(batch: Any, chosen: NDArray[np.int64]) -> Iterator[Any]:
 
 @dataclass
 class StringWriter:
-    """Appends Arrow strings to two files: their bytes, and where each ends; nulls become empty."""
+    """Appends Arrow strings to two files, bytes and ends; nulls become empty strings."""
 
     _data: BinaryIO
     _ends: BinaryIO
@@ -410,6 +408,6 @@ class StringWriter:
         self.count += len(strings)
 
     def append_empty(self, count: int) -> None:
-        """Append that many empty strings."""
+        """Append `count` empty strings."""
         self._ends.write(np.full(count, self.size, np.int64).tobytes())
         self.count += count

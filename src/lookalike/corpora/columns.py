@@ -1,4 +1,4 @@
-"""What of a corpus is read: the columns with texts and ids, and the documents that are wanted."""
+"""Which columns have texts and ids, and which documents are processed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Columns:
     text: str
     id: str | None
     order: str | None = None
-    """The one that decides which documents are kept."""
+    """The column that decides which documents are kept."""
 
     @property
     def names(self) -> list[str]:
@@ -62,14 +62,14 @@ class Columns:
 def find_columns(
     corpus: Corpus, text: str | None, id: str | None, order: str | None = None
 ) -> Columns:
-    """Return the columns to read: those named, or the only obvious ones."""
+    """Return the columns to read: those given, or else detected."""
     chosen = text_column(corpus, text)
     if chosen is None:
         columns = corpus.columns()
         if not columns:
             return Columns("text", None)  # there is nothing to read
         raise ArgumentError(
-            f"{corpus.name} has the columns {', '.join(columns)}; say which one has the text",
+            f"{corpus.name} has the columns {', '.join(columns)}; name the one with the text",
             Said(" with text=", " with --text COLUMN"),
         )
     if order is not None:
@@ -78,14 +78,14 @@ def find_columns(
 
 
 def columns_for(corpus: Corpus, columns: Columns, features: FeatureKind) -> Columns:
-    """Return columns whose texts have what features read: links, where they read links."""
+    """Return the columns for these features: texts with marked links if they use links."""
     if corpus.marked_text is None or columns.text != corpus.page_text or not reads_links(features):
         return columns
     return replace(columns, text=corpus.marked_text)
 
 
 def text_column(corpus: Corpus, given: str | None) -> str | None:
-    """Return the column with the texts: the one named, or the obvious one, or the only one."""
+    """Return the text column: the given one, or one with a usual name, or the only one."""
     if given is None and corpus.page_text is not None:
         return corpus.page_text
     columns = corpus.columns()
@@ -94,12 +94,12 @@ def text_column(corpus: Corpus, given: str | None) -> str | None:
 
 
 def id_column(corpus: Corpus, given: str | None) -> str | None:
-    """Return the column with the ids: the one named, or the obvious one."""
+    """Return the id column: the given one, or one with a usual name."""
     return corpus.column_for(given, ID_GUESSES, "ids")
 
 
 def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
-    """Return a column as `large_string`; numbers are no text."""
+    """Return a column of text as `large_string`; raise `DocumentError` for other types."""
     if isinstance(column.type, pa.BaseExtensionType):  # such as JSON, which is text beneath
         column = column.storage
     kind = column.type
@@ -131,7 +131,7 @@ def _large(column: Any) -> Any:
 
 
 def undictionaried(column: Any) -> Any:
-    """Return a column without a dictionary; Arrow casts not every type of one."""
+    """Return a column without a dictionary; Arrow cannot cast every type of dictionary."""
     if not pa.types.is_dictionary(column.type):
         return column
     values = column.dictionary
@@ -141,7 +141,7 @@ def undictionaried(column: Any) -> Any:
 
 
 def id_strings(column: Any, first_row: int) -> Any:
-    """Return ids as strings; a row that has none gets its number."""
+    """Return ids as strings; a row without an id gets its row number."""
     try:
         strings = _large(undictionaried(column))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -155,7 +155,7 @@ def id_strings(column: Any, first_row: int) -> Any:
 def find_documents(
     corpus: Corpus, columns: Columns, wanted: Sequence[str], *, skip_bad: bool = False
 ) -> list[str]:
-    """Return the first texts with these ids or, without a column of ids, of these row numbers."""
+    """Return the first texts with these ids, or row numbers if there is no id column."""
     found: dict[str, str] = {}
     examples: list[str] = []
     rows = 0
@@ -177,15 +177,15 @@ def find_documents(
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Conditions on documents; those that do not meet one are left out, counted and named.
+    """Conditions that documents must meet; those that do not are skipped, counted and named.
 
     Args:
-        min_words: least number of words, as `la.Words` counts them.
-        language: languages such as "en" or "en,de"; detected where the column `language` of pages
-            does not say it.
-        min_links: least number of links of a page, or of URLs in a text.
-        strip_urls: ignore URLs when texts are compared; this leaves no document out.
-    """
+        min_words: minimum number of words, as `la.Words` counts them (default: 0).
+        language: accepted languages, such as "en" or "en,de" (default: all). The language is
+            detected unless a web page declares it.
+        min_links: minimum number of links of a page, or of URLs in a text (default: 0).
+        strip_urls: ignore URLs when comparing texts (default: False). No document is skipped for
+    it."""
 
     min_words: int = 0
     language: str | None = None
@@ -200,13 +200,13 @@ class Filters:
         if self.language is not None and not self.languages:
             raise ArgumentError(
                 Said("language"),
-                f" is {brief(self.language)}; expected two letters such as 'en', or several with "
-                "commas between them",
+                f" is {brief(self.language)}; expected a language such as 'en', or several "
+                "separated by commas",
             )
 
     @property
     def languages(self) -> list[str]:
-        """The languages that are wanted; none if the given value is invalid."""
+        """The accepted languages; empty if the given value is invalid."""
         given = self.language.split(",") if isinstance(self.language, str) else []
         codes = [code.strip() for code in given]
         return codes if codes and all(map(_LANGUAGE.fullmatch, codes)) else []
@@ -217,19 +217,19 @@ class Filters:
         return self != Filters()
 
     def for_old(self) -> Filters:
-        """Return the filters for an old corpus, of which no document is left out."""
+        """Return the filters for an old corpus, of which no document is skipped."""
         return Filters(strip_urls=self.strip_urls)
 
     def refusal(self, text: str, words: int, language: Any, links: int) -> tuple[str, str] | None:
-        """Return why a document is left out, as a kind and in words; None if it is wanted."""
+        """Return why a document is skipped, as a kind and a reason; None if it is accepted."""
         if words < self.min_words:
-            return "too short", f"has {words:,} words; at least {self.min_words:,} are wanted"
+            return "too short", f"has {words:,} words; the minimum is {self.min_words:,}"
         if links < self.min_links:
-            return "few links", f"has {links:,} links; at least {self.min_links:,} are wanted"
+            return "few links", f"has {links:,} links; the minimum is {self.min_links:,}"
         if self.language is not None:
-            told = language or detect_language(text)
-            if told not in self.languages:
-                return "other language", f"is in {told or 'no language that can be told'}"
+            found = language or detect_language(text)
+            if found not in self.languages:
+                return "other language", f"is in {found or 'an unknown language'}"
         return None
 
 
@@ -239,14 +239,14 @@ def without_urls(text: str) -> str:
 
 
 def filtered(corpus: Corpus, columns: Columns, filters: Filters | None) -> Corpus:
-    """Return a corpus of the documents that are wanted; the same if all are."""
+    """Return a corpus of the accepted documents; the same corpus if there is no filter."""
     if filters is None or not filters.any:
         return corpus
     return FilteredCorpus(corpus, columns, filters)
 
 
 class FilteredCorpus(DerivedCorpus):
-    """The rows of another corpus that are wanted; they are written with the URLs of their texts."""
+    """The rows of another corpus that the filters accept; output keeps the URLs of texts."""
 
     def __init__(self, inner: Corpus, columns: Columns, filters: Filters) -> None:
         super().__init__(inner)
@@ -254,7 +254,7 @@ class FilteredCorpus(DerivedCorpus):
         self.filters = filters
         self._rows: NDArray[np.int64] | None = None
         self.inner_count = 0
-        """Rows of the other corpus, once it was read."""
+        """Number of rows of the other corpus, once it was read."""
         self.root, self.max_document = inner.root, inner.max_document
         self.page_text, self.marked_text = inner.page_text, inner.marked_text
         names = getattr(getattr(inner, "reading", None), "names", {})
@@ -276,7 +276,7 @@ class FilteredCorpus(DerivedCorpus):
         return self._kept(self.inner.rows(problems), problems)
 
     def inner_rows(self, problems: Problems) -> NDArray[np.int64]:
-        """Return which rows of the other corpus are wanted."""
+        """Return which rows of the other corpus the filters accept."""
         if self._rows is None:
             for _ in self.read([], problems):
                 pass
@@ -348,7 +348,7 @@ def unfiltered(
 
 
 def _spread(added: Added, rows: NDArray[np.int64]) -> Added:
-    """Return columns for the rows of the corpus behind: null where they are not wanted."""
+    """Return columns for all rows of the corpus behind the filters: null for skipped rows."""
 
     def spread(begin: int, end: int) -> dict[str, Any]:
         first, last = (int(place) for place in np.searchsorted(rows, [begin, end]))

@@ -1,7 +1,7 @@
 """Text in any encoding, read as UTF-8.
 
-A byte order mark decides first. Bytes that are valid UTF-8 are never taken for anything else. Only
-of other text charset-normalizer sees at most 16 KB.
+A byte order mark decides first. Valid UTF-8 is always read as UTF-8. For other text, charset-
+normalizer detects the encoding from at most 16 KB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ charset_normalizer = LazyModule("charset_normalizer", "detecting the encoding of
 
 UTF8, ASCII = "utf-8", "ascii"
 
-NAME_ENCODING = "name it with --encoding (in Python encoding=)"
+NAME_ENCODING = "set it with --encoding (in Python encoding=)"
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins with the mark of UTF-16
@@ -38,14 +38,10 @@ _MARKS = (
 )
 _LONGEST_MARK = 4
 _ZEROS = {"x0x0": "utf-16-le", "0x0x": "utf-16-be", "x000": "utf-32-le", "000x": "utf-32-be"}
-_SAMPLE = 1 << 16
-"""Bytes, from the first one that is not ASCII, that decide between UTF-8 and others."""
-_LOOKED_AT = 1 << 14
-"""Bytes of lines that are not ASCII in these, for charset-normalizer."""
-_BEFORE = 64
-"""ASCII characters before the first other one, which may belong to its word."""
-_PIECE = 1 << 20
-"""Bytes that are decoded at a time."""
+_SAMPLE = 1 << 16  # bytes, from the first that is not ASCII, that decide the encoding
+_LOOKED_AT = 1 << 14  # bytes of non-ASCII lines in the sample for charset-normalizer
+_BEFORE = 64  # ASCII characters before the first other one, which may belong to its word
+_PIECE = 1 << 20  # bytes that are decoded at a time
 
 _WESTERN = "cp1252"
 _LATIN = ("cp1252", "cp1250", "cp1254", "cp1257", "iso8859_2", "mac_roman", "cp850", "cp437")
@@ -53,24 +49,21 @@ _CANDIDATES = (
     *_LATIN, "gb18030", "cp932", "euc_jp", "big5", "cp949", "koi8_r", "cp1251", "cp866", "cp1253",
     "cp1255", "cp1256", "cp874",
 )  # fmt: skip
-_NOT_WESTERN = {0x81, 0x8D, 0x8F, 0x90, 0x9D}
-"""Bytes that cp1252 does not have."""
-_LATIN_MARGIN = 0.1
-"""How much messier Western European text may look than what charset-normalizer prefers."""
-_BEGINNING = 8192
-"""Bytes in which a NUL makes a file binary."""
+_NOT_WESTERN = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # bytes that cp1252 lacks
+_LATIN_MARGIN = 0.1  # how much messier than the best guess cp1252 may be
+_BEGINNING = 8192  # a NUL byte in these first bytes makes a file binary
 _BINARY = "is binary: it has a NUL byte near its beginning"
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
 _WIDE = ("utf-16", "utf-32")
 _NOT_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
+# control characters that texts do not have
 _CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
-"""Not in texts, which have those for lines, pages, escapes and the end of a DOS file alone."""
 _ASCII_BYTES = bytes(range(128))
 _HIGH_RUNS = re.compile(rb"[\x80-\xff]+")
+# A non-ASCII byte beside a letter. One that stands alone is a mistake or a sign.
 _IN_WORDS = re.compile(rb"[A-Za-z][\x80-\xff]|[\x80-\xff][A-Za-z\x80-\xff]")
-"""A character beside a letter: a byte that stands alone is a mistake, unless it is a sign."""
+# Signs in ASCII text, as in © 2003; most Windows encodings share them.
 _SIGN = re.compile("[€…•–—™¢£¤¥§©«®°±·»¼½¾×]".encode("cp1252"))
-"""Signs in texts that are ASCII otherwise, as in © 2003; most encodings of Windows share them."""
 _LATIN_BYTES = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\xa0\xab\xbb\xc0-\xff]")
 _UTF8_CHARACTERS = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -78,7 +71,7 @@ _UTF8_CHARACTERS = re.compile(
 
 
 class NotText(ValueError):
-    """Bytes that are not text, or in an encoding that is not known: the message says why."""
+    """Bytes that are not text, or whose encoding is unknown; the message is the reason."""
 
     def __init__(self, reason: str, binary: bool = False) -> None:
         super().__init__(reason)
@@ -86,7 +79,7 @@ class NotText(ValueError):
 
 
 def check_encoding(name: object) -> str | None:
-    """Return the name of an encoding of text as Python knows it; None stays None."""
+    """Return Python's name of a text encoding; None for None."""
     if name is None:
         return None
     try:
@@ -97,21 +90,21 @@ def check_encoding(name: object) -> str | None:
             raise LookupError
     except (LookupError, UnicodeError):  # a name may have half a character
         raise ArgumentError(
-            f"encoding is {brief(name)}, which is not an encoding of text; expected a name such as "
-            "utf-8, latin-1, cp1252, utf-16, shift_jis, gb18030 or koi8-r"
+            f"encoding is {brief(name)}, which is not a text encoding; expected one such as utf-8, "
+            "latin-1, cp1252, utf-16, shift_jis, gb18030 or koi8-r"
         ) from None
     return UTF8 if found.name == "utf-8-sig" else found.name
 
 
 def marked(beginning: bytes) -> tuple[str, int] | None:
-    """Return the encoding that a byte order mark tells, and the length of the mark."""
+    """Return the encoding by the byte order mark, and the length of the mark."""
     return next(
         ((name, len(mark)) for mark, name in _MARKS if beginning.startswith(mark)), None
     ) or _unmarked_wide(beginning[:_LONGEST_MARK])
 
 
 def _unmarked_wide(first: bytes) -> tuple[str, int] | None:
-    """Return UTF-16 or UTF-32 where the zeros of two Latin characters, or of one, show it."""
+    """Return UTF-16 or UTF-32 if the zero bytes of the first characters show it."""
     name = _ZEROS.get("".join("x" if byte else "0" for byte in first))
     # Characters below the tab begin binary files, not texts.
     return (name, 0) if name and all(byte == 0 or byte >= 9 for byte in first) else None
@@ -120,8 +113,8 @@ def _unmarked_wide(first: bytes) -> tuple[str, int] | None:
 def detect(sample: bytes, at_end: bool = True) -> str | None:
     """Return the encoding of text that is not all ASCII; None if it is unknown.
 
-    That is UTF-8 if most characters that are not ASCII are valid; the others are mistakes. Unless
-    `at_end`, text may follow that completes the last character.
+    It is UTF-8 if most non-ASCII characters are valid. Unless `at_end`, the last character may be
+    cut.
     """
     try:
         codecs.getincrementaldecoder(UTF8)().decode(sample, at_end)
@@ -140,7 +133,7 @@ def detect(sample: bytes, at_end: bool = True) -> str | None:
 
 
 def _with_high_bytes(sample: bytes) -> bytes:
-    """Return as many lines with characters that are not ASCII as are to be looked at."""
+    """Return the first lines with non-ASCII characters, as many as the detection needs."""
     if len(sample) <= _LOOKED_AT:
         return sample
     lines = [line for line in sample.splitlines(keepends=True) if not line.isascii()]
@@ -227,23 +220,26 @@ def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
 
 
 def packed_by(data: bytes) -> str:
-    """Return what has compressed data that begins so, such as "gzip"; nothing if none has."""
+    """Return the compression of data, such as "gzip", by its first bytes; "" if there is none."""
     return next((name for magic, name in _PACKED.items() if data.startswith(magic)), "")
 
 
 def _packed(data: bytes) -> str:
     found = packed_by(data)
-    return found and f"is compressed by {found}, and only files of rows are unpacked; unpack it"
+    return (
+        found
+        and f"is compressed by {found}; only files of rows are decompressed: decompress it first"
+    )
 
 
 def mark_of(data: bytes) -> bytes:
-    """Return the byte order mark that some data begins with; nothing if it has none."""
+    """Return the byte order mark at the beginning of data; b"" if it has none."""
     _, length = marked(data[:_LONGEST_MARK]) or ("", 0)
     return data[:length]
 
 
 def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
-    """Return whether data that another encoding was given for looks like UTF-8, but not ASCII."""
+    """Return whether data is non-ASCII UTF-8 although another encoding was given."""
     if given is None or given == UTF8 or given.startswith(_WIDE):
         return False
     first = _HIGH_RUNS.search(data)
@@ -255,7 +251,7 @@ def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
 
 
 def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
-    """Return the encoding that needs no guess, and the length of its mark, which decides first."""
+    """Return the encoding by its mark or as given, and the length of the mark; else None."""
     mark = marked(beginning)
     if given in _WIDE and mark is None:  # nearly all such files are little-endian
         return f"{given}-le", 0
@@ -265,7 +261,7 @@ def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
 
 
 def _first_not_utf8(data: bytes) -> int | None:
-    """Return the position of the first byte that is not UTF-8; None if all are."""
+    """Return the position of the first byte that is not valid UTF-8; None if all are."""
     decoder = codecs.getincrementaldecoder(UTF8)()
     for begin in range(0, len(data), _PIECE):
         held = len(decoder.getstate()[0])
@@ -287,7 +283,7 @@ codecs.register_error("lookalike.unreadable", _unreadable)
 
 
 class Encodings:
-    """In which encodings the files of a corpus are: as given, or as detected when first read."""
+    """The encodings of the files of a corpus: given, or detected when first read."""
 
     def __init__(self, given: str | None = None) -> None:
         self.given = check_encoding(given)
@@ -302,7 +298,7 @@ class Encodings:
     def note(
         self, path: Path, name: str, mark: bytes, problems: Problems, *, valid_utf8: bool = False
     ) -> None:
-        """Keep the encoding of a file; tell of one that was detected, or given for UTF-8."""
+        """Keep the encoding of a file; note one that was detected, or given for valid UTF-8."""
         self.found[path] = name, mark
         if not mark and name not in (UTF8, ASCII) and (self.given is None or valid_utf8):
             problems.note_encoding(name, path, given=self.given is not None)
@@ -310,10 +306,10 @@ class Encodings:
 
 @dataclass(eq=False)
 class TextStream:
-    """A stream of bytes as UTF-8, whatever its encoding is.
+    """A stream of bytes in any encoding, read as UTF-8.
 
-    ASCII passes unchanged. The 64 KB from the first other byte decide. Bytes that cannot be decoded
-    become 0xff, which makes their row bad.
+    ASCII passes unchanged. The 64 KB from the first other byte decide the encoding. Bytes that
+    cannot be decoded become 0xff, which makes their row bad.
     """
 
     _raw: Any
@@ -328,7 +324,7 @@ class TextStream:
     _sample: bytearray = field(default_factory=bytearray)
 
     def note(self, path: Path, encodings: Encodings, problems: Problems) -> None:
-        """Tell the encodings of a corpus that of this file, as far as it was read."""
+        """Add the encoding of this file, as far as it was read, to those of a corpus."""
         other = is_other_utf8(self._sample, self._given)
         encodings.note(path, self.encoding, self.mark, problems, valid_utf8=other)
 
@@ -340,7 +336,7 @@ class TextStream:
         return done
 
     def readinto(self, buffer: NDArray[np.uint8]) -> int:
-        """Fill some of a buffer; return how many bytes, 0 at the end."""
+        """Fill a part of a buffer; return the number of bytes, 0 at the end."""
         if not self._begun:
             self._begin()
         if self._ready:
@@ -372,20 +368,20 @@ class TextStream:
             self._ready = self._examined(beginning)
             return
         name, skipped = known
-        if name != UTF8:  # whose mark those take off who read lines
+        if name != UTF8:  # the mark of UTF-8 is removed where lines are read
             self.mark, beginning = beginning[:skipped], beginning[skipped:]
         self._decide(name)
         self._ready = self._decoded(beginning) if beginning else b""
 
     def _examined(self, beginning: bytes) -> bytes:
-        """Return the first bytes, and all that was read to decide the encoding by them."""
+        """Return the first bytes, and those that were read to decide the encoding."""
         high = len(beginning) - len(beginning.lstrip(_ASCII_BYTES))
         self._before = beginning[:high]
         rest = beginning[high:]
         return self._before + (self._decided_by(rest) if rest else b"")
 
     def _passed(self, buffer: NDArray[np.uint8], read: int) -> int:
-        """Let ASCII pass; decide by the first character that is not, which is handed out later."""
+        """Pass ASCII on; decide by the first other character, which is passed on later."""
         part = buffer[:read]
         if int(part.max()) < 128:
             self._before = (self._before + part[-_BEFORE:].tobytes())[-_BEFORE:]
@@ -397,7 +393,7 @@ class TextStream:
         return high if high else self._hand_out(buffer)
 
     def _decided_by(self, data: bytes) -> bytes:
-        """Decide by what begins with the first byte that is not ASCII; return it as UTF-8."""
+        """Decide by data that begins with the first non-ASCII byte; return it as UTF-8."""
         while len(data) < _SAMPLE and (more := bytes(self._raw.read(_SAMPLE - len(data)))):
             data += more
         name = detect(self._before[-_BEFORE:] + data[:_SAMPLE], len(data) < _SAMPLE)
@@ -427,7 +423,7 @@ class TextStream:
 
 
 def _json_escape(error: UnicodeError) -> tuple[str, int]:
-    """Escape characters that an encoding does not have, as strings of JSON may."""
+    """Escape characters that an encoding lacks, as JSON strings may."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end

@@ -1,4 +1,4 @@
-"""From what the user gives to a corpus: paths, patterns, folders, addresses, tables in memory."""
+"""Open what the user gives as a corpus: paths, patterns, folders, addresses, tables in memory."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from lookalike.storage.files import file_errors, is_folder, is_there
 from lookalike.suggestions import did_you_mean_file
 
 _ANY_FOLDERS = "**"
+# names that Spark gives to the mark of a complete folder, and to its parts
 _DONE, _PART = "_SUCCESS", "part-"
-"""Names that Spark gives to the file that marks a complete folder, and to its parts."""
 _LONGEST_LINE = 1 << 26
 
 
@@ -36,18 +36,17 @@ def open_corpus(
     page_limits: PageLimits | None = None,
     encoding: str | None = None,
 ) -> Corpus:
-    """Return a corpus of files or of a table in memory; a corpus is returned as it is.
+    """Open files or a table in memory as a corpus; a corpus is returned unchanged.
 
     Args:
-        source: a path, a pattern, a list of `Path`s, an address such as s3://bucket/folder, which
-            is copied first, or a table. A list of `str` is documents. A folder is what most of its
-            bytes are: shards of one format, or a document a file; `Corpus.notices` tells the rest.
-        format: one of `FORMATS` (default: from the file extension; other files are a document
-            each). Files called .html are web pages, whose main text is the document, unless it is
-            "files".
+        source: a path, a glob pattern, a list of `Path`s, an address such as s3://bucket/folder,
+            which is copied first, or a table. A list of `str` is a list of documents. A folder is
+            read as shards of one format or as one document per file, whichever has more bytes.
+        format: one of `FORMATS` (default: from the file extension; other files are one document
+            each). HTML files are read as web pages unless the format is "files".
         html: a column with web pages.
-        page_limits: what a page may cost.
-        encoding: of text files, such as "cp1252" (default: UTF-8 if valid, else detected).
+        page_limits: limits for one page.
+        encoding: encoding of text files, such as "cp1252" (default: UTF-8 if valid, else detected).
     """
     if html is not None or page_limits is not None:
         return with_pages(open_corpus(source, format, encoding=encoding), html, page_limits)
@@ -57,7 +56,7 @@ def open_corpus(
         check_encoding(encoding)
     if isinstance(source, Corpus):
         if encoding is not None:
-            raise ArgumentError(f"{source.name} is open already, so no encoding can be given")
+            raise ArgumentError(f"{source.name} is already open; leave encoding out")
         return source
     if is_address(source):
         from lookalike.corpora.remote import copy_files
@@ -72,8 +71,8 @@ def open_corpus(
         return _open_files(expand_paths(source), format, encoding)
     if encoding is not None:
         raise ArgumentError(
-            f"encoding is {brief(encoding)}, and the source is a table in memory, whose text is "
-            "decoded already; leave it out"
+            f"encoding is {brief(encoding)}, but the source is a table in memory, whose text is "
+            "already decoded; leave it out"
         )
     from lookalike.corpora.tables import SplitsCorpus, TableCorpus, is_splits
 
@@ -94,8 +93,8 @@ def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> 
     kind = FORMATS[taken.format]
     if encoding is not None and not kind.has_encoding:
         raise ArgumentError(
-            f"encoding is {brief(encoding)}, and {escape_terminal(taken.paths[0])} is {kind.name}, "
-            "which tells its own; leave it out"
+            f"encoding is {brief(encoding)}, but {escape_terminal(taken.paths[0])} is {kind.name}, "
+            "which declares its own; leave it out"
         )
     encodings = Encodings(encoding)
     corpus = kind.open(taken.paths, encodings)
@@ -110,15 +109,15 @@ def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> 
 
 
 def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:
-    """Return a corpus one column of which has pages, or one of pages with other limits."""
+    """Return a corpus with a column of pages, or a corpus of pages with other limits."""
     if limits is not None and not isinstance(limits, PageLimits):
         raise ArgumentError(f"page_limits are {limits!r}; expected la.pages.PageLimits(...)")
     if html is not None:
         if corpus.page_text is not None:
             raise ArgumentError(
-                f"{corpus.name} has pages itself; leave ",
+                f"{corpus.name} consists of web pages; leave ",
                 Said("html"),
-                " out, which names a column",
+                " out, which names a column with pages",
             )
         from lookalike.corpora.formats.html import HtmlColumnCorpus
 
@@ -132,7 +131,7 @@ def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> C
 
 
 def with_old_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:
-    """Return the same for an old corpus, which may have texts in place of pages."""
+    """Return the same for an old corpus, which may have texts instead of pages."""
     if corpus.page_text is not None:
         return corpus if limits is None else with_pages(corpus, None, limits)
     return with_pages(corpus, html, limits) if html in corpus.columns() else corpus
@@ -147,7 +146,7 @@ def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
             continue
         matches = _matching_paths(str(path)) if glob.has_magic(str(path)) else []
         if not matches:
-            pattern = ", and no file of that pattern" if glob.has_magic(str(path)) else ""
+            pattern = ", and no file matches this pattern" if glob.has_magic(str(path)) else ""
             raise FileError(
                 f"{path}: there is no such file or folder{pattern}{did_you_mean_file(path)}"
             )
@@ -158,12 +157,11 @@ def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
 
 
 def _matching_paths(pattern: str) -> list[Path]:
-    """Return the files and folders that a pattern stands for, sorted by name.
+    """Return the files and folders that match a pattern, sorted by name.
 
-    `*`, `?` and `[...]` are those of a shell: only a pattern that begins with a dot matches hidden
-    files. `**` is any number of folders. Links to folders are followed, but one `**` enters no
-    folder twice, so that circles end. A folder that cannot be read is an error. Files in a folder
-    that matches, too, are not returned.
+    `*`, `?` and `[...]` match as in a shell: hidden files only if the pattern begins with a dot.
+    `**` matches any number of folders, each at most once, so cycles of links end. A folder that
+    cannot be read is an error. Files inside a matching folder are not returned separately.
     """
     path = Path(pattern)
     parts = path.parts[1:] if path.anchor else path.parts
@@ -172,7 +170,7 @@ def _matching_paths(pattern: str) -> list[Path]:
 
 
 def _matching(folder: str, parts: tuple[str, ...]) -> Iterator[str]:
-    """Yield what the parts of a path stand for in a folder; "" is the current one."""
+    """Yield the paths in a folder that match the parts of a pattern; "" is the current folder."""
     if not parts:
         yield folder
         return
@@ -196,12 +194,12 @@ def _entries(folder: str, *, hidden: bool = False) -> dict[str, os.DirEntry[str]
     except OSError as error:
         raise FileError(
             f"{folder}: this folder cannot be read ({error.strerror or error}), so its files would "
-            "be left out; let it be read, or give other patterns"
+            "be skipped; make it readable, or give other patterns"
         ) from error
 
 
 def _folders_below(folder: str) -> Iterator[str]:
-    """Yield a folder and all that lie in it at any depth: first as they lie, then through links."""
+    """Yield a folder and those in it at any depth: first without following links, then with."""
     seen: set[tuple[int, int]] = set()
     waiting, links = [folder], list[str]()
     while waiting or links:
@@ -218,7 +216,7 @@ def _folders_below(folder: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Taken:
-    """The files of a corpus; `notices` tell which files of a folder were left."""
+    """The files of a corpus; `notices` say which files of a folder were skipped."""
 
     paths: list[Path]
     format: str
@@ -228,12 +226,11 @@ class _Taken:
 def _take_files(
     paths: Sequence[Path], named: set[Path], kind: str | None, is_given: bool
 ) -> _Taken:
-    """Return what folders, and `named` files of a kind beside them, stand for.
+    """Return the files that folders, and `named` files beside them, contribute.
 
-    Of a folder, the files with most bytes are taken: those of one format that comes in shards, in
-    order of path, or all as documents, of the format "files". A `.json` or `.txt` in a folder is
-    more often a document than a shard. Hidden files do not count. A given format, or that of named
-    files, decides without weighing.
+    Of a folder, the kind of files with the most bytes is taken: shards of one format, or all files
+    as documents. A `.json` or `.txt` file is a document. Hidden files do not count. A given format,
+    or the format of named files, decides without comparing sizes.
     """
     if kind is not None and not FORMATS[kind].rows:
         return _Taken(list(paths), kind)
@@ -249,8 +246,8 @@ def _take_files(
     if kind == "files":
         shards = [file for file in inside if _is_shard(file)]
         notice = (
-            f"took all files for a document each, {some_files(shards)} with rows among them, "
-            "because the others have more bytes; for their rows, give them by themselves"
+            f"read each file as one document, also {some_files(shards)} with rows, because the "
+            "other files have more bytes; to read their rows, give only these files"
         )
         return _Taken(list(paths), kind, (notice,) if shards else ())
     chosen = {file for file in inside if format_of(file) == kind}
@@ -258,8 +255,8 @@ def _take_files(
         chosen = {file for file in inside if format_of(file) is None}
     if not chosen and not named:
         raise FileError(
-            f"{paths[0]}: has no files of the format {kind!r}; expected some whose names say that "
-            "format, or nothing of any"
+            f"{paths[0]} has no files of the format {kind!r}; expected names with an extension of "
+            "that format, or without any"
         )
     taken = [file for path in paths for file in found.get(path, [path])]
     left = [file for file in inside if file not in chosen]
@@ -269,14 +266,14 @@ def _take_files(
 
 def _several_formats(formats: Iterable[str]) -> FormatError:
     return FormatError(
-        f"the input has files of several formats ({', '.join(sorted(formats))}); give those of "
-        "one format at a time, or say which with ",
+        f"the input has files of several formats ({', '.join(sorted(formats))}); give files of "
+        "one format, or set it with ",
         Said("format"),
     )
 
 
 def _visible(folder: Path) -> list[Path]:
-    """Return the files of a folder, and of those in it, that are not hidden; sorted by path."""
+    """Return the files of a folder at any depth that are not hidden, sorted by path."""
     from lookalike.corpora.formats.files import files_in
 
     closed: list[OSError] = []
@@ -284,7 +281,7 @@ def _visible(folder: Path) -> list[Path]:
     if closed and any(map(_is_shard, files)):
         raise FileError(
             f"{closed[0].filename}: cannot be read ({closed[0].strerror}), so its files would be "
-            "left out; let it be read, or name the files"
+            "skipped; make it readable, or name the files"
         )
     return [
         file
@@ -294,7 +291,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _kind_of_spark(files: Sequence[Path]) -> str | None:
-    """Return the format of parts that Spark wrote, whose names do not tell it; None for others."""
+    """Return the format of parts that Spark wrote without an extension; None for other files."""
     parts = [file for file in files if file.name.startswith(_PART)]
     others = {file.name for file in files if not file.name.startswith(_PART)}
     formats = {format_of(file) for file in parts}
@@ -334,10 +331,10 @@ def _heaviest(files: Sequence[Path]) -> str:
 
 def _left(inside: int, named: int, left: Sequence[Path], kind: str) -> str:
     rows = counted(inside + named, f"{kind} file")
-    taken = f"took the rows of {rows} and left {some_files(left)}"
+    taken = f"read the rows of {rows} and skipped {some_files(left)}"
     if not inside:
-        return f"{taken}, all that the folder has; for these, give the folder by itself"
-    return f'{taken}; for a document a file, say --format files (in Python format="files")'
+        return f"{taken}, all files of the folder; to read these, give only the folder"
+    return f'{taken}; to read each file as one document, use --format files (format="files")'
 
 
 def read_document(
@@ -362,8 +359,7 @@ def read_document(
         if len(batch):
             return str(batch.column(0)[0].as_py())
     raise DocumentError(
-        f"{problems.examples[0]}; the page is too much for its text to be found: save the text "
-        "that is meant to a file"
+        f"{problems.examples[0]}; the text of this page cannot be extracted: save it to a file"
     )
 
 
@@ -374,10 +370,10 @@ def read_text(path: Path, most_bytes: int, encoding: str | None = None) -> str:
         data = read_bytes(path, most_bytes, encoding)
     if len(data) > most_bytes:
         raise DocumentError(
-            f"{path} is larger than {most_bytes:,} bytes; cut it into parts, and compare these"
+            f"{path} is larger than {most_bytes:,} bytes; split it into parts, and compare these"
         )
     try:
         return utf8_of(data, encoding)[0].decode()
     except NotText as error:
-        hint = "" if error.binary else "; if it is, name its encoding with --encoding"
+        hint = "" if error.binary else "; if it is text, set its encoding with --encoding"
         raise DocumentError(f"{path} {error}; expected text{hint}") from None

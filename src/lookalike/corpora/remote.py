@@ -1,6 +1,4 @@
-"""Input that is copied to disk first, because a corpus is read at least twice, and output that is
-uploaded when complete: standard input, and addresses such as s3://bucket/crawl/.
-"""
+"""Remote and standard input, copied to disk because a corpus is read twice, and output to S3."""
 
 from __future__ import annotations
 
@@ -28,23 +26,20 @@ file_systems = LazyModule("pyarrow.fs", "files that lie elsewhere")
 
 _PREFIX = "lookalike-input-"
 _COPIED = 1 << 20
-_QUERY = re.compile(r"\?[a-z_]+=[^?]*$")
-"""What pyarrow is told besides, such as ?region=eu-west-1: not a pattern."""
+_QUERY = re.compile(r"\?[a-z_]+=[^?]*$")  # options for pyarrow, such as ?region=eu-west-1
 _WEB = ("http", "https", "ftp", "ftps")
 _FOLDER = "files"
 _OUTPUT = "lookalike-output-"
 _SIGNATURES = ".lookalike"
-_AT_A_TIME = 64 << 20
-"""Bytes whose parts are uploaded at the same time."""
+_AT_A_TIME = 64 << 20  # bytes whose parts are uploaded in parallel
 
-ATTEMPTS = 3
-"""How often a request to S3 is made before it has failed."""
+ATTEMPTS = 3  # maximum number of times a request to S3 is made
+# time limits for connecting to S3 and for waiting for data
 CONNECT_SECONDS, SILENT_SECONDS = 10.0, 20.0
-"""How long a connection to S3 may take, and how long it may bring nothing."""
 
 
 class CopiedPath(PosixPath):
-    """The path of a copy, which messages name by where it was copied from."""
+    """The path of a copy; messages show its origin."""
 
     origin: str | None = None
 
@@ -61,7 +56,9 @@ class Spool:
             try:
                 within.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise FileError(f"{within}: cannot work here: {error.strerror}") from error
+                raise FileError(
+                    f"{within}: cannot be used as work folder: {error.strerror}"
+                ) from error
         left = ExitStack()
         self.folder = left.enter_context(temporary_folder(_PREFIX, within))
         self._finish = weakref.finalize(self, left.close)
@@ -95,22 +92,22 @@ class Spool:
             yield
         except OSError as error:
             raise FileError(
-                f"{name} cannot be kept in {self.folder}: {error.strerror or error}; it is read "
-                "twice, so there has to be room for it: let --work, or TMPDIR, name another folder"
+                f"{name} cannot be copied to {self.folder}: {error.strerror or error}. It is read "
+                "twice and needs disk space; set --work or TMPDIR to another folder"
             ) from error
 
     def close(self) -> None:
-        """Remove the copies now: nothing needs them."""
+        """Remove the copies now."""
         self._finish()
 
     def identity(self, path: Path) -> list[Any] | None:
-        """Return what is in a copy, wherever it was made; None if it is not a copy, or changed."""
+        """Return name, size and checksum of a copy; None if it is not a copy, or has changed."""
         content, state = self._content.get(path, ([], []))
         return content if content and _state(path) == state else None
 
 
 def some_of(stream: BinaryIO) -> bytes:
-    """Return what has arrived; does not wait for more of a pipe."""
+    """Return the bytes that have arrived, without waiting for more of a pipe."""
     data: bytes = getattr(stream, "read1", stream.read)(_COPIED)
     return data
 
@@ -124,17 +121,17 @@ def _state(path: Path) -> list[int]:
 
 
 def copy_files(address: str) -> tuple[Path, Spool]:
-    """Copy a file, or all of a folder, by the file systems of pyarrow; return where it is."""
+    """Copy a file or folder with a file system of pyarrow; return the path of the copy."""
     shown = without_secret(address)
     scheme = address.partition("://")[0].lower()
     if scheme in _WEB:
         raise FileError(
-            f"{shown} is on the web, from where nothing is fetched; fetch it first, or let another "
-            f"program do it: curl -sL '{shown}' | lookalike dedup - -o unique.jsonl"
+            f"{shown} is a web address, which is not downloaded. Download it first, or use a pipe: "
+            f"curl -sL '{shown}' | lookalike dedup - -o unique.jsonl"
         )
     if any(character in _QUERY.sub("", address) for character in "*?["):
         raise ArgumentError(
-            f"{shown} is a pattern; of files that lie elsewhere name one, or the folder they are in"
+            f"{shown} is a pattern, which remote addresses do not support; give a file or a folder"
         )
     try:
         files, path = _file_system(address)
@@ -149,7 +146,7 @@ def copy_files(address: str) -> tuple[Path, Spool]:
             with files.open_input_stream(file, compression=None) as stream:
                 copied = spool.copy(stream, name).stat().st_size
             if size is not None and copied != size:
-                raise OSError(f"{copied:,} of {size:,} bytes of {name} came")
+                raise OSError(f"{copied:,} of {size:,} bytes of {name} were received")
         except (OSError, pa.ArrowException) as error:
             spool.close()
             raise FileError(f"{shown} cannot be read: {_reason(error)}") from error
@@ -160,8 +157,8 @@ def copy_files(address: str) -> tuple[Path, Spool]:
 class Upload:
     """A local file that is uploaded to an address on S3 when it is complete, and then removed.
 
-    The address is checked at once: it must name a file, its bucket must be reachable, and none of
-    the `others` (input, or other output) may be at the same address or be a folder around it.
+    The address is checked first: it must name a file in a reachable bucket. None of `others` (input
+    or other output) may be at the same address or contain it.
     """
 
     def __init__(self, address: str, others: Iterable[object] = ()) -> None:
@@ -182,8 +179,8 @@ class Upload:
         for other in others:
             if is_address(other) and _is_at(place, _place(str(other))):
                 raise ArgumentError(
-                    f"{self.shown} is in use as {without_secret(str(other))}, which is read or "
-                    "written, too. Give another name"
+                    f"{self.shown} is at {without_secret(str(other))}, which is also read or "
+                    "written; give another name"
                 )
         try:
             self._files, self._key = _file_system(address)
@@ -224,8 +221,8 @@ class Upload:
         if there != size:
             found = "nothing" if there is None else f"{there:,} bytes"
             raise FileError(
-                f"{self.shown} was uploaded with {size:,} bytes, and now {found} can be found "
-                "there. Check whether another program writes to this address"
+                f"{self.shown} was uploaded with {size:,} bytes, but has {found} now. Check "
+                "whether another program writes to this address"
             )
 
 
@@ -258,20 +255,20 @@ def _names_a_file(path: str) -> bool:
 
 
 def _place(address: str) -> tuple[str, str]:
-    """Return the server that an address names, or nothing, and its bucket and key."""
+    """Return the server of an address, or "", and its bucket and key."""
     path, _, query = without_secret(address, "//").partition("://")[2].partition("?")
     server = parse_qs(query).get("endpoint_override", [""])[-1]
     return server, re.sub("/+", "/", unquote(path)).rstrip("/")
 
 
 def _is_at(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether a place is another or in it; a server without a name may be any server."""
+    """Return whether a place is another one or inside it; "" matches any server."""
     same_server = one[0] == other[0] or not (one[0] and other[0])
     return same_server and f"{one[1]}/".startswith(f"{other[1]}/")
 
 
 def _file_system(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path there; S3 gives up within seconds."""
+    """Return the file system of an address, with time limits for S3, and the path in it."""
     files, path = file_systems.FileSystem.from_uri(address)
     kind = getattr(file_systems, "S3FileSystem", None)
     if kind is None or not isinstance(files, kind):
@@ -286,7 +283,7 @@ def _file_system(address: str) -> tuple[Any, str]:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """Return what may be raised where an address is opened."""
+    """Return the errors that opening an address may raise."""
     return ImportError, OSError, ValueError, TypeError, pa.ArrowException
 
 
@@ -316,7 +313,7 @@ def _reason(error: Exception) -> str:
 def _how(scheme: str) -> str:
     if scheme == "hf":
         return (
-            "; pyarrow reads hf:// where huggingface_hub is installed, else fetch it first: hf "
+            "; pyarrow reads hf:// if huggingface_hub is installed, else download it first: hf "
             "download NAME --repo-type dataset --local-dir FOLDER"
         )
-    return "; pyarrow reads s3://, gs://, abfs:// and hdfs://; fetch others first, or pipe them in"
+    return "; pyarrow reads s3://, gs://, abfs:// and hdfs://; download others first, or use a pipe"

@@ -1,4 +1,4 @@
-"""Signing a corpus that may be larger than memory: a batch in, its signatures to disk."""
+"""Sign a corpus that may be larger than memory: signatures are written batch by batch."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SIGNATURE_SUFFIXES = (".lookalike", ".npy")
 
 @dataclass(frozen=True)
 class SignedCorpus:
-    """Counts of documents that were signed and left out; see `lookalike.corpora.base.Problems`."""
+    """Counts of signed and skipped documents; see `lookalike.corpora.base.Problems`."""
 
     documents: int
     signatures: int
     bits: int
-    """Of each signature."""
+    """Bits of each signature."""
     without_features: int
-    """Documents whose signature means nothing, because there is nothing to sign."""
+    """Documents that have no features to sign."""
     bad_rows: int
     binary_files: int
     examples: list[str]
@@ -57,15 +57,13 @@ def sign_corpus(
 ) -> SignedCorpus:
     """Write the signatures of all documents to a file, whole or not at all.
 
-    NAME.lookalike has the signer, and ids or row numbers; documents without features are left out,
-    because they would all look alike. NAME.npy has a row for each document and nothing else.
-
-    Memory holds a batch at a time; signatures are in unnamed files beside `path` until they are
-    complete, so the disk needs room for them twice.
+    NAME.lookalike has the signer and the ids or row numbers; documents without features are
+    skipped, because they would all be equal. NAME.npy has a row for each document and nothing else.
+    Memory holds one batch; the disk needs twice the size of the signatures.
 
     Args:
-        fit: let the signer learn its weights first, in another reading.
-        weighted: keep the weights behind the bits, too, in 16 bits each, in NAME.lookalike.
+        fit: learn the weights of the signer first, in another reading.
+        weighted: also write the weights of the bits, 16 bits each, to NAME.lookalike.
     """
     if path.suffix not in SIGNATURE_SUFFIXES:
         raise ArgumentError(
@@ -126,18 +124,18 @@ def sign_corpus(
 
 
 def check_weighted(signer: DocumentSigner, path: Path) -> None:
-    """Refuse weights that the signer does not have, or the file cannot hold."""
+    """Refuse weights that the signer lacks or the file cannot hold."""
     if not isinstance(signer, BitWeightSigner):
         raise ArgumentError(
             Said("weighted", "--bit-weights"),
-            " goes with ",
-            Said("SimHash and TopSig", "--method simhash or topsig"),
+            " requires ",
+            Said("SimHash or TopSig", "--method simhash or topsig"),
             ", whose bits are signs of sums; leave it out",
         )
     if path.suffix != ".lookalike":
         raise ArgumentError(
             Said("weighted", "--bit-weights"),
-            f" goes with NAME.lookalike, and the output is {path}; give another name",
+            f" requires an output called NAME.lookalike, got {path}; give another name",
         )
 
 
@@ -152,9 +150,9 @@ def _fit(
     if not isinstance(signer, WeightedSigner) or not signer.weights.learns:
         raise ArgumentError(
             Said(f"{signer!r}", "this method"),
-            " has nothing to learn; ",
+            " has no weights to learn; ",
             Said("fit"),
-            " goes with the weights tfidf and log-likelihood",
+            " requires the weights tfidf or log-likelihood",
         )
 
     def texts() -> Iterator[str]:
@@ -177,8 +175,8 @@ def _scratch(path: Path) -> Iterator[list[BinaryIO]]:
             ]
     except OSError as error:
         raise FileError(
-            f"{path} cannot be written: {error.strerror or error}; signatures need room for twice "
-            "their size in that folder"
+            f"{path} cannot be written: {error.strerror or error}; the folder needs free space for "
+            "twice the size of the signatures"
         ) from error
 
 

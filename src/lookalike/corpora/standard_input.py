@@ -18,10 +18,8 @@ from lookalike.storage.files import file_errors
 
 _EXTENSIONS = {"gzip": ".gz", "zstd": ".zst"}
 _LONGEST_MAGIC = 7
-_ENOUGH = 1 << 18
-"""Compressed bytes that are enough to decompress some."""
-_LOOKED_AT = 1 << 16
-"""Bytes that tell the format of rows."""
+_ENOUGH = 1 << 18  # compressed bytes that are enough to decompress some
+_LOOKED_AT = 1 << 16  # bytes that the format is detected from
 _NAME = "standard-input"
 
 
@@ -33,15 +31,15 @@ def open_standard_input(
     within: Path | None,
     encoding: str | None = None,
 ) -> Corpus:
-    """Return a corpus of a stream, which is copied to a folder, between files before and after it.
+    """Open a stream, which is copied to a folder, as a corpus, with files before and after it.
 
-    Without a `format`, the beginning tells it, by the magic or `begins` of formats. Other text is
-    refused, because it may be a document a line, or one document.
+    Without a `format`, the beginning of the stream decides. Plain text is refused, because it may
+    be one document or one per line.
     """
     if format == "files":
         raise ArgumentError(
-            "standard input is one stream, and no files; expected a format of rows: "
-            f"text, {', '.join(_others())}"
+            "standard input is not a folder of files; expected a format of rows: text, "
+            f"{', '.join(_others())}"
         )
     with file_errors("standard input"):
         beginning = _read_some(stream, _LONGEST_MAGIC if format else _LOOKED_AT)
@@ -56,14 +54,14 @@ def open_standard_input(
     if format is None and kind.name in ("csv", "tsv"):
         corpus.notices = (
             *corpus.notices,
-            f"standard input was read as {kind.name.upper()}; --format says what else it is",
+            f"standard input was read as {kind.name.upper()}; use --format for another format",
         )
     corpus.spool = spool
     return corpus
 
 
 def _read_some(stream: BinaryIO, enough: int) -> bytes:
-    """Return as many of the first bytes of a stream as tell what it is."""
+    """Return the first bytes of a stream, enough to detect its format."""
     data = b""
     while len(data) < enough and (more := some_of(stream)):
         data += more
@@ -79,7 +77,7 @@ def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
         try:
             unpacked = _unpacked(beginning, packed_by(beginning))
         except OSError:
-            return FORMATS["jsonl"]  # what is damaged is told of when it is read
+            return FORMATS["jsonl"]  # reading it will report the damage
     stream = TextStream(io.BytesIO(unpacked[:_LOOKED_AT]), encoding)
     parts = bytearray()
     while part := stream.read(_LOOKED_AT):
@@ -97,9 +95,9 @@ def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
         return found
     first = next(line for line in text.split("\n") if line and not line.isspace())
     raise ArgumentError(
-        f"standard input begins with {brief(first)}, which tells no format; say which it is with ",
+        f"standard input begins with {brief(first)}, which is not a known format; set it with ",
         Said("format", "--format"),
-        f": text (a document a line), {', '.join(_others())}",
+        f": text (one document per line), {', '.join(_others())}",
     )
 
 
@@ -108,7 +106,7 @@ def _others() -> list[str]:
 
 
 def _unpacked(beginning: bytes, codec: str) -> bytes:
-    """Return what the first bytes of a packed stream hold, as far as they go."""
+    """Return the beginning of a compressed stream, as far as its first bytes allow."""
     parts = b""
     with pa.CompressedInputStream(pa.BufferReader(beginning), codec) as stream:
         while len(parts) < _LOOKED_AT:

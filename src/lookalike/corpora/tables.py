@@ -15,10 +15,10 @@ _SPLIT = "split"
 
 
 class TableCorpus(Corpus):
-    """Rows of a table, without a copy as far as Arrow can; a list of `str` is a column `text`, an
-    array of numbers with a vector in each row a column `vector`.
+    """The rows of a table, as far as possible without a copy.
 
-    `select` returns the type that was given; of a source that can be read once, an Arrow table.
+    A list of `str` has a column `text`, a 2-dimensional array of numbers a column `vector`.
+    `select` returns the given type, or an Arrow table for a source that can be read only once.
     """
 
     format = "table"
@@ -34,7 +34,7 @@ class TableCorpus(Corpus):
         self._source = source
         self._table = as_table(source, self.name)
         if isinstance(source, pa.RecordBatchReader) or _is_stream(source):
-            self._source = self._table  # what can be read once is spent by now
+            self._source = self._table  # it can be read only once
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -53,7 +53,7 @@ class TableCorpus(Corpus):
         return map(_without_views, self.read(self.columns(), problems))
 
     def identity(self) -> None:
-        """Nothing tells whether a table in memory is that of another run."""
+        """Return None: tables in memory cannot be compared with those of another run."""
 
     def select(self, positions: NDArray[np.int64]) -> Any:
         source = self._source
@@ -105,7 +105,7 @@ def _is_stream(source: Any) -> bool:
 
 
 def _is_plain_iterable(source: Any) -> bool:
-    """Return whether this iterates over documents, and is neither a table nor a document."""
+    """Return whether this is an iterable of documents, not a table or a document."""
     if isinstance(source, str | bytes | Mapping) or getattr(source, "ndim", 1) == 0:
         return False
     table = is_vectors(source) or hasattr(source, "with_format") or hasattr(source, "iloc")
@@ -132,7 +132,7 @@ def as_table(source: Any, name: str) -> Any:
         try:
             return pa.Table.from_pandas(source, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
-            raise DocumentError(f"{name} is no table: {error}") from error
+            raise DocumentError(f"{name} is not a table: {error}") from error
     if isinstance(source, pa.Table):
         return source
     if _is_arrow(source):
@@ -142,9 +142,8 @@ def as_table(source: Any, name: str) -> Any:
         return pa.table({"vector": pa.FixedSizeListArray.from_arrays(flat, source.shape[1])})
     if not isinstance(source, list):
         raise ArgumentError(
-            f"the source is of type {type(source).__name__}; expected a path, a list of str, an "
-            "Arrow table, a pandas or polars data frame, an array of vectors, or a dataset or "
-            "several by name"
+            f"the source is of type {type(source).__name__}; expected a path, a list of str, a "
+            "table (Arrow, pandas or polars), an array of vectors, or one or several datasets"
         )
     return _from_list(source, name)
 
@@ -167,7 +166,7 @@ def _from_list(rows: list[Any], name: str) -> Any:
         except (
             pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError, TypeError, ValueError
         ) as error:  # fmt: skip
-            raise DocumentError(f"{name} of mappings is no table: {error}") from error
+            raise DocumentError(f"{name} of mappings is not a table: {error}") from error
     for position, row in enumerate(rows):
         if not isinstance(row, str):
             raise DocumentError(
@@ -206,7 +205,7 @@ class SplitsCorpus(TableCorpus):
             whole = pa.concat_tables(parts, promote_options="default")
         except pa.ArrowException as error:
             raise DocumentError(
-                f"{name}: its splits have other types ({error}); give them one by one"
+                f"{name}: its splits have different types ({error}); give them one by one"
             ) from error
         super().__init__(whole)
         self.name = name

@@ -1,4 +1,4 @@
-"""Writing rows of a corpus, or any table, to a file: where it may go, then whole or not at all."""
+"""Write rows of a corpus, or any table, to a file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -51,17 +51,18 @@ def write_corpus(
     identity: list[Any] | None = None,
     in_place: bool = False,
 ) -> int:
-    """Write the rows of a corpus that are to be kept, with columns added; return how many.
+    """Write the kept rows of a corpus, with added columns; return the number of rows.
 
-    The name of the file tells the format, else it is that of the corpus. JSON Lines and plain text
-    keep their lines byte for byte; files of a folder are copied to a new one, and a folder of
-    shards becomes a new folder of shards if the name tells no format. Rows for a stream are written
-    as they are read, so an error may come after some.
+    The file extension decides the format (default: that of the corpus). JSON Lines and plain text
+    keep their lines byte for byte. Files of a folder are copied to a new folder. A folder of shards
+    becomes a new folder of shards if the name has no extension.
 
     Args:
-        skip_bad: the same as when the corpus was first read: `keep` and `added` count rows so.
-        identity: of the corpus when it was first read; if it has changed, nothing is written.
-        in_place: allow the file to be one that is read.
+        skip_bad: the value with which the corpus was first read, since `keep` and `added` count
+            rows.
+        identity: identity of the corpus when it was first read; if it has changed, nothing is
+            written.
+        in_place: allow replacing a file of the corpus.
     """
     check_target(corpus, path, annotated=added is not None, in_place=in_place)
     corpus, keep, added = unfiltered(corpus, keep, added, Problems(skip_bad))
@@ -104,7 +105,7 @@ def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
 def write_table(
     batches: Iterator[Rows], path: Path, format: str | None = None, like: Corpus | None = None
 ) -> int:
-    """Write record batches of one schema, from the corpus `like` if that has the same format."""
+    """Write record batches of one schema; `like` is their corpus if it has the same format."""
     if format is None:
         check_table_target(path)
     write = FORMATS[format or format_of(path) or ""].write
@@ -140,7 +141,7 @@ def local_file(path: Any, source: Corpus) -> Iterator[Path]:
 
 
 def target_format(corpus: Corpus, target: Target) -> str:
-    """Return the format that rows of a corpus are written in: by the name, or else their own."""
+    """Return the output format: by the file extension, or else that of the corpus."""
     named = named_format(target) if isinstance(target, Path) else None
     if named is not None:
         return named.name
@@ -162,14 +163,13 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
     if read is not None and not in_place:
         also = "" if read == path else f" as {read}"
         raise ArgumentError(
-            f"{path} is read{also}, and would be written over; give another name, or say ",
+            f"{path} is read{also} and would be overwritten; give another name, or use ",
             Said("in_place=True", "--in-place"),
-            " if it is to be replaced",
+            " to replace it",
         )
     if read is not None and corpus.page_text is not None:
         raise ArgumentError(
-            f"{path} has web pages, of which the text alone would be written in their place; give "
-            "another name"
+            f"{path} has web pages, which would be replaced by their text; give another name"
         )
     if read is not None and target != corpus.format:
         raise ArgumentError(
@@ -186,10 +186,9 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
         suffix = "".join(path.suffixes[-2:] if compression_of(path) else path.suffixes[-1:])
     if suffix and target != "files":
         raise ArgumentError(
-            f"{path}: {suffix} is no format that can be written; expected a name that ends in "
-            f"{'.txt, ' * (corpus.format == 'text')}{table_suffixes()}, with .gz or .zst after it "
-            "if it is to be compressed, or in nothing for the format of the input "
-            f"({corpus.format})"
+            f"{path}: {suffix} is not an output format. Expected a name that ends in "
+            f"{'.txt, ' * (corpus.format == 'text')}{table_suffixes()}, or without an extension "
+            f"for the format of the input ({corpus.format}). Add .gz or .zst to compress the file"
         )
     _check_compression(path, named)
     if target == "table" or (
@@ -201,7 +200,7 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
         )
     if target == "files" or (named is None and _is_folder_of_shards(corpus, path)):
         if is_there(path):
-            raise FileError(f"{path} is there already; name a folder that is not, or remove it")
+            raise FileError(f"{path} already exists; give another name, or remove it")
     else:
         check_replaceable(path)
 
@@ -211,27 +210,26 @@ def check_table_target(path: Path) -> None:
     named = named_format(path)
     if named is None or named.write is None:
         raise ArgumentError(
-            f"{path}: its name tells no format for a table; expected one that ends in "
-            f"{table_suffixes()}"
+            f"{path}: its extension is not a table format; expected {table_suffixes()}"
         )
     _check_compression(path, named)
     check_replaceable(path)
 
 
 def check_outside_folder(root: Path | None, path: Path) -> None:
-    """Refuse a file in the folder that is read: the next run would read it, too."""
+    """Refuse an output file in the input folder: the next run would read it."""
     if root is None:
         return
     folder = root.resolve()
     if folder in (path.parent.resolve() / path.name).parents:
         raise ArgumentError(
-            f"{path} lies in {root}, all of which is read, and the next run would read it, "
-            "too; write to a place outside"
+            f"{path} is in the input folder {root}, so the next run would read it; write it to "
+            "another folder"
         )
 
 
 def _is_folder_of_shards(corpus: Corpus, path: Path) -> bool:
-    """Return whether the kept rows of each file go to a file of their own, in a new folder."""
+    """Return whether the kept rows of each file are written to a separate file in a new folder."""
     if corpus.root is None or format_of(path) is not None:
         return False
     own = FORMATS[corpus.format]
@@ -247,7 +245,7 @@ def _check_stream(target: str, annotated: bool) -> None:
     if target not in allowed:
         raise ArgumentError(
             f"rows of the format {target!r} cannot be written to a stream"
-            f"{' with columns added' if annotated else ''}; expected {', '.join(allowed)}: name a "
+            f"{' with columns added' if annotated else ''}; expected {', '.join(allowed)}, or a "
             f"file that ends in {table_suffixes()}"
         )
 
@@ -255,5 +253,5 @@ def _check_stream(target: str, annotated: bool) -> None:
 def _check_compression(path: Path, named: Format | None) -> None:
     if named is not None and not named.packs and compression_of(path):
         raise ArgumentError(
-            f"{path}: {named.name} is compressed within, column by column; leave {path.suffix} out"
+            f"{path}: {named.name} compresses its columns itself; leave {path.suffix} out"
         )
