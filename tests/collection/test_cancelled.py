@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.cancellation import Cancellation, Canceled
+from lookalike.cancellation import Canceled, Cancellation
 from lookalike.collection.query import Question
 from lookalike.collection.search import answer as answering
 from lookalike.collection.search.answer import Budget

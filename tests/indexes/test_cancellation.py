@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.cancellation import Cancellation, Canceled, shielded, stop_if_canceled
+from lookalike.cancellation import Canceled, Cancellation, shielded, stop_if_canceled
 from support.cases.index_kinds import KINDS, made
 
 _RNG = np.random.default_rng(5)
