@@ -394,7 +394,7 @@ def test_types_of_an_array_are_those_of_all_objects(
     assert table["n"].to_pylist() == [1.0, 1.5, None]
     assert table["m"].to_pylist()[1:] == [{"x": 1, "y": None}, {"x": None, "y": 2}]
     path.write_text(json.dumps([{"text": "a", "n": 1}, {"text": "b", "n": "one"}]))
-    with pytest.raises(FileError, match="values of different types"):
+    with pytest.raises(FileError, match="values of a key have different types"):
         list(open_corpus(path).rows(Problems()))
 
 

@@ -275,12 +275,12 @@ def test_semicolons(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("c.parquet", b"not parquet", "is not readable Parquet"),
+        ("c.parquet", b"not parquet", "is not valid Parquet"),
         ("c.jsonl.gz", b"not gzip", "cannot be read"),
         ("c.json", b'{"a": 1}', "expected an array of objects"),
         ("c.json", b"[{},", "is not JSON"),
         ("c.csv", b"", "is empty; expected a header"),
-        ("c.csv", b"a,a\n1,2\n", "a different name for each column"),
+        ("c.csv", b"a,a\n1,2\n", "duplicate column names"),
     ],
 )
 def test_what_is_not_what_it_says(name: str, data: bytes, message: str, tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_pipes_are_refused(tmp_path: Path) -> None:
 def test_half_a_character_in_json(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text('[{"text": "\\ud83e\\udd8a"}, {"text": "\\ud83e"}]')
-    with pytest.raises(la.errors.DocumentError, match="element 1: has half of a character"):
+    with pytest.raises(la.errors.DocumentError, match="element 1: has a lone surrogate"):
         read(path, ["text"])
     problems = Problems(skip_bad=True)
     batches = open_corpus(path).read(["text"], problems)

@@ -1,7 +1,7 @@
-"""File formats: what one is, which there are, and what formats share.
+"""File formats: the registry, and code that formats share.
 
-A format is a module with a `Format` that is registered in `FORMATS`, here or through the entry
-point group `lookalike.formats` of another package. Everything that lists formats asks the registry.
+A format is a module with a `Format`, registered in `FORMATS` here or through the entry point group
+`lookalike.formats` of another package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lookalike.registry import Registry
 from lookalike.storage.files import file_errors, whole_file
 
 Target: TypeAlias = Path | BinaryIO
-"""A file, or a stream that is open, such as standard output."""
+"""A file, or an open stream such as standard output."""
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
@@ -33,19 +33,19 @@ class Format:
     suffixes: tuple[str, ...]
     """File extensions in lower case, the usual one first. A compression may follow them."""
     open: Callable[[list[Path], Encodings], Corpus]
-    """Return the rows of files; the corpus has the format's name as `Corpus.format`."""
+    """Open files as a corpus, whose `format` is the name of this format."""
     write: Callable[[Iterator[Rows], Any, Output], None] | None = None
     """Write record batches of one Arrow schema as a table."""
     copies: bool = False
-    """Whether `Corpus.copy_rows` writes rows of this format, though it has no tables."""
+    """Whether `Corpus.copy_rows` writes rows of this format although `write` is None."""
     magic: bytes = b""
-    """The first bytes of all files, if there are such."""
+    """The first bytes of every file; empty if they differ."""
     begins: Callable[[str, bool], bool] | None = None
-    """Return whether text is the beginning, or with True all, of such a file."""
+    """Return whether a text is the beginning (with True, the whole) of such a file."""
     rows: bool = True
-    """Whether a file has rows; else a file is one document."""
+    """Whether a file has rows; else it is one document."""
     shards: bool = False
-    """Whether a folder of such files is one corpus of their rows."""
+    """Whether a folder of such files is read as one corpus of rows."""
     streams: bool = False
     """Whether rows can be written to standard output."""
     packs: bool = True
@@ -59,9 +59,9 @@ class Output:
     """A file that `Format.write` is to write."""
 
     path: Path
-    """Its name, for messages."""
+    """Its name in messages."""
     file: Path
-    """Where to write until it is complete."""
+    """The path to write to until it is complete."""
     compression: str | None = None
     """How to compress it as a whole: "gzip" or "zstd"."""
     like: Corpus | None = None
@@ -98,17 +98,17 @@ _by_suffix: dict[str, Format] = {}
 
 
 def compression_of(path: Path) -> str | None:
-    """Return "gzip" or "zstd" by the last suffix, or None."""
+    """Return "gzip" or "zstd" by the file extension, or None."""
     return _COMPRESSIONS.get(path.suffix.lower())
 
 
 def format_suffix(path: Path) -> str:
-    """Return the suffix before that of the compression."""
+    """Return the file extension before that of a compression."""
     return (path.with_suffix("") if compression_of(path) else path).suffix
 
 
 def named_format(path: Path) -> Format | None:
-    """Return the format that a file's suffix tells; None if it tells none."""
+    """Return the format by the file extension; None if it is unknown."""
     suffix = format_suffix(path).lower()
     found = _by_suffix.get(suffix)
     if found is None and suffix:
@@ -119,19 +119,19 @@ def named_format(path: Path) -> Format | None:
 
 
 def format_of(path: Path) -> str | None:
-    """Return the name of the format that a file's suffix tells; None if it tells none."""
+    """Return the name of the format by the file extension; None if it is unknown."""
     found = named_format(path)
     return None if found is None else found.name
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file's suffix tells a format in which tables can be written."""
+    """Return whether tables can be written in the format of the file extension."""
     found = named_format(path)
     return found is not None and found.write is not None
 
 
 def table_suffixes() -> str:
-    """Return the suffixes of formats in which tables can be written, for messages."""
+    """Return the extensions of formats that tables can be written in, for messages."""
     *some, last = [format.suffixes[0] for format in FORMATS if format.write is not None]
     return f"{', '.join(some)} or {last}"
 
@@ -140,8 +140,8 @@ def check_plain(path: Path) -> None:
     """Refuse pipes and devices: a corpus is read more than once."""
     if not os.path.isfile(path):  # noqa: PTH113  # raises nothing
         raise FileError(
-            f"{path}: is no plain file; expected one, because it is read more than once. Write "
-            "what comes through a pipe to a file first"
+            f"{path} is not a plain file; a corpus is read more than once. Write the content of a "
+            "pipe to a file first"
         )
 
 
@@ -172,7 +172,7 @@ class FileCorpus(PathCorpus):
         self.total_bytes = max(1, sum(self.sizes))
 
     def identity(self) -> list[Any]:
-        """Return names, sizes and times of change; of copies, what is in them."""
+        """Return names, sizes and modification times of files; checksums of copies."""
         found: list[Any] = []
         for path in self.paths:
             with file_errors(f"{path}:"):
@@ -183,13 +183,13 @@ class FileCorpus(PathCorpus):
 
     @contextmanager
     def open_output(self, target: Target, *, is_json: bool = False) -> Iterator[Any]:
-        """Open a file or stream that takes UTF-8 and writes the encoding of these files."""
+        """Open a file or stream that converts UTF-8 to the encoding of these files."""
         name, mark = self.encoding_of_output()
         with open_target(target) as file:
             yield file if name == UTF8 else EncodedOutput(file, name, mark, is_json=is_json)
 
     def encoding_of_output(self) -> tuple[str, bytes]:
-        """Return the encoding that all files have, and its byte order mark; else UTF-8."""
+        """Return the encoding of all files and its byte order mark; UTF-8 if they differ."""
         known = self.encodings
         for path in self.paths:
             if path not in known.found:  # an earlier run has read it
@@ -202,7 +202,7 @@ class FileCorpus(PathCorpus):
 
 
 def open_input(path: Path) -> Any:
-    """Open a file for reading, decompressed; return the stream and the file beneath it."""
+    """Open a file for reading, decompressed; return the stream and the file behind it."""
     compression = compression_of(path)
     with file_errors(f"{path}:"):
         if compression is None:
@@ -213,14 +213,14 @@ def open_input(path: Path) -> Any:
 
 
 def open_text(path: Path, encoding: str | None) -> tuple[TextStream, Any]:
-    """Open a file for reading, decompressed and as UTF-8; return stream and file beneath it."""
+    """Open a file for reading, decompressed and as UTF-8; return the stream and the file."""
     stream, file = open_input(path)
     return TextStream(stream, encoding), file
 
 
 @contextmanager
 def open_target(target: Target) -> Iterator[Any]:
-    """Open a file for bytes, whole or not at all, compressed if its name says so; or a stream."""
+    """Open a file for writing, whole or not at all, compressed by its extension; or a stream."""
     if not isinstance(target, Path):
         yield target
         return

@@ -1,4 +1,4 @@
-"""CSV and TSV, read by DuckDB. All values are strings, so that none is changed on the way."""
+"""CSV and TSV, read by DuckDB. All values are read as strings, so none of them changes."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _QUOTES_AT_A_TIME = 1 << 16
 
 State = tuple[bool, int]
-"""Whether a place is inside of quotes, and the byte before it."""
+"""Whether a position is inside quotes, and the byte before it."""
 
 
 class RecordBatch(LineBatch):
     """Consecutive records of a file."""
 
     def line(self, index: int) -> int:
-        """Return the number in the file of the line at which a record begins."""
+        """Return the line number at which a record begins."""
         return self.first + count_newlines(self.data[: self.ends[index - 1] if index else 0])
 
 
 class Records(Lines):
-    """Where the records of a file end: at \\n, \\r or both, outside of quotes."""
+    """Finds where records end: at \\n, \\r or both, outside quotes."""
 
     begin: State = (False, _NEWLINE)
     batch = RecordBatch
@@ -64,7 +64,7 @@ class Records(Lines):
     def ends(
         self, data: NDArray[np.uint8], state: State, at_end: bool
     ) -> tuple[NDArray[np.int64], State]:
-        """Return where records end, and what comes after the data."""
+        """Return where records end, and the state after the data."""
         if not len(data):
             return np.empty(0, np.int64), state
         inside, before = state
@@ -89,8 +89,8 @@ class Records(Lines):
     def _turns(self, data: NDArray[np.uint8], inside: bool, before: int) -> NDArray[np.int64]:
         """Return the quotes that begin or end a quoted value.
 
-        A quote begins one only where a value begins, not in 5" of snow. Two in a row inside a value
-        end it and begin it again.
+        A quote begins one only where a value begins, not in 5" of snow. A doubled quote ends and
+        begins it.
         """
         quotes = _places(data, _QUOTE)
         ahead = np.where(quotes > 0, data[quotes - 1], before)
@@ -113,19 +113,18 @@ class Records(Lines):
 
 
 def _places(data: NDArray[np.uint8], byte: int) -> NDArray[np.int64]:
-    """Return where a byte is; quick if it is nowhere."""
+    """Return the positions of a byte; fast if there are none."""
     found = data == byte
     return np.flatnonzero(found) if found.any() else np.empty(0, np.int64)
 
 
 _SMALLEST_BUFFER = 4 << 20
 _PREFIX = "lookalike-csv-"
-_NOT_UTF8 = "not utf-8 encoded"
-"""What DuckDB says of a record that could not be decoded."""
+_NOT_UTF8 = "not utf-8 encoded"  # in the message of DuckDB for a record that is not UTF-8
 
 
 class DelimitedCorpus(LineCorpus):
-    """CSV or TSV files with the same header; DuckDB reads some whole records at a time."""
+    """CSV or TSV files with the same header; DuckDB reads a batch of whole records at a time."""
 
     def __init__(
         self, paths: Sequence[Path], format: str, encodings: Encodings | None = None
@@ -136,15 +135,15 @@ class DelimitedCorpus(LineCorpus):
         self._columns = self._header(self.paths[0])
         if len(set(self._columns)) != len(self._columns):
             raise FormatError(
-                f"{self.paths[0]}: its first line is {first[:200]!r}; expected a header with "
-                "a different name for each column"
+                f"{self.paths[0]}: its first line is {first[:200]!r}; expected a header without "
+                "duplicate column names"
             )
         for path in self.paths[1:]:
             other = self._header(path)
             if other != self._columns:
                 raise FormatError(
-                    f"{path}: its columns are {', '.join(other)}, those of {self.paths[0]} are "
-                    f"{', '.join(self._columns)}; expected the same, in the same order"
+                    f"{path} has the columns {', '.join(other)}, but {self.paths[0]} has "
+                    f"{', '.join(self._columns)}; expected the same columns in the same order"
                 )
 
     def columns(self) -> list[str]:
@@ -162,13 +161,13 @@ class DelimitedCorpus(LineCorpus):
                 self.done = batch.done
 
     def _header(self, path: Path) -> list[str]:
-        """Return the names of columns; those without one get the name that pandas gives them."""
+        """Return the column names; a column without a name is named as pandas does it."""
         try:
             header = next(csv.reader(self._texts(path), delimiter=self.delimiter), None)
         except csv.Error as error:
             raise FormatError(f"{path}: its header cannot be read ({error})") from error
         if header is None:
-            raise FormatError(f"{path}: is empty; expected a header")
+            raise FormatError(f"{path} is empty; expected a header")
         return [name or f"Unnamed: {at}" for at, name in enumerate(header)]
 
     def _texts(self, path: Path) -> Iterator[str]:
@@ -180,7 +179,7 @@ class DelimitedCorpus(LineCorpus):
                     raise FileError(f"{batch.where(index)}: {batch.undecodable()}") from None
 
     def _parsed(self, part: _Part, database: duck.Database, problems: Problems) -> Iterator[Rows]:
-        # All columns are looked at, so that each reading finds the same rows bad.
+        # All columns are parsed, so that each reading finds the same bad rows.
         names = ", ".join(map(duck.quoted_name, self._columns))
         try:
             result = database.sql(f"SELECT {names} FROM {self._source(part, problems.skip_bad)}")
@@ -192,7 +191,7 @@ class DelimitedCorpus(LineCorpus):
             raise _readable(error, part) from error
 
     def _source(self, part: _Part, skip_bad: bool) -> str:
-        """Return the table function; nothing in it is guessed from the data."""
+        """Return DuckDB's table function, with all options set."""
         kinds = ", ".join(f"{duck.quoted(name)}: 'VARCHAR'" for name in self._columns)
         buffer = max(2 * part.longest, _SMALLEST_BUFFER)
         options = [
@@ -201,7 +200,7 @@ class DelimitedCorpus(LineCorpus):
             f"delim={duck.quoted(self.delimiter)}",
             "quote='\"'",
             "escape='\"'",
-            "allow_quoted_nulls=false",  # an empty text is one, and not a missing one
+            "allow_quoted_nulls=false",  # an empty text is not a missing one
             f"columns={{{kinds}}}",
             "compression='none'",
             f"max_line_size={buffer}",
@@ -214,7 +213,7 @@ class DelimitedCorpus(LineCorpus):
 
 
 class _Part:
-    """Some records in a file of their own, behind the header."""
+    """A batch of records in a separate file, after the header."""
 
     def __init__(self, batch: LineBatch, header: bytes, file: Path) -> None:
         self._batch = batch
@@ -228,12 +227,11 @@ class _Part:
                 opened.write(batch.data[: batch.ends[-1]].data)
         except OSError as error:
             raise FileError(
-                f"{file} cannot be written: {error.strerror}; let TMPDIR name a folder with more "
-                "room"
+                f"{file} cannot be written: {error.strerror}; set TMPDIR to another folder"
             ) from error
 
     def where(self, record: int) -> str:
-        """Return how people find a record; DuckDB counts from the header, which is 1."""
+        """Return the place of a record for messages; DuckDB counts from the header, which is 1."""
         return self._batch.where(record - (1 if self._has_header else 2))
 
     def reason(self, message: str) -> str:
@@ -242,14 +240,14 @@ class _Part:
 
 
 def _first_record(batch: LineBatch) -> bytes:
-    """Return the header, with which the first batch of a file has to begin."""
+    """Return the header, the first record of the first batch of a file."""
     if batch.first != 1:
-        raise FormatError(f"{batch.path}: has no header in its first line, or too long a one")
+        raise FormatError(f"{batch.path}: its first line is not a header, or is too long")
     return batch.data[: batch.ends[0]].tobytes()
 
 
 def _rejected(database: duck.Database) -> list[tuple[int, str]]:
-    """Return which records were left out, and one error of each."""
+    """Return the skipped records, and one error of each."""
     found: list[tuple[int, str]] = database.sql(
         "SELECT line, min(error_message) FROM reject_errors GROUP BY ALL ORDER BY ALL"
     ).fetchall()
@@ -259,7 +257,7 @@ def _rejected(database: duck.Database) -> list[tuple[int, str]]:
 
 
 def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
-    """Return DuckDB's error in a line: where, and what."""
+    """Return DuckDB's error with the place of the record."""
     text = str(error)
     record = re.search(r"CSV Error on Line: (\d+)", text)
     if record is None:
@@ -267,7 +265,7 @@ def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
     reasons = [part for part in text.splitlines()[1:4] if part and not part.startswith("Possible")]
     reason = part.reason("; ".join(reasons)[:500])
     return DocumentError(
-        f"{part.where(int(record[1]))}: {reason}; mend it, or leave such rows out with ",
+        f"{part.where(int(record[1]))}: {reason}; correct it, or skip such rows with ",
         Said("skip_bad"),
     )
 

@@ -1,4 +1,4 @@
-"""One DuckDB connection per reading or writing, set up alike."""
+"""DuckDB connections, one for each reading or writing, with the same settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _open: set[Database] = set()
 
 @contextmanager
 def connection(name: str | None = None) -> Iterator[Database]:
-    """Open a database in memory; a lack of memory, or with a name any error, is a `FileError`."""
+    """Open a database in memory; raise `FileError` if it needs more memory, or names any error."""
     settings = {
         "preserve_insertion_order": "true",
         "autoinstall_known_extensions": "false",
@@ -46,16 +46,16 @@ def connection(name: str | None = None) -> Iterator[Database]:
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except RuntimeError as error:
-        if str(error) == _INTERRUPTED:  # all that DuckDB leaves of Ctrl-C
+        if str(error) == _INTERRUPTED:  # how DuckDB reports Ctrl-C
             raise KeyboardInterrupt from error
         raise
     except duckdb.OutOfMemoryException as error:
         raise FileError(
-            f"{name or 'DuckDB'} needs more memory than there is ({first_line(error)}); raise ",
+            f"{name or 'DuckDB'} needs more memory than available ({first_line(error)}); raise ",
             Said("memory_limit"),
             ", lower ",
             Said("max_document"),
-            ", or write what is read in its own format",
+            ", or write the format of the input",
         ) from error
     except duckdb.Error as error:
         if name is None:
@@ -67,7 +67,7 @@ def connection(name: str | None = None) -> Iterator[Database]:
 
 
 def interrupt_queries() -> None:
-    """End running queries on Ctrl-C, which their own thread notices only between their steps."""
+    """Interrupt running queries on Ctrl-C; their threads notice it only between steps."""
     for opened in list(_open):
         opened.interrupt()
 
@@ -78,31 +78,31 @@ def first_line(error: Exception) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a string as SQL writes it."""
+    """Return a string as an SQL literal."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise FileError(f"{text!r} is not UTF-8, so DuckDB cannot take it; rename it") from None
+        raise FileError(f"{text!r} is not UTF-8, so DuckDB cannot read it; rename it") from None
     return "'" + text.replace("'", "''") + "'"
 
 
 def quoted_name(name: str) -> str:
-    """Return a column's name as SQL writes it."""
+    """Return a column name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted_strings(texts: Iterable[str]) -> str:
-    """Return a list of strings as SQL writes it."""
+    """Return strings as an SQL list."""
     return "[" + ", ".join(map(quoted, texts)) + "]"
 
 
 def quoted_paths(paths: Iterable[Path]) -> str:
-    """Return paths as SQL writes them, with the characters of patterns escaped."""
+    """Return paths as an SQL list, with glob characters escaped."""
     return quoted_strings(re.sub(r"[*?[]", r"[\g<0>]", str(path)) for path in paths)
 
 
 def record_batches(result: DuckDBPyRelation, rows: int) -> Iterator[Rows]:
-    """Yield batches of at most so many rows, or an empty one with the types."""
+    """Yield batches of at most `rows` rows, or one empty batch with the types."""
     reader = result.to_arrow_reader(rows)
     batch = None
     for batch in reader:
@@ -113,7 +113,7 @@ def record_batches(result: DuckDBPyRelation, rows: int) -> Iterator[Rows]:
 
 @contextmanager
 def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any]) -> Iterator[None]:
-    """Let queries read record batches under a name, once; raise the iterator's errors unchanged."""
+    """Register record batches for one query; raise errors of the iterator unchanged."""
     raised: list[BaseException] = []
 
     def guarded() -> Iterator[Any]:
@@ -137,7 +137,7 @@ def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any])
 def write(batches: Iterator[Rows], schema: Any, output: Output, options: Sequence[str]) -> None:
     """Write record batches of one schema by DuckDB's COPY with these options."""
     half = [at for at, kind in enumerate(schema.types) if pa.types.is_float16(kind)]
-    for at in half:  # which DuckDB does not know
+    for at in half:  # DuckDB does not support it
         schema = schema.set(at, schema.field(at).with_type(pa.float32()))
     if half:
         batches = (batch.cast(schema) for batch in batches)

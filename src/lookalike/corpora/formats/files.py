@@ -1,4 +1,4 @@
-"""Folders and lists of files: a document a file."""
+"""Folders and lists of files: one document per file."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _COLUMNS = ("path", "text", "bytes")
 
 
 class FolderCorpus(PathCorpus):
-    """A document a file, in order of path; columns are `path`, `text` and `bytes`.
+    """One document per file, sorted by path; the columns are `path`, `text` and `bytes`.
 
-    Folders are searched to the bottom, but links to folders are not followed, and only plain files
-    are read. A folder that cannot be read is an error; inside another one, with
-    `Problems.skip_bad`, it is named and counted. A NUL byte in the first 8 KB of a file makes it
-    binary, unless it is UTF-16 or UTF-32. Files that are binary or cannot be decoded are left out,
-    counted and named; a single given file is an error. Paths are relative to a single folder.
+    Folders are searched recursively, without following links to folders. Only plain files are read.
+    A folder that cannot be read is an error; inside another one, `Problems.skip_bad` skips it. A
+    NUL byte in the first 8 KB makes a file binary, unless it is UTF-16 or UTF-32. Files that are
+    binary or cannot be decoded are skipped, counted and named, but a single given file is an error.
+    Paths are relative to a single folder.
     """
 
     format = "files"
@@ -54,18 +54,18 @@ class FolderCorpus(PathCorpus):
         self._closed: list[OSError] = []
         self.files = [file for path in paths for file in files_in(path, self._closed)]
         if not self.files and not self._closed:
-            raise FileError(f"{self.name} has no files; is it the folder that is meant?")
+            raise FileError(f"{self.name} has no files; check whether it is the right folder")
 
     def columns(self) -> list[str]:
         return list(_COLUMNS)
 
     def shown(self, file: Path) -> str:
-        """Return a file's path for the column."""
+        """Return the value of a file in the column `path`."""
         shown = file.relative_to(self.root) if self.root else file
         return os.fsencode(f"{shown}").decode("utf-8", "replace")
 
     def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
-        """Yield the files that are text, with it in UTF-8, without a byte order mark."""
+        """Yield the text files, each with its text in UTF-8, without a byte order mark."""
         self.report_closed(problems)
         for index, file in enumerate(self.files):
             text = self.text_of(file, problems)
@@ -79,7 +79,7 @@ class FolderCorpus(PathCorpus):
             problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
 
     def text_of(self, file: Path, problems: Problems) -> bytes | None:
-        """Return a file's text in UTF-8, without a byte order mark; None if it is left out."""
+        """Return a file's text in UTF-8, without a byte order mark; None if it is skipped."""
         given = self.encodings.given
         try:
             data = read_bytes(file, self.max_document, given)
@@ -139,7 +139,7 @@ class FolderCorpus(PathCorpus):
 
 
 def files_in(path: Path, closed: list[OSError]) -> list[Path]:
-    """Return a file, or those in a folder, sorted by path; note what in it cannot be read."""
+    """Return a file, or those in a folder, sorted by path; add errors to `closed`."""
     if not path.is_dir():
         check_plain(path)
         return [path]
@@ -150,7 +150,7 @@ def files_in(path: Path, closed: list[OSError]) -> list[Path]:
             try:
                 if (file := Path(folder, name)).is_file():
                     found.append(file)
-            except OSError as error:  # names of a folder can be read, but not what they stand for
+            except OSError as error:  # the folder can be listed, but its files cannot be accessed
                 closed.append(error)
     return sorted(found)
 

@@ -1,7 +1,4 @@
-"""Web pages, whose main text is the document: a page a file, or a column of pages.
-
-Isolated processes (`lookalike.pages.workers`) turn pages into columns.
-"""
+"""Web pages, one per file or in a column; isolated processes extract their main text."""
 
 from __future__ import annotations
 
@@ -38,8 +35,7 @@ from lookalike.pages.extract import check_installed, detect_language
 from lookalike.pages.marks import unlinked_text
 from lookalike.processes import in_groups
 
-READING_VERSION = 2
-"""Changes when the same pages give other texts: what was read before is read again."""
+READING_VERSION = 2  # changes when the same pages give other texts, so they are read again
 
 
 def page_columns(taken: Sequence[str] = (), marked: str = "marked_text") -> dict[str, str]:
@@ -50,27 +46,27 @@ def page_columns(taken: Sequence[str] = (), marked: str = "marked_text") -> dict
 
 @dataclass
 class Chunk:
-    """Some rows, of which the pages are still to be read."""
+    """Rows whose pages are not yet read."""
 
     others: Any
     """A batch of the columns that do not come from pages."""
     pages: Sequence[RawPage | Page | Refused]
-    """A `Page` is plain text that was read already."""
+    """A `Page` is plain text, which needs no parsing."""
     where: Sequence[str]
     """How messages name each page."""
     done: float
-    """How much of the corpus has been seen by then."""
+    """The share of the corpus that has been seen by then."""
     items: Sequence[Any] = ()
-    """One for each page; `PageReading.kept` returns those of rows."""
+    """One for each page; `PageReading.kept` returns those that are rows."""
     first: int = 0
-    """The place of its first page among all."""
+    """The position of its first page among all."""
     unread: int = 0
-    """Pages that are being read."""
+    """Number of pages that are not yet read."""
 
 
 @dataclass
 class PageReading:
-    """How the pages of a corpus are read; without a reference to it, so that it can be freed."""
+    """How the pages of a corpus are read; it does not refer to the corpus."""
 
     names: dict[str, str] = field(default_factory=page_columns)
     """The columns that come from pages, by field."""
@@ -78,7 +74,7 @@ class PageReading:
     _refused: dict[int, Refused] = field(default_factory=dict)
 
     def described(self) -> list[Any]:
-        """Return what decides which pages are rows and what they say, in plain values."""
+        """Return the settings that change rows or texts, in plain values."""
         return ["pages", READING_VERSION, vars(self.limits)]
 
     def rows(
@@ -155,7 +151,7 @@ def _column(name: str, pages: Sequence[Page]) -> Any:
     links = [link for some in values for link in some or ()]
     parts = [pa.array([link[at] for link in links], pa.large_string()) for at in (0, 1)]
     inner = pa.StructArray.from_arrays(parts, names=["url", "text"])
-    unknown = np.array([*(links is None for links in values), False])  # of a file that is no page
+    unknown = np.array([*(links is None for links in values), False])  # not a web page
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32(), mask=unknown), inner)
 
 
@@ -165,10 +161,10 @@ _PAGE_COLUMNS = ("path", "title", "language", "text", "links", "bytes")
 
 
 class PageFolderCorpus(FolderCorpus):
-    """Files of which those called .html, .htm and .xhtml are web pages, also compressed.
+    """Files of which .html, .htm and .xhtml are web pages, also compressed.
 
-    Columns are `path`, `title`, `language`, `text`, `links` and `bytes`. Other files are those of
-    `FolderCorpus`, without title and links; with `only_pages` all files are pages.
+    The columns are `path`, `title`, `language`, `text`, `links` and `bytes`. Other files are read
+    as by `FolderCorpus`, without title and links. With `only_pages`, all files are pages.
     """
 
     page_text = "text"
@@ -192,7 +188,7 @@ class PageFolderCorpus(FolderCorpus):
         return list(_PAGE_COLUMNS)
 
     def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
-        """Yield the files that are rows, without what is in them."""
+        """Yield the files that are rows, without their content."""
         for _, files in self.reading.kept(self, self._chunks(problems), [], problems):
             yield from ((file, b"") for file in files)
 
@@ -215,7 +211,7 @@ class PageFolderCorpus(FolderCorpus):
                 yield file, *page, (index + 1) / len(self.files)
 
     def _page(self, file: Path, problems: Problems) -> tuple[RawPage | Page | Refused, int] | None:
-        """Return a file's page and its bytes; None, which is reported, if it cannot be read."""
+        """Return the page of a file and its size, or report that it cannot be read."""
         if not self._only_pages and format_of(file) != "html":
             text = self.text_of(file, problems)
             if text is None:
@@ -234,7 +230,7 @@ class PageFolderCorpus(FolderCorpus):
 
 
 def _read(file: Path, most: int) -> bytes:
-    """Return the first bytes of a file, decompressed, one more than there may be."""
+    """Return at most `most` + 1 bytes of a file, decompressed."""
     if compression_of(file) is None:
         with open(file, "rb") as plain:
             # Python allocates as many bytes as are asked for.
@@ -250,16 +246,16 @@ def _read(file: Path, most: int) -> bytes:
     return b"".join(parts)
 
 
+# bytes of a row per byte of its page: JSON escapes take six, and there are other columns
 _ESCAPED = 8
-"""Bytes of a row for each byte of its page: JSON may write six, and there are other columns."""
 _ADDRESSES = ("url", "uri", "warc-target-uri", "target_uri", "link")
 
 
 class HtmlColumnCorpus(DerivedCorpus):
-    """The rows of another corpus, with `text`, `title`, `language` and `links` in place of HTML.
+    """The rows of another corpus, with `text`, `title`, `language` and `links` instead of HTML.
 
-    If the corpus has such a column already, that of pages is called `page_text` and so on. HTML is
-    text, or bytes in any encoding. Links are resolved by the addresses in a column such as `url`.
+    A column that already exists is called `page_text` and so on. HTML is text, or bytes in any
+    encoding. Links are resolved by the addresses in a column such as `url`.
     """
 
     max_document = MAX_PAGE
@@ -294,7 +290,7 @@ class HtmlColumnCorpus(DerivedCorpus):
         return self.reading.rows(self, chunks, self.columns(), problems)
 
     def _bounded(self) -> Corpus:
-        """Return the other corpus, with room in its rows for an escaped page."""
+        """Return the other corpus, with a row limit that fits an escaped page."""
         self.inner.max_document = min(MAX_DOCUMENT, _ESCAPED * self.max_document)
         return self.inner
 

@@ -1,4 +1,4 @@
-"""JSON: one array of objects in a file, read an object at a time."""
+"""JSON: one array of objects per file, read one object at a time."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from lookalike.corpora.formats import FileCorpus, Format, Target, duck, open_tex
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
 from lookalike.processes import in_groups
 
-_MOST_LEVELS = 300
-"""Beyond that, Python's `json` and Arrow may fail."""
+_MOST_LEVELS = 300  # deeper nesting may fail in `json` and Arrow
 Objects = list[dict[str, Any]]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -62,7 +61,7 @@ class JsonArrayCorpus(FileCorpus):
         self.done = 1.0
 
     def _objects(self, problems: Problems) -> Iterator[tuple[dict[str, Any], int, float]]:
-        """Yield objects, the characters of each, and how much of the corpus has been seen."""
+        """Yield objects, their length, and the share of the corpus that has been seen."""
         read = 0
         for path, size in zip(self.paths, self.sizes, strict=True):
             array = _Array(path, self.max_document, self.encodings.given)
@@ -74,14 +73,14 @@ class JsonArrayCorpus(FileCorpus):
                 elif nested_deeper(value, _MOST_LEVELS):
                     problems.report(where, f"is nested more than {_MOST_LEVELS} levels deep")
                 elif _HALF_A_CHARACTER.search(text) and not _is_unicode(value):
-                    problems.report(where, "has half of a character (a lone surrogate)")
+                    problems.report(where, "has a lone surrogate, which is not valid Unicode")
                 else:
                     yield value, len(text), min(1.0, (read + array.done) / self.total_bytes)
             read += size
             array.stream.note(path, self.encodings, problems)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
+        """Yield batches of strings; numbers, lists and objects are written as JSON."""
         for rows in self.objects(problems):
             values = [[_as_text(row.get(column)) for row in rows] for column in columns]
             arrays = [pa.array(column, pa.large_string()) for column in values]
@@ -104,8 +103,8 @@ class JsonArrayCorpus(FileCorpus):
             raise
         except (pa.ArrowException, OverflowError, ValueError, RecursionError) as error:
             raise FormatError(
-                f"{self.name}: a key has values of different types, too large or too deeply nested "
-                f"ones, which a table cannot hold ({error}); write .json instead"
+                f"{self.name}: the values of a key have different types, are too large or too "
+                f"deeply nested for a table ({error}); write .json instead"
             ) from error
 
     def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
@@ -128,7 +127,7 @@ class JsonArrayCorpus(FileCorpus):
 
 
 class _Array:
-    """The values of one file, each with the text that it was read from, at most one at a time."""
+    """The values of one file, read one at a time, each with its text."""
 
     def __init__(self, path: Path, most: int, encoding: str | None) -> None:
         self._path = path
@@ -149,11 +148,11 @@ class _Array:
             except (ValueError, RecursionError, OSError, EOFError) as error:
                 reason, hint = str(error), ""
                 if isinstance(error, UnicodeDecodeError):
-                    hint = f"; if it has another encoding, {NAME_ENCODING}"
+                    hint = f"; if the encoding is wrong, {NAME_ENCODING}"
                 if isinstance(error, json.JSONDecodeError):
                     reason = f"{error.msg} at character {self._passed + error.pos:,}"
                     if error.msg == _EXTRA:
-                        hint = "; name it .jsonl if there is an object a line"
+                        hint = "; name it .jsonl if there is one object per line"
                 raise FileError(f"{self._path}: is not JSON ({reason}){hint}") from error
 
     def _values(self) -> Iterator[tuple[Any, str]]:
@@ -184,10 +183,10 @@ class _Array:
                 failed, end = error, len(self._text)
             if end - self._at > self._most:
                 raise FileError(
-                    f"{self._path}: has an object, or something that is not JSON, of more than "
-                    f"{self._most:,} characters, which is all that ",
+                    f"{self._path} has an object (or invalid JSON) of more than {self._most:,} "
+                    "characters, the limit of ",
                     Said("max_document"),
-                    " lets a document have; raise that, or write JSON Lines",
+                    "; raise the limit, or write JSON Lines",
                 )
             # A number may go on, and what looks wrong may only be cut.
             if (failed is None and end < len(self._text)) or self._at_end:
@@ -197,7 +196,7 @@ class _Array:
             self._more(len(self._text) - self._at)
 
     def _next(self) -> str:
-        """Return the next character that is no space; none at the end."""
+        """Return the next character that is not a space; "" at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = self._at if match is None else match.end()
@@ -206,7 +205,7 @@ class _Array:
             self._more()
 
     def _more(self, least: int = 1) -> None:
-        """Read at least so many characters, so that no value is tried too often."""
+        """Read at least `least` characters, so that no value is parsed too often."""
         parts = [self._text[self._at :]]
         while least > 0 and not self._at_end:
             part = next(self._chunks, None)
@@ -229,8 +228,8 @@ class _Array:
         if not first:
             raise json.JSONDecodeError("Expecting value", self._text, self._at)
         raise FormatError(
-            f"{self._path}: is a JSON {kinds.get(first, 'number')}, if JSON at all; expected an "
-            "array of objects, or name the file .jsonl if there is an object a line"
+            f"{self._path} begins with a JSON {kinds.get(first, 'number')}; expected an array of "
+            "objects. Name the file .jsonl if there is one object per line"
         )
 
 

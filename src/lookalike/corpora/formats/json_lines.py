@@ -1,7 +1,7 @@
-"""JSON Lines: a JSON object a line, which is written as it is.
+"""JSON Lines: one JSON object per line, which is written unchanged.
 
-The core takes out values where all lines of a batch are plain, as nearly always. Elsewhere DuckDB
-does: it knows all of JSON, but takes five times as long, and a tenth of a second to import.
+The core extracts values if all lines of a batch are plain, which is nearly always so. Otherwise
+DuckDB does: it supports all of JSON, but takes five times as long, and 0.1 s to import.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from lookalike.errors import DocumentError, FormatError
 
 _LINES_FOR_COLUMNS = 100
 _MOST_LEVELS = 50
+# a string, which may contain brackets, or a bracket
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
-"""A string, which may have brackets in it, or a bracket."""
 
 
 class JsonLinesCorpus(LineCorpus):
@@ -66,7 +66,7 @@ class JsonLinesCorpus(LineCorpus):
         return list(self._columns)
 
     def lines(self, problems: Problems) -> Iterator[Any]:
-        """Yield the lines that are objects, as they are, with their ends."""
+        """Yield the lines that are objects, unchanged, with their line ends."""
         for batch in self.batches(problems):
             if (batch.path, batch.first) in self._clean:
                 yield batch.lines.view(pa.large_string())
@@ -90,7 +90,7 @@ class JsonLinesCorpus(LineCorpus):
             self.done = batch.done
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
-        """Yield batches of all columns, with types; what is nested beyond 50 levels is JSON."""
+        """Yield batches of all columns, with types; values nested beyond 50 levels are JSON."""
         # The second reading counts nothing again.
         silent = Problems(problems.skip_bad, sizes_left_out=problems.sizes_left_out)
         with duck.connection(self.name) as database:
@@ -108,9 +108,9 @@ class JsonLinesCorpus(LineCorpus):
                 if isinstance(error, duck.duckdb.OutOfMemoryException):
                     raise
                 raise FormatError(
-                    f"{self.name}: cannot become a table, perhaps because it has no keys, an empty "
-                    "one or two that differ in upper and lower case only, or because it is nested "
-                    f"too deeply ({duck.first_line(error)}); write .jsonl instead"
+                    f"{self.name} cannot be written as a table ({duck.first_line(error)}). Its "
+                    "keys may be missing, empty or equal but for case, or it may be nested too "
+                    "deeply; write .jsonl instead"
                 ) from error
 
     def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ class JsonLinesCorpus(LineCorpus):
             return [json.loads(line) for line in lines.take(arrow_positions(chosen)).to_pylist()]
         except (ValueError, RecursionError) as error:  # DuckDB takes more than Python does
             raise DocumentError(
-                f"{self.name}: a row cannot be handed to Python: {error}"
+                f"{self.name}: a row cannot be parsed by Python: {error}"
             ) from error
 
     def copy_rows(self, rows: KeptRows, target: Target) -> int:
@@ -140,7 +140,7 @@ class JsonLinesCorpus(LineCorpus):
         return next(islice(places, row, None), None) or super().place_of(row)
 
     def _structure(self, database: duck.Database, problems: Problems) -> str | None:
-        """Return the types of all lines together, as DuckDB takes them; None if there are none."""
+        """Return the structure of all lines, as DuckDB describes it; None if there are no lines."""
         schema = pa.schema([("line", pa.large_string())])
         tables = (pa.record_batch({"line": _shallow(part)}) for part in self.lines(problems))
         with duck.streamed(database, "every_line", schema, tables):
@@ -165,7 +165,7 @@ class JsonLinesCorpus(LineCorpus):
 
 
 def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any:
-    """Return the values as the core finds them; None where a line is not plain JSON."""
+    """Return the values that the core finds; None if a line is not plain JSON."""
     keys = list(dict.fromkeys(columns))
     if any(map(_has_surrogates, keys)):
         return None
@@ -183,7 +183,7 @@ def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any
 
 
 def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
-    """Return the values as DuckDB finds them; None if a line may not be an object."""
+    """Return the values that DuckDB finds; None if a line may not be an object."""
     if any(map(_has_surrogates, columns)):
         return None
     try:
@@ -196,7 +196,7 @@ def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
 
 
 def _values(lines: Any, columns: Sequence[str], database: duck.Database) -> Any:
-    """Return those keys of objects as strings, parsing each line once."""
+    """Return these keys of objects as strings, parsing each line once."""
     database.register("batch", pa.table({"line": lines}))
     names = ", ".join(f"v[{at + 1}] AS c{at}" for at in range(len(columns)))
     pointers = duck.quoted_strings(_pointer(column) for column in columns)
@@ -207,7 +207,7 @@ def _values(lines: Any, columns: Sequence[str], database: duck.Database) -> Any:
 
 
 def _shallow(lines: Any) -> Any:
-    """Return objects with text in place of what DuckDB (126 levels) or Arrow (64) cannot nest."""
+    """Return objects, with text for values nested deeper than DuckDB (126) or Arrow (64) allow."""
     opened = [compute.count_substring(lines, bracket) for bracket in "[{"]
     deep = compute.greater(compute.add(*opened), _MOST_LEVELS)
     if not compute.any(deep).as_py():
@@ -219,7 +219,7 @@ def _shallow(lines: Any) -> Any:
 
 
 def cut_nesting(text: str) -> str:
-    """Return JSON with an empty string in place of each list and object beyond a depth."""
+    """Return JSON with an empty string for each list and object beyond a depth."""
     kept, begin, depth = [], 0, 0
     for token in _TOKEN.finditer(text):
         bracket = token[0]
@@ -258,11 +258,11 @@ def _reason(text: str) -> str:
             json.loads(text)
     except ValueError as error:
         return str(error)
-    return "it has values that JSON does not allow, or is nested too deeply"
+    return "it has invalid values, or is nested too deeply"
 
 
 def _extended(line: str, added: dict[str, Any]) -> str:
-    """Return a JSON object's text with keys added at its end; what was there stays as it is."""
+    """Return the text of a JSON object with keys added at its end; the rest is unchanged."""
     inside = line.rstrip().removesuffix("}").rstrip()
     inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
     more = json.dumps(added, ensure_ascii=False)[1:]

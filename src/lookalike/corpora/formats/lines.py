@@ -1,4 +1,4 @@
-"""Files read line by line, a batch of lines at a time; plain text with a document on each line."""
+"""Files read line by line, in batches of lines; plain text with one document per line."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ from lookalike.errors import FileError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
-_PIECE = 1 << 20
-"""Bytes in which ends are counted, to see how many lines a batch may have."""
-_MOST_ENDS = 1 << 17
-"""Lines after which a batch ends with its piece: short lines take more memory than their bytes."""
+_PIECE = 1 << 20  # bytes in which line ends are counted, to limit the lines of a batch
+_MOST_ENDS = 1 << 17  # line ends after which a batch ends: short lines take more memory
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class LineBatch:
         return self.first + index
 
     def where(self, index: int) -> str:
-        """Return how people find line `index` of this batch."""
+        """Return the place of line `index` of this batch for messages."""
         return f"{self.path}, line {self.line(index)}"
 
     def decoded(self, problems: Problems) -> Iterator[tuple[int, str]]:
@@ -71,7 +69,7 @@ class LineBatch:
     def undecodable(self) -> str:
         """Return what is wrong with a line that could not be decoded."""
         name = "UTF-8" if self.encoding in (UTF8, ASCII) else self.encoding
-        return f"is not {name}; if all of the file has another encoding, {NAME_ENCODING}"
+        return f"is not valid {name}; if the encoding of the file is wrong, {NAME_ENCODING}"
 
     @cached_property
     def lines(self) -> Any:
@@ -82,13 +80,13 @@ class LineBatch:
 
 
 class Lines:
-    """Finds where the lines of a file end; other formats have records in place of lines."""
+    """Finds where the lines of a file end; subclasses find records instead."""
 
     begin: Any = None
     """The state at the beginning of a file."""
     batch: type[LineBatch] = LineBatch
     marks: bytes = b"\n"
-    """The bytes that are looked at one by one."""
+    """The bytes at which lines may end or quotes begin."""
 
     def ends(
         self, data: NDArray[np.uint8], state: Any, at_end: bool
@@ -105,12 +103,12 @@ def line_batches(
     lines: Lines | None = None,
     encodings: Encodings | None = None,
 ) -> Iterator[LineBatch]:
-    """Yield all lines of a file in UTF-8; those of more than `most` bytes are reported alone."""
+    """Yield all lines of a file in UTF-8; report lines of more than `most` bytes."""
     lines, encodings = lines or Lines(), encodings or Encodings()
     stream, file = open_text(path, encodings.given)
     first = 1
     rest = np.empty(0, np.uint8)  # of a line whose end has not been seen
-    too_long = False  # that line: its beginning has been let go of, `state` is where it was
+    too_long = False  # the beginning of that line was dropped
     with file:
         begun = at_end = False
         position = 0
@@ -124,8 +122,8 @@ def line_batches(
                 read = stream.fill(data[len(rest) :])
                 before, position = position, file.tell()
             except (OSError, EOFError) as error:
-                told = f"{path}: cannot be read after line {first - 1}: {error}"
-                raise FileError(told) from error
+                reason = f"cannot be read after line {first - 1}: {error}"
+                raise FileError(f"{path}: {reason}") from error
             at_end = read == 0
             if stream.decided or at_end:
                 stream.note(path, encodings, problems)
@@ -154,7 +152,7 @@ def line_batches(
                 used = int(ends[-1]) if len(ends) else 0
                 first += count_newlines(part[:used])
                 done += used
-                # In twice as much: so all that is looked at again is no more than the data.
+                # Twice as far, so that no byte is searched more than twice on average.
                 longer = 0 if used else done + 2 * len(part)
             rest = data[done:]
             if len(rest) > most:
@@ -181,7 +179,7 @@ class LineCorpus(FileCorpus):
 
 
 def _cuts(data: NDArray[np.uint8], marks: bytes) -> Iterator[int]:
-    """Yield where to cut data so that no part has many more than `_MOST_ENDS` marks."""
+    """Yield where to split data so that no part has many more than `_MOST_ENDS` marks."""
     found = 0
     for begin in range(0, len(data), _PIECE):
         piece = data[begin : begin + _PIECE]
@@ -211,7 +209,7 @@ def _of_good_length(batch: LineBatch, most: int, problems: Problems) -> Iterator
 
 
 class TextLinesCorpus(LineCorpus):
-    """Files with a document a line, in the column `text`. Empty lines are documents, too."""
+    """Files with one document per line, in the column `text`. An empty line is a document."""
 
     fixed_columns = True
 
@@ -222,7 +220,7 @@ class TextLinesCorpus(LineCorpus):
         return ["text"]
 
     def lines(self, problems: Problems) -> Iterator[Any]:
-        """Yield the lines, as they are, with their ends."""
+        """Yield the lines, unchanged, with their line ends."""
         for batch in self.batches(problems):
             try:
                 yield batch.lines.cast(pa.large_string())
@@ -246,7 +244,7 @@ def copy_lines(
     rows: KeptRows,
     extended: Callable[[str, dict[str, Any]], str] | None = None,
 ) -> int:
-    """Write lines as they are, or as `extended` returns them with columns; return how many."""
+    """Write lines unchanged, or extended by the added columns; return their number."""
     written = 0
     for lines in batches:
         chosen, added = rows.next(len(lines))
@@ -265,7 +263,7 @@ def copy_lines(
 
 
 def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
-    """Yield the bytes of chosen lines, in place or, where that would be many pieces, gathered."""
+    """Yield the bytes of chosen lines: as slices, or as a copy if there would be many slices."""
     if not len(chosen):
         return
     breaks = np.flatnonzero(np.diff(chosen) != 1) + 1

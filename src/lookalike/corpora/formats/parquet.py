@@ -1,4 +1,4 @@
-"""Parquet files: read by pyarrow if all have one schema, else by DuckDB, which unites schemas."""
+"""Parquet files: read by pyarrow if all have one schema, else by DuckDB, which merges schemas."""
 
 from __future__ import annotations
 
@@ -33,13 +33,10 @@ from lookalike.storage.files import file_errors
 
 parquet = LazyModule("pyarrow.parquet", "Parquet")
 
-_PAGE_DOCUMENTS = 8
-"""How many of the longest documents a page may hold. Writers check the size of a page only every
-thousand rows or so.
-"""
+_PAGE_DOCUMENTS = 8  # maximum of longest documents in a page; writers check page sizes rarely
 _GROUP_ROWS = 1 << 17
+# rows or, roughly, bytes of a row group that is written; each thread holds two
 _GROUP_BYTES = 16 << 20
-"""A written row group has as many rows or, roughly, bytes; each thread holds two of them."""
 _MOST_WRITERS = 8
 _COMPRESSION = "snappy"
 
@@ -64,7 +61,7 @@ class ParquetCorpus(FileCorpus):
                 if not any(schema.equals(file.schema_arrow) for schema in schemas):
                     schemas.append(file.schema_arrow)
         self.compression = _writable_codec(codecs)
-        """That of most of its bytes, as far as it can be written."""
+        """The codec of most of its bytes, if it can be written."""
         self._columns: list[str] = schemas[0].names
         self._texts = [field.name for schema in schemas for field in schema if _is_text(field.type)]
         self._united = None if _is_plain(schemas) else _united(self.paths)
@@ -74,8 +71,8 @@ class ParquetCorpus(FileCorpus):
                     relation = database.sql(f"SELECT * FROM {self._united}")
                     self._columns = list(relation.columns)
             except duck.duckdb.Error as error:
-                told = f"{self.name}: have no common schema: {duck.first_line(error)}"
-                raise FileError(told) from error
+                reason = f"the files have no common schema: {duck.first_line(error)}"
+                raise FileError(f"{self.name}: {reason}") from error
 
     def columns(self) -> list[str]:
         return list(self._columns)
@@ -106,12 +103,12 @@ class ParquetCorpus(FileCorpus):
             self._held, self._held_identity = passed, identity
 
     def _read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
-        # All texts are looked at, so that each reading leaves out the same bad rows.
+        # All texts are checked, so that each reading skips the same bad rows.
         wanted = [*columns, *(self._texts if problems.skip_bad else ())]
         present = [column for column in dict.fromkeys(wanted) if column in self._columns]
         row = 0
         if self._united is None:
-            # Asked for here, because the thread that reads ahead does not know the limits.
+            # Here, because the thread that reads ahead does not know the limits.
             memory, _ = limits()  # half of it is for rows that are held, which are copies
             page = min(_PAGE_DOCUMENTS * self.max_document, (memory or sys.maxsize) // 2)
             batches = read_ahead(self._plain(present, page, problems))
@@ -120,14 +117,14 @@ class ParquetCorpus(FileCorpus):
             batches, errors = _numbered(self._by_duckdb(present)), (duck.duckdb.Error,)
         try:
             for row, batch in batches:
-                batch.validate(full=True)  # a file may say that anything is UTF-8
+                batch.validate(full=True)  # strings may not be UTF-8
                 for part in self._of_good_length(batch, row, problems):
                     yield chosen_columns(part, columns)
                 row += len(batch)
                 self.done = row / max(1, self._count)
         except errors as error:
-            told = f"{self.name}: cannot be read after row {row}: {duck.first_line(error)}"
-            raise FileError(told) from error
+            reason = f"cannot be read after row {row}: {duck.first_line(error)}"
+            raise FileError(f"{self.name}: {reason}") from error
 
     def _plain(
         self, columns: Sequence[str], page: int, problems: Problems
@@ -156,21 +153,21 @@ class ParquetCorpus(FileCorpus):
     def _is_bounded(
         self, where: str, rows: int, pages: Pages, most: int, problems: Problems
     ) -> bool:
-        """Report a row group with a page that would expand too much: pages are held whole."""
+        """Report a row group with a page that is too large, because pages are held whole."""
         if pages.largest <= most and pages.long_value <= self.max_document:
             return True
         problems.report(
             where,
-            f"its {rows:,} rows have a page of {pages.largest:,} bytes, with values of "
-            f"{pages.long_value:,} and more; a page is held whole, and may have {most:,} bytes "
-            f"with values of {self.max_document:,}: raise max_document (--max-document), or the "
-            "memory limit, or write the file anew with smaller pages",
+            f"its {rows:,} rows have a page of {pages.largest:,} bytes with values of "
+            f"{pages.long_value:,} bytes or more. The limits are {most:,} and "
+            f"{self.max_document:,} bytes; raise max_document (--max-document) or the memory "
+            "limit, or write smaller pages",
         )
         problems.bad += rows - 1
         return False
 
     def _of_good_length(self, batch: Any, row: int, problems: Problems) -> Iterator[Any]:
-        """Yield a batch, in parts if it has many bytes, without rows whose texts are too long."""
+        """Yield a batch, split if it has many bytes, without rows whose texts are too long."""
         too_long, sizes = np.zeros(len(batch), bool), np.zeros(len(batch), np.int64)
         for column in batch.columns:
             lengths = _text_lengths(column)
@@ -226,13 +223,13 @@ def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
 
 
 def _decoded_bytes(metadata: Any) -> int:
-    """Return the bytes of a file's values; long ones in dictionaries may take more."""
+    """Return the bytes of a file's values; values in dictionaries may take more."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return sum(group.total_byte_size for group in groups)
 
 
 def _codecs(metadata: Any) -> Counter[str]:
-    """Return how many bytes of a file's first rows are compressed how."""
+    """Return the bytes of a file's first row group by codec."""
     found: Counter[str] = Counter()
     if metadata.num_row_groups:
         group = metadata.row_group(0)
@@ -253,14 +250,14 @@ def _writable_codec(codecs: Counter[str]) -> str | None:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     with file_errors(f"{path}:"):
-        # Opened here: pyarrow takes some names for addresses, and only those that are Unicode.
+        # pyarrow would take some names for addresses, and refuse those that are not Unicode.
         source = pa.OSFile(os.fsencode(path), "rb")
     with source:
         try:
             # Without buffering ahead, so that a large row group is not in memory whole.
             file = parquet.ParquetFile(source, pre_buffer=False)
         except (OSError, pa.ArrowException) as error:
-            raise FileError(f"{path}: is not readable Parquet: {error}") from error
+            raise FileError(f"{path} is not valid Parquet: {error}") from error
         with file:
             yield file
 
@@ -272,7 +269,7 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         some.append(batch)
         size, rows = size + batch.nbytes, rows + len(batch)
-        if size + batch.nbytes > BATCH_BYTES or rows >= BATCH_ROWS:  # another would be too much
+        if size + batch.nbytes > BATCH_BYTES or rows >= BATCH_ROWS:  # another would exceed it
             yield pa.concat_batches(some) if len(some) > 1 else batch
             some, size, rows = [], 0, 0
     if some:
@@ -288,7 +285,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _text_lengths(column: Any) -> NDArray[np.int64] | None:
-    """Return the bytes of texts, without making them; None for other types."""
+    """Return the lengths of texts in bytes, without decoding them; None for other types."""
     if not _is_text(column.type):
         return None
     if pa.types.is_dictionary(column.type):
@@ -306,7 +303,7 @@ def _text_lengths(column: Any) -> NDArray[np.int64] | None:
 
 
 def _cuts(sizes: NDArray[np.int64], most: int) -> list[int]:
-    """Return where to cut so that parts have about `most` bytes; the last cut is the end."""
+    """Return where to split so that parts have about `most` bytes; the last cut is the end."""
     total = np.cumsum(sizes)
     cuts: list[int] = []
     while not cuts or cuts[-1] < len(sizes):
@@ -322,7 +319,7 @@ def _empty(schema: Any, columns: Sequence[str]) -> Any:
 
 
 def _is_plain(schemas: Sequence[Any]) -> bool:
-    """Return whether pyarrow reads files with these schemas as one, and can choose rows of them."""
+    """Return whether pyarrow can read files with these schemas as one and select rows."""
     names = schemas[0].names
     return (
         len(schemas) == 1
@@ -332,7 +329,7 @@ def _is_plain(schemas: Sequence[Any]) -> bool:
 
 
 def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
-    """Return whether a type has a view, or a dictionary inside of something else."""
+    """Return whether a type has a view, or a dictionary inside another type."""
     types = pa.types
     if types.is_string_view(kind) or types.is_binary_view(kind):
         return True
@@ -343,7 +340,7 @@ def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
 
 
 def _united(paths: Sequence[Path]) -> str:
-    # The names of folders are no columns, even if they look like "year=2020".
+    # Folder names such as "year=2020" are not columns.
     return f"read_parquet({duck.quoted_paths(paths)}, union_by_name=true, hive_partitioning=false)"
 
 

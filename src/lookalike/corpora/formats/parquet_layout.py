@@ -1,11 +1,11 @@
-"""The inside of Parquet files (apache/parquet-format, in Thrift's compact protocol).
+"""The layout of Parquet files (apache/parquet-format, in Thrift's compact protocol).
 
-`measure_pages` finds out how much the pages of a row group expand to before one is decoded, by
-their headers alone. A page is decompressed whole, and a value in a dictionary, or with a common
-prefix, becomes a copy for each row: a file of some kilobytes can become gigabytes.
+`measure_pages` finds the decompressed size of the pages of a row group from their headers. A page
+is decompressed whole, and a value of a dictionary is copied for each row, so a file of some
+kilobytes can expand to gigabytes.
 
-`write_groups` writes a file in several threads: each encodes a file of one row group, and these are
-joined. The footer of the first gets the descriptions of all, with their offsets moved.
+`write_groups` writes a file with several threads: each encodes one row group as a file, and these
+are joined. The footer of the first gets the row groups of all, with their offsets adjusted.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ parquet = LazyModule("pyarrow.parquet", "Parquet")
 
 _HEADER_BYTES, _LARGEST_HEADER = 1 << 10, 16 << 20
 _DATA, _DATA_V2, _DICTIONARY = 0, 3, 2
-_PREFIXED = 7  # DELTA_BYTE_ARRAY: of values that begin alike, the beginning is there once
+_PREFIXED = 7  # DELTA_BYTE_ARRAY: a common prefix of values is stored once
 _NESTED_DEEPEST = 16
-_REPEATED_ROOM = 4
-"""How many times repeated values may exceed the size: few of them are that long."""
+_REPEATED_ROOM = 4  # repeated values may exceed the size by this factor: few are that long
 
+# pyarrow's names of codecs
 _CODECS = {"UNCOMPRESSED": "", "LZ4": "lz4_raw"} | {
     name.upper(): name for name in ("snappy", "gzip", "zstd", "brotli")
 }
-"""The names that pyarrow has for codecs; an older LZ4 fails."""
 _LOOKED_INTO = 8 << 20
 
 _MAGIC = b"PAR1"
@@ -44,7 +43,7 @@ _TAIL = 8  # the length of the footer, and the magic
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 
 Field = tuple[int, int, Any]
-"""Number, type and value; that of a list is the type of its elements, and these."""
+"""Number, type and value; the value of a list is the type of its elements, and the elements."""
 
 _ROWS, _GROUPS = 3, 4  # of the footer
 _COLUMNS, _GROUP_OFFSET, _ORDINAL = 1, 5, 7  # of a row group
@@ -58,14 +57,14 @@ class Pages:
 
     largest: int = 0
     long_value: int = 0
-    """The least size of the longest value."""
+    """A lower bound on the size of the longest value."""
     repeated: int = 0
     """The largest size of a value that is stored once for many rows."""
     row: int = 0
-    """Of a row, in the page with the longest rows on average."""
+    """The average size of a row, in the page with the longest rows."""
 
     def rows_within(self, size: int, most: int) -> int:
-        """Return how many rows to decode at a time so that they take about `size` bytes."""
+        """Return the number of rows to decode at a time, so that they take about `size` bytes."""
         longest = max(1, self.row, self.repeated // _REPEATED_ROOM)
         return max(1, min(most, size // longest))
 
@@ -81,7 +80,7 @@ def measure_pages(path: Path, group: Any, columns: Collection[str]) -> Pages:
                     _measure(file, chunk, group.num_rows, found)
                 except (IndexError, KeyError, TypeError, ValueError) as error:
                     page = f"a page of the column {chunk.path_in_schema!r} has no valid header"
-                    raise FileError(f"{path}: is not readable Parquet: {page}") from error
+                    raise FileError(f"{path} is not valid Parquet: {page}") from error
     return found
 
 
@@ -113,12 +112,12 @@ def _measure(file: BinaryIO, chunk: Any, rows: int, found: Pages) -> None:
             found.repeated = max(found.repeated, size)
         if count > 0:
             found.row = max(found.row, int(size / count * values_a_row))
-            # Besides its bytes, a value has its length and whether it is there; at most 16 bytes.
+            # A value also has its length and definition level, at most 16 bytes.
             found.long_value = max(found.long_value, size // count - 16 if is_text else 0)
 
 
 def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
-    """Return at least the bytes of the longest value in the page of a dictionary."""
+    """Return an upper bound on the bytes of the longest value in a dictionary page."""
     name = _CODECS.get(codec)
     if name is None or max(size, packed) > _LOOKED_INTO:
         return size
@@ -127,7 +126,7 @@ def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
         if name:
             data = pa.decompress(data, size, name, asbytes=True)
     except (OSError, pa.ArrowException):
-        return size  # reading it will tell what is wrong
+        return size  # reading it will report the error
     longest = _native.longest_prefixed(np.frombuffer(data, np.uint8))
     return size if longest is None or len(data) != size else longest
 
@@ -173,7 +172,7 @@ def _encoded(group: Any, schema: Any, compression: str) -> Any:
 
 
 class _Joined:
-    """A file that grows by the row groups of others."""
+    """A file that the row groups of other files are appended to."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -209,7 +208,7 @@ def _moved_group(group: list[Field], by: int, ordinal: int) -> list[Field]:
             value = (value[0], [_moved_chunk(chunk, by) for chunk in value[1]])
         elif number == _GROUP_OFFSET:
             value += by
-        elif number == _ORDINAL:  # of 16 bits, so that those beyond have none
+        elif number == _ORDINAL:  # has 16 bits, so later row groups have none
             value = ordinal
             if ordinal >= 1 << 15:
                 continue
@@ -240,7 +239,7 @@ class _Reader:
     def struct(self, depth: int = 0) -> list[Field]:
         """Return the fields, in their order."""
         if depth > _NESTED_DEEPEST:
-            raise ValueError("is nested too deeply")
+            raise ValueError("nested too deeply")
         fields: list[Field] = []
         number = 0
         while head := self._take(1)[0]:

@@ -1,7 +1,7 @@
 """Crawls as WARC, compressed or not: the web pages among their records, read by FastWARC.
 
-Many crawls are cut off or have invalid records. These are left out, counted and named, and reading
-goes on at the next record that can be found.
+Many crawls are truncated or have invalid records. These are skipped, counted and named, and reading
+continues at the next record that is found.
 """
 
 from __future__ import annotations
@@ -35,15 +35,12 @@ _COLUMNS = ("id", "url", "date", "status", "title", "language", "text", "links")
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _CHUNK_PAGES = 256
-_HEADERS = 1 << 16
-"""Bytes of HTTP headers that a page may have besides its own."""
+_HEADERS = 1 << 16  # additional bytes for the HTTP headers of a page
+# how a record begins: plain, or compressed by gzip or zstd
 _STARTS = re.compile(rb"WARC/1\.[01]\r?\n|\x1f\x8b\x08|\x28\xb5\x2f\xfd")
-"""How a record begins: as it is, or compressed by gzip or zstd."""
 _UNPACKED = 1 << 20
+# A wrong length costs another reading of the rest: at most this many times the file.
 _MOST_AGAIN = 8
-"""How many times its size may be read of a file, of which the rest is left then: a record that
-claims to be longer than it is costs a reading of all that follows.
-"""
 _ALWAYS_AGAIN = 64 << 20
 
 
@@ -57,14 +54,14 @@ class Record:
     page: RawPage | Refused
     where: str
     done: int
-    """Where it begins in its file."""
+    """The position in its file at which it begins."""
 
 
 class WarcCorpus(FileCorpus):
     """The pages of crawls: records of type `response` whose content is HTML.
 
-    Columns are `id`, `url`, `date`, `status`, `title`, `language`, `text` and `links`. The id is
-    the URL, with a number if it has come before, as in "http://example.org/ (2)".
+    The columns are `id`, `url`, `date`, `status`, `title`, `language`, `text` and `links`. The id
+    is the URL, with a number if it repeats an earlier one, as in "http://example.org/ (2)".
     """
 
     page_text = "text"
@@ -101,7 +98,7 @@ class WarcCorpus(FileCorpus):
             yield Chunk(pa.record_batch(others), [one.page for one in found], where, done)
 
     def _records(self, problems: Problems) -> Iterator[tuple[Record, float]]:
-        """Yield all records, each with how much of the corpus has been seen."""
+        """Yield all records, each with the share of the corpus that has been seen."""
         before = 0
         for path, length in zip(self.paths, self.sizes, strict=True):
             for record in records(path, self.max_document, problems):
@@ -115,7 +112,7 @@ def _size(one: tuple[Record, float]) -> int:
 
 
 def distinct_id(url: str, times: dict[int, int]) -> str:
-    """Return an id that none before has; the hashes of all are in `times`."""
+    """Return an id that differs from all earlier ones, whose hashes are in `times`."""
     key, number, id = _hash(url), 1, url
     if key in times:
         number = times[key]
@@ -137,31 +134,31 @@ def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
         size = path.stat().st_size
         begin: int | None = 0
         read = 0
-        told = False  # that there is something broken from where reading begins
+        reported = False  # whether an error at `begin` was reported
         while begin is not None:
             try:
                 yield from _from(file, path, begin, most)
                 return
             except _Broken as broken:
-                if not (told and broken.place == begin):
+                if not (reported and broken.place == begin):
                     problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
-                told = broken.behind
+                reported = broken.behind
                 read += file.tell() - begin
                 begin = _next_start(file, broken.place + 1)
             if begin is not None and read > _MOST_AGAIN * size + _ALWAYS_AGAIN:
-                reason = "too much had to be read again for broken ones; what follows is left"
+                reason = "too many broken records; the rest of the file is skipped"
                 problems.leave_out(BROKEN, f"{path}, byte {begin:,}", reason)
                 return
 
 
 class _Broken(Exception):
-    """Where a file cannot be read on."""
+    """Raised where a file cannot be read further."""
 
     def __init__(self, place: int, reason: str, *, behind: bool = False) -> None:
         super().__init__(reason)
         self.place, self.reason = place, reason
         self.behind = behind
-        """Whether the record at the place is whole, and what follows it is broken."""
+        """Whether the record at the place is complete, and the data after it is broken."""
 
 
 def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]:
@@ -176,21 +173,19 @@ def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]
             head = record.reader.read(min(length, most + _HEADERS + 1) if is_response else 0)
             rest = record.reader.consume(length - len(head)) if length > len(head) else 0
             if len(head) + rest < length:
-                raise _Broken(
-                    place, f"says that it has {length:,} bytes, and has {len(head) + rest:,}"
-                )
+                raise _Broken(place, f"declares {length:,} bytes, but has {len(head) + rest:,}")
             page = _page(record, head, path, place, most) if is_response else None
             if page is not None:
                 yield page
             whole = True
         _check_end(path, place)
     except OSError as error:
-        reason = f"{'is followed by what ' * whole}cannot be read ({error})"
+        reason = f"{'is followed by data that ' * whole}cannot be read ({error})"
         raise _Broken(place, reason, behind=whole) from error
 
 
 def _check_end(path: Path, place: int) -> None:
-    """Raise `OSError` if the last record is compressed and cut off, which FastWARC overlooks."""
+    """Raise `OSError` if the last record is compressed and truncated; FastWARC ignores that."""
     with open(path, "rb") as file:
         file.seek(place)
         kind = packed_by(file.read(4))
@@ -211,7 +206,9 @@ def _kind(record: Any, place: int) -> str:
     length = record.headers.get("Content-Length")
     if length is None:
         raise _Broken(place, "has headers without a Content-Length")
-    if length.strip() != str(record.content_length):  # it reads no other spelling of the name
+    if length.strip() != str(
+        record.content_length
+    ):  # FastWARC reads only this spelling of the name
         raise _Broken(place, f"has a Content-Length, {length!r}, that cannot be read")
     return str(kind).strip().lower()
 
