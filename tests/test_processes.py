@@ -65,7 +65,7 @@ def test_each_item_has_its_answer_or_its_failure() -> None:
         "takes more than 64 MiB of memory to be decoded",
     ]
     killed = Task(SETUP, verb="parse").reason(Failure(-signal.SIGKILL))
-    assert killed == "crashes the process that parses it (killed, perhaps for lack of memory)"
+    assert killed == "crashes the process that parses it (killed, perhaps out of memory)"
 
 
 def test_workers_are_used_again() -> None:

@@ -1,8 +1,8 @@
-"""Media: kinds of files, such as images and recordings, that are compared by what they show.
+"""Media: kinds of files, such as images and recordings, that are compared by their content.
 
-A medium is one module with a class derived from `Medium`: which files are of this kind, how they
-are decoded and signed, which pairs of them are similar, and which copy is best. It is registered in
-`MEDIA`, by lookalike or through an entry point of another package:
+A medium is a class derived from `Medium`. It recognizes files, decodes and signs them, finds
+similar pairs, and chooses the best copy. It is registered in `MEDIA`, by lookalike or through entry
+points of another package:
 
     [project.entry-points."lookalike.media"]
     scores = "my_package.scores:ScoreMedium"
@@ -10,8 +10,7 @@ are decoded and signed, which pairs of them are similar, and which copy is best.
     [project.entry-points."lookalike.signers"]
     scorehash = "my_package.scores:ScoreHash"
 
-From then on `la.dedup`, the commands `dedup`, `sign` and `search`, and collections of its signer
-work with it.
+Then `la.dedup`, the commands `dedup`, `sign` and `search`, and collections support it.
 """
 
 from __future__ import annotations
@@ -35,32 +34,30 @@ from lookalike.signatures.signer import Signer
 from lookalike.storage.files import is_folder, open_plain, walk_folder
 
 HEAD = 64
-"""Bytes at the beginning of a file by which it is recognized."""
+"""First bytes of a file by which it is recognized."""
 
 _PIECE = 1 << 20
-_LOOKED_AT = 1000
-"""Files of a folder that are enough to tell which medium most of them are of."""
+_LOOKED_AT = 1000  # files of a folder that are enough to detect its medium
 _PROCESS = 128 << 20
-_BYTES_A_FILE = 4 << 10
-"""Memory of this process: for the job itself, and for what is known of each file."""
+_BYTES_A_FILE = 4 << 10  # bytes of memory for the job itself, and for each file
 
 Content = TypeVar("Content")
 Tell = Callable[[float], None]
-"""Is called with the share of a step that is done."""
+"""Called with the completed share of a step."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that was left out."""
+    """A file that was skipped."""
 
     path: Path
     reason: str
-    """Such as "cannot be read (Permission denied)"; shown after the path and a colon."""
+    """Such as "cannot be read (Permission denied)"; follows the path and a colon."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
-    """Pairs of files that are similar, each once, sorted by (left, right)."""
+    """Similar pairs of files, each once, sorted by (left, right)."""
 
     left: NDArray[np.int64]
     """Positions in `Read.files`, each less than that in `right`."""
@@ -68,43 +65,43 @@ class SimilarPairs:
     similarity: NDArray[np.float64]
     """From 0 to 1."""
     distance: NDArray[np.int32]
-    """A whole number that people know the similarity by, such as bits that differ; or -1."""
+    """The Hamming distance, or another whole number that measures similarity; or -1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Read(Generic[Content]):
-    """What a medium has read. Arrays and lists have an element for each of `files`."""
+    """The files that a medium has read. Arrays and lists have an element for each of `files`."""
 
     files: Sequence[Path]
     """The files that could be read, in the order in which they were given."""
     merit: NDArray[np.int64]
-    """Of similar files, the one of most merit is kept (or by `Medium.merits`), then of most bytes,
-    then the first by path."""
+    """Of similar files, the one with the highest merit is kept (see `Medium.merits`), then the
+    largest, then the first by path."""
     facts: Mapping[str, Sequence[Any]]
-    """Columns of what is written of each file, named in `Medium.facts`; None where it has none."""
+    """Output columns about each file, named in `Medium.facts`; None for a missing value."""
     described: Sequence[str]
-    """What people read below a file in a report, such as "4000 × 3000, JPEG"."""
+    """The caption of each file in a report, such as "4000 × 3000, JPEG"."""
     content: Content
-    """Signatures and whatever else `Medium.pairs` needs."""
+    """Signatures and other data that `Medium.pairs` needs."""
     problems: list[Problem] = field(default_factory=list)
-    """One for each file that could not be read: each is either here or in `files`."""
+    """One for each file that could not be read; the others are in `files`."""
     without_features: int = 0
-    """Files that cannot be compared, such as images of one color; only equal files are similar."""
+    """Number of files that cannot be compared, such as images of one color."""
 
 
 @dataclass(frozen=True, eq=False)
 class SignedFiles:
-    """The signatures of the files that could be read, and what is wrong with the others."""
+    """The signatures of the files that could be read, and problems of the others."""
 
     files: Sequence[Path]
     signatures: NDArray[np.uint8]
     clear: NDArray[np.bool_]
-    """Whether a signature says anything; that of an image of one color does not."""
+    """Whether a signature is meaningful; that of an image of one color is not."""
     problems: Sequence[Problem]
 
 
 class Medium(ABC, Generic[Content]):
-    """A kind of file, with the settings by which two files of it are similar.
+    """A kind of file, with the settings that decide whether two files are similar.
 
     The parameters of the constructor are the options of `la.dedup` that the medium supports.
     """
@@ -112,40 +109,39 @@ class Medium(ABC, Generic[Content]):
     name: ClassVar[str]
     """The name in `MEDIA`, such as "images"."""
     noun: ClassVar[str]
-    """One of them, such as "image"."""
+    """The name of one item, such as "image"."""
     suffixes: ClassVar[frozenset[str]]
-    """Of file names, in lower case with their dot. A file with such a name that is not recognized
-    is broken; another one is something else."""
+    """File extensions in lower case, with their dot. A file with such an extension that is not
+    recognized is a problem; other files are ignored."""
     facts: ClassVar[Mapping[str, str]]
     """The columns of `Read.facts`, and the name of their Arrow type, such as {"width": "int64"}."""
     policy: ClassVar[str] = "img-src data:"
-    """What the Content-Security-Policy of a report has to allow for `preview`, beside styles."""
+    """What the Content-Security-Policy of a report must allow for `preview`, besides styles."""
     no_features: ClassVar[str] = "without features: only equal files are similar"
-    """What is said of `Read.without_features`: what they are, and after a colon what follows."""
+    """The description of `Read.without_features`: what they are, a colon, and what follows."""
     sign_defaults: ClassVar[Mapping[str, Any]] = {}
-    """Options for which `lookalike sign` has other defaults than `la.dedup`."""
+    """Options whose defaults differ between `lookalike sign` and `la.dedup`."""
     signer: Signer
-    """Signs files by their paths. Its `medium` is the name of this medium: collections with this
-    signer hold files of the medium."""
+    """Signs files by their paths. Its `medium` is the name of this medium."""
 
     @classmethod
     @abstractmethod
     def recognizes(cls, head: bytes) -> bool:
         """Return whether a file that begins with these bytes, up to `HEAD`, is of this medium.
 
-        It is asked of every file of a folder, so it is quick, needs no extra, and never raises.
+        It is called for every file of a folder, so it is fast, needs no extra, and never raises.
         """
 
     @classmethod
     def is_one(cls, value: object) -> bool:
-        """Return whether a value is one file, and not several: a path, or the bytes of a file."""
+        """Return whether a value is one file (a path, or the bytes of a file), not several."""
         return isinstance(value, str | os.PathLike | bytes | bytearray | memoryview)
 
     @classmethod
     def sign_each(
         cls, signer: Any, files: Sequence[str], *, threads: int
     ) -> Iterator[NDArray[np.uint8] | DocumentError]:
-        """Yield the signature of each file, or what is wrong with it, for a collection."""
+        """Yield the signature of each file, or an error, for a collection."""
         for file in files:
             try:
                 yield signer.sign([file], threads=threads)[0]
@@ -164,38 +160,38 @@ class Medium(ABC, Generic[Content]):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return when two files are similar, in plain values: for reports and `to_dict`."""
+        """Return the settings in plain values, for reports and `to_dict`."""
 
     @abstractmethod
     def criterion(self) -> str:
-        """Return in words when two are similar, such as "at most 56 of 256 bits differ"."""
+        """Return when two files are similar, such as "at most 56 of 256 bits differ"."""
 
     @abstractmethod
     def read(
         self, files: Sequence[Path], *, threads: int, tell: Tell, memory: int | None = None
     ) -> Read[Content]:
-        """Read files, with this many threads or processes and `memory` bytes for all of them.
+        """Read files with `threads` threads or processes and `memory` bytes in total.
 
-        A bad file becomes a `Problem`, never an error. Time and memory for one file are bounded.
+        A bad file becomes a `Problem`, not an error. Time and memory for each file are limited.
         """
 
     @abstractmethod
     def pairs(self, read: Read[Content], *, threads: int, tell: Tell) -> SimilarPairs:
-        """Return which of the files are similar."""
+        """Return the similar pairs of files."""
 
     def merits(self, read: Read[Content], pairs: SimilarPairs) -> NDArray[np.int64]:
-        """Return how good each file is among those it is similar to: the best one is kept."""
+        """Return the merit of each file among those similar to it: the best one is kept."""
         return read.merit
 
     @abstractmethod
     def likeness(self, similarity: float, distance: int) -> str:
-        """Return how similar a pair is, in few words: "12 of 256 bits differ"."""
+        """Return how similar a pair is, such as "12 of 256 bits differ"."""
 
     @abstractmethod
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
-        """Return HTML of at most `most` characters that shows a file, or None.
+        """Return HTML of at most `most` characters that shows a file, such as a thumbnail, or None.
 
-        Such as a thumbnail as a data URI. Nothing in it may come from the file unescaped.
+        All content from the file must be escaped.
         """
 
 
@@ -227,10 +223,7 @@ def split_problems(
 
 
 def medium_of_files(paths: Sequence[Path]) -> str | None:
-    """Return the medium that more than half of all readable files are of, or None.
-
-    Their first bytes decide, not their names; of many files, those of about a thousand.
-    """
+    """Return the medium of more than half of the readable files by their first bytes, or None."""
     files = [file for path in paths for file, wrong in walk(path) if not wrong]
     step = max(1, -(-len(files) // _LOOKED_AT))
     heads = []
@@ -244,7 +237,7 @@ def medium_of_files(paths: Sequence[Path]) -> str | None:
 
 
 def medium_of_signer(signer: Signer | None) -> type[Medium[Any]] | None:
-    """Return the medium whose files this signer signs; None for texts and vectors."""
+    """Return the medium of a signer; None for texts and vectors."""
     return None if signer is None or signer.medium in ("text", "vector") else MEDIA[signer.medium]
 
 
@@ -254,18 +247,17 @@ class Found:
 
     files: list[Path] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    """Bytes of each."""
+    """Bytes of each file."""
     others: list[Path] = field(default_factory=list)
-    """Files of another kind, which are not looked at."""
+    """Files of other kinds, which are ignored."""
     problems: list[Problem] = field(default_factory=list)
-    """Files that cannot be read, or have the name of one of this medium and are something else."""
+    """Files that cannot be read, or are not of this medium although their extension is."""
 
 
 def find_files(paths: Sequence[Path], medium: type[Medium[Any]]) -> Found:
-    """Return the files of one medium among these files and in these folders.
+    """Return the files of one medium among these files and in these folders, each once.
 
-    A file comes once, also if several arguments lead to it. Symbolic links in folders are not
-    followed: a link would be a duplicate of its file, which may then be deleted.
+    Symbolic links in folders are not followed: a link would be a duplicate of its file.
     """
     found, seen = Found(), set[Path]()
     for path in paths:
@@ -292,7 +284,7 @@ def _sort_in(file: Path, medium: type[Medium[Any]], found: Found, *, named: bool
         found.files.append(file)
         found.sizes.append(size)
     elif named or file.suffix.lower() in medium.suffixes:
-        reason = f"is not {with_article(medium.noun)}: it does not begin like one"
+        reason = f"is not {with_article(medium.noun)}: its first bytes are not those of one"
         found.problems.append(Problem(file, reason if head else "is empty"))
     else:
         found.others.append(file)
@@ -304,7 +296,7 @@ def with_article(noun: str) -> str:
 
 
 def walk(path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield a file, or those in a folder by path, each with what is wrong with it, or ""."""
+    """Yield a file, or those in a folder by path, each with its problem, or ""."""
     if not is_folder(path):
         yield path, ""
         return
@@ -318,18 +310,18 @@ def walk(path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _wrong(file: Path) -> str:
-    """Return what is wrong with a name in a folder, without opening it."""
+    """Return the problem of a name in a folder, or "", without opening it."""
     try:
         mode = file.lstat().st_mode
     except OSError as error:
         return f"cannot be read ({error.strerror})"
     if stat.S_ISLNK(mode):
-        return "is a link, which is not followed"
+        return "is a symbolic link, which is not followed"
     return "" if stat.S_ISREG(mode) else "is not a plain file"
 
 
 def head_of(file: Path) -> tuple[bytes, int]:
-    """Return the beginning of a plain file, and how many bytes it has."""
+    """Return the first bytes of a plain file, and its size."""
     with open_plain(file) as opened:
         return opened.read(HEAD), os.fstat(opened.fileno()).st_size
 
@@ -337,10 +329,7 @@ def head_of(file: Path) -> tuple[bytes, int]:
 def first_equal(
     files: Sequence[Path], sizes: NDArray[np.int64], *, threads: int, tell: Tell
 ) -> NDArray[np.int64]:
-    """Return for each file the first with the same bytes; itself, if there is none before it.
-
-    Only files of equal size are read. A file that cannot be read is equal to no other.
-    """
+    """Return for each file the first one with the same bytes; only files of equal size are read."""
     first = np.arange(len(files))
     order = np.argsort(sizes, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1)
@@ -369,17 +358,14 @@ def _digest(file: Path) -> bytes | None:
 
 
 def memory_for_decoders(limit: int | None, files: int, least: int) -> int | None:
-    """Return the bytes of a memory limit that are left to decode files; None without a limit.
-
-    `least` is what one decoder takes.
-    """
+    """Return the bytes of a memory limit that are left for decoders, which need `least` each."""
     if limit is None:
         return None
     needed = _PROCESS + files * _BYTES_A_FILE
     if limit - needed < least:
         raise ArgumentError(
             Said("memory_limit"),
-            f" is {limit:,} bytes; a job of {files:,} files takes about {needed + least:,}: raise "
-            "it, or de-duplicate parts of the folder",
+            f" is {limit:,} bytes; a job with {files:,} files takes about {needed + least:,}. "
+            "Raise it, or process parts of the folder",
         )
     return limit - needed

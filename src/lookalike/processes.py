@@ -1,8 +1,7 @@
 """Isolated worker processes: a file that crashes its parser crashes a worker, not the program.
 
-Workers are started when they are needed and used again. They exchange plain values (those of
-`marshal`) with this process through pipes, one answer per item, so that it is known which item
-ended a worker.
+Workers are started on demand and reused. They exchange plain values (those of `marshal`) with this
+process through pipes, with one answer per item, so a crash can be attributed to an item.
 
 The pools of the standard library and of pebble limit neither the memory nor the processor time of
 an item, and in `concurrent.futures` a crash fails every waiting item. Both build on
@@ -34,8 +33,7 @@ _COMMAND = (
     "import sys; sys.path[:] = {path!r}; from lookalike.processes import main; main({setup!r})"
 )
 _LENGTH = 8
-_AHEAD = 2
-"""Batches for each thread that are computed before they are asked for."""
+_AHEAD = 2  # batches per thread that are computed ahead
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
@@ -50,22 +48,22 @@ class Task:
     `options`."""
     options: tuple[Any, ...] = ()
     seconds: float | None = None
-    """Processor time for an item. The system ends a worker that takes more."""
+    """Limit on the processor time of an item. The system ends a worker that takes more."""
     memory: int | None = None
-    """Bytes that a worker may allocate after its setup; not limited where there is no /proc."""
+    """Bytes that a worker may allocate after its setup; no limit on systems without /proc."""
     tries: int = 2
-    """How often an item may crash a worker before it fails: something else may have killed one."""
+    """Crashes of a worker after which an item fails; the system may have killed the first one."""
     verb: str = "decode"
-    """What is done to an item, in messages."""
+    """The verb for the work in messages."""
 
     def reason(self, failure: Failure) -> str:
-        """Return why an item has no answer, as messages show it after the name of the item."""
+        """Return why an item has no answer; in messages, it follows the name of the item."""
         if failure.out_of_memory and self.memory is not None:
             return f"takes more than {self.memory >> 20:,} MiB of memory to be {self.verb}d"
         if failure.out_of_time:
             return f"takes more than {self.seconds:,} s to be {self.verb}d"
         killed = failure.status == -signal.SIGKILL
-        why = "killed, perhaps for lack of memory" if killed else f"status {failure.status}"
+        why = "killed, perhaps out of memory" if killed else f"status {failure.status}"
         return f"crashes the process that {self.verb}s it ({why})"
 
 
@@ -74,7 +72,7 @@ class Failure:
     """The result of an item that exceeded a limit or ended its worker."""
 
     status: int | None
-    """Exit status; negative: the signal that ended the worker. None: out of memory, it goes on."""
+    """Exit status, negative for a signal; None if only the item ran out of memory."""
 
     @property
     def out_of_memory(self) -> bool:
@@ -96,7 +94,7 @@ class Stop:
         self._stopped = False
 
     def __call__(self) -> None:
-        """Kill the workers in use, and start no other work."""
+        """Kill the workers in use, and start no more work."""
         with self._lock:
             self._stopped = True
             for worker in self._workers:
@@ -104,7 +102,7 @@ class Stop:
 
     @contextlib.contextmanager
     def _using(self, setup: str) -> Iterator[_Worker | None]:
-        """Lend a worker, None if the work was stopped."""
+        """Yield a worker, or None if the work was stopped."""
         with self._lock:
             worker = None if self._stopped else _Worker.take(setup)
             if worker is not None:
@@ -117,10 +115,7 @@ class Stop:
 
 
 def run(task: Task, items: Sequence[Any], stop: Stop | None = None) -> Iterator[Any]:
-    """Yield the answer for each item, or a `Failure`; fewer if the work is stopped.
-
-    An item that ran out of time is not tried again.
-    """
+    """Yield the answer for each item, or a `Failure`; fewer if the work is stopped."""
     done = crashes = 0
     stop = stop or Stop()
     while done < len(items):
@@ -151,9 +146,9 @@ def run(task: Task, items: Sequence[Any], stop: Stop | None = None) -> Iterator[
 def run_in_order(
     work: Callable[[Batch, Stop], Iterable[Result]], batches: Iterable[Batch], *, threads: int
 ) -> Iterator[Result]:
-    """Yield the results of each batch, in order, computed by this many threads.
+    """Yield the results of each batch, in order, computed by `threads` threads.
 
-    `work` passes its `Stop` on to `run`: when the caller stops, work that was begun is killed.
+    `work` passes its `Stop` on to `run`: if the caller stops, running work is killed.
     """
     stop = Stop()
     waiting: deque[Future[list[Result]]] = deque()
@@ -236,8 +231,9 @@ class _Worker:
                     return worker
                 worker.end()
         if not sys.executable:
-            needed = "reading untrusted files needs a Python program to start"
-            raise MissingDependencyError(f"{needed}, and sys.executable is not set")
+            raise MissingDependencyError(
+                "untrusted files are read in Python processes, but sys.executable is not set"
+            )
         path = [path or str(Path.cwd()) for path in sys.path]
         process = subprocess.Popen(
             [sys.executable, "-c", _COMMAND.format(path=path, setup=setup)],
@@ -276,7 +272,7 @@ _IDLE: list[_Worker] = []
 
 @atexit.register
 def end_idle_workers() -> None:
-    """End all idle workers now: each would end by itself when this process has ended."""
+    """End all idle workers before this process ends."""
     with _LOCK:
         idle, _IDLE[:] = list(_IDLE), []
     for worker in idle:
@@ -285,7 +281,7 @@ def end_idle_workers() -> None:
             worker.end()
 
 
-# In a worker
+# Below: in a worker
 
 
 def main(setup: str) -> None:

@@ -61,7 +61,7 @@ def test_index_says_what_it_read(folder: Path, capsys: pytest.CaptureFixture[str
     assert told == {
         "output": str(path), "recordings": 3, "words": 770, "silent": 1, "other_files": 1,
         "left_out": [{"path": f"{folder}/in/broken.mp3",
-                      "reason": "is not a recording: it does not begin like one"}],
+                      "reason": "is not a recording: its first bytes are not those of one"}],
     }  # fmt: skip
     assert len(la.RecordingIndex.load(path)) == 3
     assert main(["audio", "index", str(folder / "other.wav"), "-o", str(path)]) == 0

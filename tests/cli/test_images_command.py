@@ -131,7 +131,7 @@ def test_a_memory_limit_leaves_out_what_does_not_fit(
     (reason,) = [one["reason"] for one in told["left_out"] if "large.bmp" in one["path"]]
     assert reason.startswith("needs up to 428 MiB of memory to be decoded (12,000 × 9,000 pixels, ")
     assert main(["dedup", str(photos), "--kind", "images", "--memory-limit", "100MB"]) != 0
-    assert "a job takes 629,145,600 at least" in capsys.readouterr().err
+    assert "a job needs at least 629,145,600" in capsys.readouterr().err
 
 
 def test_vectors_are_not_looked_for_in_images(

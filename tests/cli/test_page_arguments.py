@@ -48,7 +48,7 @@ def test_compare_says_why_a_page_has_no_text(
     pages: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "deep.html").write_text("<div>" * 5000)
-    for name, why in [("deep.html", "elements in each other"), ("no.html", "No such file")]:
+    for name, why in [("deep.html", "levels deep"), ("no.html", "No such file")]:
         assert why in refused(["compare", pages[0], str(tmp_path / name)], capsys)
     wrong = refused(["compare", *pages, "--html", "files"], capsys)
     assert "--html goes with --in" in wrong

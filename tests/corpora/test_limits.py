@@ -129,7 +129,7 @@ def test_resumed_jobs_know_what_was_too_long(tmp_path: Path) -> None:
 def test_max_document_and_memory_limit_go_together(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     write_rows(path, rows_with())
-    with pytest.raises(ArgumentError, match="a document may have 20,000,000: raise the limit to"):
+    with pytest.raises(ArgumentError, match="the maximum is 20,000,000: raise the memory limit to"):
         la.dedup(path, memory_limit=800_000_000, max_document=20_000_001)
     corpus = open_corpus(path)
     la.dedup(corpus, memory_limit=840_000_000)
@@ -186,7 +186,7 @@ def test_what_expands_without_end_is_refused(
     path.write_bytes(pa.compress(b"the same line again\n" * 500_000, "zstd", asbytes=True))
     monkeypatch.setattr(reading, "_EXPANDED_BYTES", 1 << 20)
     monkeypatch.setattr(reading, "_EXPANSION", 1000)
-    with pytest.raises(DocumentError, match="expands to more than .* write it anew"):
+    with pytest.raises(DocumentError, match="expands to more than .* decompress it first"):
         la.dedup(path)
 
 

@@ -68,7 +68,7 @@ def test_the_same_recording_stays_once(result: MediaResult) -> None:
 def test_what_cannot_be_read_is_named(result: MediaResult) -> None:
     assert [(one.path.name, one.reason) for one in result.problems] == [
         ("empty.mp3", "is empty"),
-        ("no sound.wav", "is not a recording: it does not begin like one"),
+        ("no sound.wav", "is not a recording: its first bytes are not those of one"),
     ]
     assert result.counts.other_files == 1
     assert result.counts.without_features == 2

@@ -128,7 +128,7 @@ def test_a_folder_with_files_of_others_is_refused(source: Path, tmp_path: Path, 
     work = tmp_path / "mine"
     work.mkdir()
     (work / name).write_text('{"precious": 1}')
-    with pytest.raises(la.errors.FileError, match="give a new or an empty folder"):
+    with pytest.raises(la.errors.FileError, match="give a new or empty folder"):
         la.dedup(source, work=work)
     assert [one.name for one in work.iterdir()] == [name]
     assert (work / name).read_text() == '{"precious": 1}'
@@ -253,7 +253,7 @@ def test_a_column_of_ids_may_become_the_one_that_decides(tmp_path: Path) -> None
 
 def test_two_jobs_cannot_have_one_folder(source: Path, tmp_path: Path) -> None:
     holder = WorkFolder(tmp_path / "work")
-    with pytest.raises(la.errors.FileError, match="another job is working here"):
+    with pytest.raises(la.errors.FileError, match="is in use by another job"):
         la.dedup(source, work=tmp_path / "work")
     holder.close()
     la.dedup(source, work=tmp_path / "work")

@@ -16,10 +16,7 @@ from lookalike.jobs.work_folder import WorkFolder
 _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20
-_BYTES_A_BYTE = 40
-"""Memory per byte of the longest document: it is copied, and its features are larger. Measured: 14
-(words, MinHash) to 26 (characters, SimHash or `exact`), beside some 150 MB.
-"""
+_BYTES_A_BYTE = 40  # memory per byte of the longest document; measured: 14 to 26, besides 150 MB
 
 
 @dataclass
@@ -64,7 +61,7 @@ class JobProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class JobContext:
-    """What every step of a job is given; a subclass adds settings."""
+    """Limits, progress and work folder for the steps of a job; subclasses add settings."""
 
     skip_bad: bool
     memory_limit: int | None
@@ -90,8 +87,8 @@ class JobContext:
             count = f"about {expected:,} documents, {documents:,} of them read,"
         raise ArgumentError(
             Said("memory_limit"),
-            f" is {self.memory_limit:,} bytes; {count} need about {needed:,}: raise it to that, "
-            f"{self.smaller_job}",
+            f" is {self.memory_limit:,} bytes, but {count} need about {needed:,}: raise it to "
+            f"that, {self.smaller_job}",
         )
 
     def most_pairs(self, documents: int) -> int | None:
@@ -108,7 +105,7 @@ def memory_bytes(memory_limit: SupportsIndex | None) -> int | None:
     limit = whole_number("memory_limit", memory_limit, at_least=1)
     if limit < _BYTES_AT_LEAST:
         raise ArgumentError(
-            Said("memory_limit"), f" is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
+            Said("memory_limit"), f" is {limit:,} bytes; a job needs at least {_BYTES_AT_LEAST:,}"
         )
     return limit
 
@@ -125,8 +122,8 @@ def longest_document(given: SupportsIndex | None, limit: int | None) -> int | No
             Said("max_document"),
             f" is {given:,} bytes; within ",
             Said("memory_limit"),
-            f" of {limit:,}, a document may have {most:,}: raise the limit to "
-            f"{given * _BYTES_A_BYTE:,}, or allow shorter documents only",
+            f" of {limit:,}, the maximum is {most:,}: raise the memory limit to "
+            f"{given * _BYTES_A_BYTE:,}, or lower the maximum",
         )
     return min(most, MAX_DOCUMENT) if given is None else given
 

@@ -38,11 +38,11 @@ from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage.files import file_errors
 
+# maximum expansion of compressed files, and the size that is always accepted
 _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
-"""Maximum ratio of a corpus to its compressed files, and the size that is always accepted."""
 
+# limit of early signatures and waiting texts; its share of a memory limit
 _MOST_BYTES, _SHARE = 64 << 20, 128
-"""Limit of early signatures, and of texts that wait for them; its share of a memory limit."""
 
 
 class StringsOnDisk:
@@ -131,7 +131,7 @@ class Reading:
     longest: int | None
     """Maximum bytes of a document, of `longest_document`."""
     was_given: bool
-    """Whether that was asked for; else a smaller maximum of the format holds."""
+    """Whether it was requested; else a smaller maximum of the format applies."""
 
     def source(
         self, given: Any, features: FeatureKind, text: str | None, id: str | None, order: str | None
@@ -146,7 +146,7 @@ class Reading:
 
     def old_source(self, given: Any, features: FeatureKind, new: Columns) -> Source:
         """Open an old corpus, with the columns of the new one where it has them."""
-        # The format that was given is that of the source; an old file may well tell its own.
+        # The given format is that of the source; the extension of an old file may be another.
         unnamed = isinstance(given, str | os.PathLike) and format_of(Path(given)) is None
         corpus = open_corpus(given, self.format if unnamed else None, encoding=self.encoding)
         corpus = with_old_pages(corpus, self.html, self.page_limits)
@@ -246,10 +246,7 @@ class EarlySignatures:
 def early_signatures(
     job: JobContext, signer: DocumentSigner, row_bytes: int
 ) -> Iterator[EarlySignatures | None]:
-    """Yield what signs documents while others are read; None if no core is idle.
-
-    The signer must work without Python: else it would slow down the reading.
-    """
+    """Yield a signer that works while documents are read; None if no core is idle."""
     if job.threads < 2:
         yield None
         return
@@ -271,8 +268,7 @@ def read_documents(
 ) -> DocumentTable:
     """Read an old corpus, if there is one, and the corpus of the job.
 
-    Documents known only by their signatures come first, with empty texts. Too many documents for
-    the memory limit are refused as soon as that is known. `early` gets all texts.
+    Documents known only by their signatures come first, with empty texts. `early` gets all texts.
     """
     work = job.work
     signatures = old if isinstance(old, OldSignatures) else None
@@ -381,9 +377,9 @@ def _check_expansion(corpus: Corpus, size: int) -> None:
     packed = sum(file.stat().st_size for file in corpus.files) if size > _EXPANDED_BYTES else size
     if corpus.files and size > _EXPANSION * packed:
         raise DocumentError(
-            f"{corpus.name} has {packed:,} bytes and expands to more than {size:,}; expected no "
-            f"more than {_EXPANSION:,} times as many, above {_EXPANDED_BYTES:,}. If it is "
-            "meant, write it anew without compression"
+            f"{corpus.name} has {packed:,} bytes and expands to more than {size:,}. Above "
+            f"{_EXPANDED_BYTES:,} bytes, the limit is {_EXPANSION:,} times the compressed size. If "
+            "you trust the file, decompress it first"
         )
 
 
@@ -398,10 +394,7 @@ def comparable(column: Any) -> Any:
 
 
 def dense_ranks(values: Any) -> NDArray[np.int64]:
-    """Return the dense ranks of a `comparable` column, from 1; -1 for missing values.
-
-    Text is ranked as numbers if every value is one.
-    """
+    """Return dense ranks from 1, as numbers if every text is one; -1 for missing values."""
     ranks = np.full(len(values), -1, np.int64)
     if values.null_count == len(values):  # of any type, or of none
         return ranks

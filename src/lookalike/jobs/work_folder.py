@@ -29,11 +29,10 @@ from lookalike.storage.container import checksums
 from lookalike.storage.files import file_errors, temporary_folder, whole_file
 
 _STAMP_VERSION = 2
-_SECONDS = 5.0
-"""Work that a kill or a power failure may lose; syncing more often costs time."""
+_SECONDS = 5.0  # seconds of work that a crash may lose; syncing more often costs time
 _ZEROS, _AT_A_TIME = 1 << 20, 1 << 24
+# prefixes of the folder of a job, and of all temporary folders
 _PREFIX, _TEMPORARY = "lookalike-job-", "lookalike-"
-"""Prefixes of the folder of a job, and of all temporary folders."""
 
 
 class WorkFolder:
@@ -51,14 +50,14 @@ class WorkFolder:
                 _refuse_other_files(folder)
             self._lock = open(folder / "lock", "ab")  # noqa: SIM115  # held until closed
         except OSError as error:
-            raise FileError(f"{folder}: cannot work here: {error.strerror}") from error
+            raise FileError(f"{folder} cannot be used: {error.strerror}") from error
         self.folder = folder
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
             raise FileError(
-                f"{folder}: another job is working here; wait for it, or give another folder"
+                f"{folder} is in use by another job; wait for it, or give another folder"
             ) from None
 
     def close(self) -> None:
@@ -126,10 +125,7 @@ class WorkFolder:
 
     @contextmanager
     def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:
-        """Open a file to append to, cut to its first `keep_bytes`; a full disk is a `FileError`.
-
-        With `keep_bytes=0` the file is replaced: results may still have the old one mapped.
-        """
+        """Open a new file, or append to the first `keep_bytes` of one; name it in errors."""
         path = self.path(name)
         try:
             if not keep_bytes:
@@ -140,8 +136,8 @@ class WorkFolder:
                 yield file
         except OSError as error:
             raise FileError(
-                f"{path} cannot be written: {error.strerror}; free some space or work in another "
-                "folder: what has been done stays, and the job goes on from there"
+                f"{path} cannot be written: {error.strerror}. Free some space and start again: the "
+                "job continues where it stopped. Or use another work folder"
             ) from error
 
     def array(self, name: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
@@ -151,7 +147,7 @@ class WorkFolder:
             length = path.stat().st_size
             if length % row:
                 raise CorruptIndexError(
-                    f"{path} has {length} bytes, no multiple of {row}; it is damaged: remove it"
+                    f"{path} has {length} bytes, not a multiple of {row}; it is damaged: remove it"
                 )
             shape = (length // row,) if columns is None else (length // row, columns)
             return np.memmap(path, dtype, "r", shape=shape) if length else np.empty(shape, dtype)
@@ -226,10 +222,7 @@ class GrowingFiles:
 def growing_files(
     work: WorkFolder, step: str, key: str, names: Sequence[str]
 ) -> Iterator[GrowingFiles]:
-    """Open files to append to: continued up to a stamp with this key, or new ones.
-
-    Marks are written to the stamp every few seconds, and when an error interrupts the step.
-    """
+    """Open files to append to: new ones, or those of an interrupted step with this key."""
     stamp = work.read_stamp(step, key)
     kept = None if stamp is None else _consistent(work, stamp["files"], names)
     if kept is None:
@@ -288,8 +281,8 @@ def _refuse_other_files(folder: Path) -> None:
     if locked or any(sealed_stamp(folder / name) is not None for name in stamps):
         return
     raise FileError(
-        f"{folder} has files that no job has made, such as {min(names)!r}; a job would replace "
-        "some of them: give a new or an empty folder"
+        f"{folder} has files that are not from a job, such as {min(names)!r}, and a job may "
+        "overwrite them; give a new or empty folder"
     )
 
 

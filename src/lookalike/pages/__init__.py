@@ -1,7 +1,7 @@
-"""Untrusted web pages: what is read of a page, and what a page may cost.
+"""Untrusted web pages: their fields, and the limits for one page.
 
-Isolated processes parse pages (`workers`). A page that takes too long or too much memory, or
-crashes the parser, is refused with the reason.
+Isolated processes parse pages (`workers`). A page that exceeds a limit or crashes the parser is
+refused with the reason.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from dataclasses import dataclass
 
 from lookalike.checks import whole_number
 
-__all__ = ["FIELDS", "Link", "Page", "PageLimits", "RawPage", "Refused", "nesting", "refusal"]
-
 FIELDS = ("text", "title", "language", "links", "marked")
-"""What can be found in a page. `marked` is its text with marks where links are; see `marks`."""
+"""The fields of a page. `marked` is its text with marked links; see `marks`."""
 
 Link = tuple[str, str]
-"""Its address, as far as it is known, and its words."""
+"""The address of a link, and its words."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +25,16 @@ class RawPage:
 
     html: bytes
     charset: str | None = None
-    """Its encoding by an HTTP header."""
+    """The encoding in its HTTP header."""
     url: str | None = None
-    """Its address, to which relative links refer."""
+    """Its address, which relative links are resolved with."""
     unpacked: int = 0
-    """Not 0: `html` is a message of HTTP, with a compressed body of at most so many bytes."""
+    """If not 0, `html` is an HTTP message, and this limits the bytes of its decoded body."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """The fields of a page; those that were not asked for are None."""
+    """The fields of a page; those that were not requested are None."""
 
     text: str | None = None
     title: str | None = None
@@ -53,34 +51,32 @@ class Refused:
     reason: str
 
 
+# a tag, or an element whose content is not parsed as HTML
 _TAG = re.compile(
     rb"<(?:script|style|textarea|title|xmp)\b.*?(?:</(?:script|style|textarea|title|xmp)|\Z)"
     rb"|<!--.*?(?:-->|\Z)|<(/?)([a-z][a-z0-9:-]*)[^<>]*?(/?)>",
     re.DOTALL | re.IGNORECASE,
 )
-"""A tag, or an element whose content is not parsed as HTML."""
+# Elements that are empty or end where the next one begins nest only within others.
 _FLAT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd td th tr thead tbody tfoot option optgroup colgroup rp rt html head body".split()
 )
-"""Elements that are empty, or end where the next one begins: they nest only within other elements,
-which are counted."""
 _CLOSED_ITSELF = frozenset((b"svg", b"math", b"path", b"g", b"rect", b"circle", b"use", b"line"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageLimits:
-    """Limits for one page. The limit of its bytes is `max_document`, 16 MiB for pages."""
+    """Limits for one page. `max_document` limits its bytes (default: 16 MiB)."""
 
     depth: int = 1000
-    """Levels of nested elements; browsers stop at 512. Time grows with its square."""
+    """Maximum nesting of elements; browsers stop at 512. Time grows with its square."""
     tags: int = 100_000
     seconds: int = 10
-    """Of processor time. Pages within the other limits hardly ever take a second, so the same pages
-    are left out on every machine.
-    """
+    """Processor time. Pages within the other limits rarely take a second, so that all machines
+    refuse the same pages."""
     memory: int = 1 << 30
-    """Bytes of memory that the process which parses pages may take."""
+    """Bytes of memory of the process that parses pages."""
 
     def __post_init__(self) -> None:
         bounds = {"depth": (16, 1 << 20), "tags": (16, 1 << 30), "seconds": (1, 3600),
@@ -94,16 +90,16 @@ def refusal(html: bytes, limits: PageLimits) -> str | None:
     """Return why a page is not parsed, or None."""
     tags = html.count(b"<")
     if tags > limits.tags:
-        return f"has {tags:,} tags, and may have {limits.tags:,}"
+        return f"has {tags:,} tags; the limit is {limits.tags:,}"
     if tags > limits.depth and nesting(html, limits.depth) > limits.depth:
-        return f"has more than {limits.depth:,} elements in each other"
+        return f"has elements nested more than {limits.depth:,} levels deep"
     return None
 
 
 def nesting(html: bytes, enough: int) -> int:
-    """Return about how deep elements are nested; it stops counting above `enough`.
+    """Return about how deep elements are nested; stop counting above `enough`.
 
-    As in a parser, an end tag without a start tag ends nothing, and an element without an end tag
+    As in a parser, an end tag without a start tag is ignored, and an element without an end tag
     contains all that follows.
     """
     opened: Counter[bytes] = Counter()

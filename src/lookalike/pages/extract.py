@@ -1,4 +1,4 @@
-"""One page, read by Resiliparse."""
+"""Parse one page with Resiliparse."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _encoding = LazyModule("resiliparse.parse.encoding", _PURPOSE, extra="html")
 _trees = LazyModule("resiliparse.parse.html", _PURPOSE, extra="html")
 _texts = LazyModule("resiliparse.extract.html2text", _PURPOSE, extra="html")
 _archives = LazyModule("fastwarc.warc", "reading WARC", extra="html")
-_languages = LazyModule("resiliparse.parse.lang", "telling languages", extra="html")
+_languages = LazyModule("resiliparse.parse.lang", "detecting languages", extra="html")
 
+# Byte order marks, or the first tag of a page in UTF-16 without one.
 _BEGINNINGS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -28,16 +29,14 @@ _BEGINNINGS = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )
-"""Byte order marks, or the first tag of a page in UTF-16 without one, and their encodings."""
 _GZIP = b"\x1f\x8b"
 _BEFORE_TAGS = codecs.BOM_UTF8 + codecs.BOM_UTF16_LE + b"\0 \t\r\n"
-_LANGUAGE_CHARACTERS = 1000
-"""At the beginning of a text, by which its language is detected: more hardly helps."""
+_LANGUAGE_CHARACTERS = 1000  # first characters of a text, for detecting its language
 _LEAST_FOR_LANGUAGE = 20
 _NOWHERE = ("javascript:", "mailto:", "tel:", "data:", "about:")
 _LONGEST_ADDRESS = 8192
+# Navigation cells of layout tables, which Resiliparse does not skip by itself.
 _SKIPPED = [f"td{mark}{name}" for mark in ".#" for name in ("sidebar", "menu", "nav", "navigation")]
-"""Cells of pages that are a table, whose classes and ids Resiliparse does not look at."""
 
 
 def check_installed() -> None:
@@ -46,7 +45,7 @@ def check_installed() -> None:
 
 
 def read_page(raw: RawPage, wanted: Collection[str]) -> Page:
-    """Return the wanted fields (`FIELDS`) of a page, which may be any bytes."""
+    """Return the wanted fields (`FIELDS`) of a page."""
     tree = _trees.HTMLTree.parse(_decoded(raw))
     text = _main_text(tree, "text") if "text" in wanted or "language" in wanted else ""
     return Page(
@@ -59,11 +58,10 @@ def read_page(raw: RawPage, wanted: Collection[str]) -> Page:
 
 
 def unpack(message: bytes, most: int) -> bytes:
-    """Return the body of a message of HTTP, without chunks and decompressed.
+    """Return the decoded body of an HTTP message.
 
-    Crawlers have decompressed some bodies already, but left the headers: a body that is HTML
-    without some of the steps is taken. Raises `OSError` if the body cannot be decoded, `ValueError`
-    if it has more than `most` bytes.
+    Some crawlers decode bodies but keep the headers: a body that is HTML without some of the steps
+    is accepted. Raises `OSError` if it cannot be decoded, `ValueError` beyond `most` bytes.
     """
     try:
         return _body(message, "all", most)
@@ -94,12 +92,12 @@ def _body(message: bytes, steps: str, most: int) -> bytes:
 
 def _bounded(body: bytes, most: int) -> bytes:
     if len(body) > most:
-        raise ValueError(f"it has more than {most:,} bytes when it is unpacked")
+        raise ValueError(f"it expands to more than {most:,} bytes")
     return body
 
 
 def detect_language(text: str) -> str | None:
-    """Return the language of a text, in two letters, None if it is too short."""
+    """Return the language of a text, such as "en"; None if it is too short."""
     beginning = text[:_LANGUAGE_CHARACTERS]
     if len(beginning) < _LEAST_FOR_LANGUAGE:
         return None
@@ -108,7 +106,7 @@ def detect_language(text: str) -> str | None:
 
 
 def _decoded(raw: RawPage) -> str:
-    """Return a page as text: by its first bytes, its header, its meta tag, or else a guess."""
+    """Decode a page: by its first bytes, its header, its meta tag, or else by detection."""
     encoding = next((name for mark, name in _BEGINNINGS if raw.html.startswith(mark)), None)
     if encoding is None and raw.charset:
         encoding = _encoding.map_encoding_to_html5(raw.charset, fallback_utf8=False)
@@ -137,7 +135,7 @@ def _clean(text: str) -> str:
 
 
 def _links(tree: Any, url: str | None) -> list[Link]:
-    """Return all links of a page that lead somewhere, in order."""
+    """Return all links of a page with an address, in order."""
     resolve = _Resolver(tree, url)
     found: list[Link] = []
     for anchor in tree.document.query_selector_all("a[href]"):
@@ -156,7 +154,7 @@ def _marked(tree: Any, url: str | None) -> str:
 
 
 class _Resolver:
-    """Resolves addresses: absolute ones stay, others are relative to the page's own."""
+    """Resolves addresses relative to that of the page."""
 
     def __init__(self, tree: Any, url: str | None) -> None:
         base = tree.document.query_selector("base[href]")
@@ -168,7 +166,7 @@ class _Resolver:
             self._origin = ""
 
     def __call__(self, address: str | None) -> str | None:
-        """Return an absolute address, None for one that leads nowhere."""
+        """Return an absolute address; None for an anchor, a script, an email address and the like."""
         address = (address or "").strip()
         if not address or len(address) > _LONGEST_ADDRESS or address[0] == "#":
             return None

@@ -1,7 +1,7 @@
-"""Text in which links are marked, so that one string has both the words and the links of a page.
+"""Text with marked links, so that one string has both the words and the links of a page.
 
-A link is a beginning, its address, a middle, its words, and an end. All marks, and each byte of the
-address, are characters of Unicode's last private use plane, which are not letters.
+A link is a begin mark, its address, a middle mark, its words, and an end mark. Marks, and the bytes
+of the address, are characters of Unicode's last private use plane, which are not letters.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 
 _FIRST = 0x10F100  # and the 255 after it: the bytes of an address
 _BEGIN, _MIDDLE, _END = "\U0010f200", "\U0010f201", "\U0010f202"
+# begins a text without links that has a <, so that it is not taken for HTML
 _UNLINKED = "\U0010f203"
-"""Before a text without links that could be taken for HTML: it has a < that is not a tag's."""
 _RESERVED = re.compile("[\U0010f100-\U0010f203]")
 _MARKED = re.compile(
     f"{_BEGIN}([\U0010f100-\U0010f1ff]*){_MIDDLE}([^{_BEGIN}-{_END}]*){_END}"
@@ -23,12 +23,12 @@ _TO_MARK = {byte: chr(_FIRST + byte) for byte in range(256)}
 
 
 def has_marks(text: str) -> bool:
-    """Return whether a text has marks: it is the text of a page, and not a page itself."""
+    """Return whether a text has marks, so that it is text and not HTML."""
     return _BEGIN in text or text.startswith(_UNLINKED)
 
 
 def without_marks(text: str) -> str:
-    """Return a text without addresses and marks, also if it was cut within one."""
+    """Return a text without addresses and marks, even if it was cut inside one."""
     return _RESERVED.sub("", _MARKED.sub(r"\2", text)) if has_marks(text) else text
 
 
@@ -38,10 +38,7 @@ def clean(text: str) -> str:
 
 
 def marked_text(minimal: str, resolved: dict[str, str | None]) -> str:
-    """Return Resiliparse's minimal HTML as text with marks.
-
-    `resolved` has the absolute addresses; links to nowhere (None) become plain words.
-    """
+    """Return minimal HTML of Resiliparse as text with marks; `resolved` has the addresses."""
     parts: list[str] = []
     address: str | None = None
     begin = opened = 0

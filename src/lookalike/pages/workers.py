@@ -16,8 +16,7 @@ from lookalike.shown import escape_terminal
 
 _BATCH_PAGES = 64
 _BATCH_BYTES = 2 << 20
-_LONGEST_REASON = 120
-"""Characters of an error of a library that are shown."""
+_LONGEST_REASON = 120  # maximum characters of a library error in a message
 
 
 def read_pages(
@@ -29,7 +28,7 @@ def read_pages(
 ) -> Iterator[Page | Refused]:
     """Yield the wanted fields (`FIELDS`) of each page, in order, parsed by `threads` processes.
 
-    A page that exceeds the limits, or crashes its parser, is `Refused`. Few batches are held.
+    A page that exceeds the limits, or crashes its parser, is `Refused`.
     """
     check_installed()
     limits = limits or PageLimits()
