@@ -50,7 +50,7 @@ def test_a_folder_of_images(photos: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "without features              1" in printed.out
     assert "dropped files: gone.txt" in printed.out
     assert "photos has mostly images; --kind text" in printed.err
-    assert "left out: photos/broken\\x1b[31m.jpg: is no image in a format" in printed.err
+    assert "left out: photos/broken\\x1b[31m.jpg: is not an image in a known format" in printed.err
     assert "\x1b" not in printed.err
     assert Path("gone.txt").read_text() == "photos/<script>alert(1)<script>.png\n"
     assert sorted(path.name for path in Path("kept").iterdir()) == [

@@ -99,7 +99,7 @@ def test_errors_name_the_image(tmp_path: Path) -> None:
     (tmp_path / "closed.png").mkdir()
     (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
     for wrong, reason in {
-        tmp_path / "text.png": "is no image in a format that is known",
+        tmp_path / "text.png": "is not an image in a known format",
         tmp_path / "pipe.png": "not a plain file",
         tmp_path / "closed.png": "not a plain file",
         tmp_path / "loop.png": "cannot be read",
@@ -118,7 +118,7 @@ def test_images_without_pixels_are_refused(size: tuple[int, int]) -> None:
     file = b"GIF89a" + size[0].to_bytes(2, "little") + size[1].to_bytes(2, "little") + b"\0\0\0;"
     for source in (Image.new("RGB", size), Image.new("F", size), file):
         with pytest.raises(
-            la.errors.DocumentError, match=r"image 0: (has no pixels|cannot|is no image)"
+            la.errors.DocumentError, match=r"image 0: (has no pixels|cannot|is not an image)"
         ):
             la.ImageHash().sign(source)
 
@@ -126,7 +126,7 @@ def test_images_without_pixels_are_refused(size: tuple[int, int]) -> None:
 def test_programs_are_not_run_for_an_image(tmp_path: Path) -> None:
     """Encapsulated PostScript would be given to Ghostscript by Pillow."""
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
-    with pytest.raises(la.errors.DocumentError, match="no image in a format that is known"):
+    with pytest.raises(la.errors.DocumentError, match="not an image in a known format"):
         la.ImageHash().sign(postscript)
 
 

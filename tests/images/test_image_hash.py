@@ -307,5 +307,7 @@ def test_thumbnails_are_upright_and_small(suffix: str, tmp_path: Path) -> None:
     top, bottom = (np.asarray(small)[row, 25].astype(int) for row in (10, 90))
     assert top[0] > 200 > 60 > top[1] and bottom[1] > 200
     (tmp_path / "broken.png").write_bytes(b"no image")
-    with pytest.raises(la.errors.DocumentError, match=r"broken.png.* is no image in a format"):
+    with pytest.raises(
+        la.errors.DocumentError, match=r"broken.png.* is not an image in a known format"
+    ):
         la.images.thumbnail(tmp_path / "broken.png")

@@ -144,7 +144,7 @@ def test_mp3_without_a_header_of_its_length() -> None:
     assert seconds(tag + bare) == pytest.approx(SECONDS, abs=0.2)
     assert seconds(tag + data) == pytest.approx(SECONDS, abs=0.2)
     for cut in (data, tag + data):
-        with pytest.raises(la.errors.FileError, match="is cut off: "):
+        with pytest.raises(la.errors.FileError, match="is truncated: "):
             seconds(cut[: len(cut) // 2])
 
 

@@ -106,7 +106,7 @@ def test_saved_and_loaded(index: la.RecordingIndex, tmp_path: Path) -> None:
     plain = la.PartIndex()
     plain.add("x", np.zeros((1, 4), np.uint8))
     plain.save(path)
-    with pytest.raises(la.errors.FormatError, match="not words of recordings"):
+    with pytest.raises(la.errors.FormatError, match="not an index of recordings"):
         la.RecordingIndex.load(path)
 
 
@@ -150,7 +150,7 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
     index = la.RecordingIndex()
     both = index.add_files([file_name, spelled], folder=tmp_path)
     assert [one.reason for one in both] == [
-        None, "is called 'caf\\\\xe9.wav', as one before it is"
+        None, "has the name 'caf\\\\xe9.wav', which an earlier file has"
     ]  # fmt: skip
     assert len(index) == 1
 

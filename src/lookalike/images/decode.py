@@ -20,13 +20,11 @@ from lookalike.storage.files import open_plain
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+# Formats that Pillow may open; of others, some run programs or have no fixed first bytes.
 FORMATS = (
     *("JPEG", "MPO", "PNG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "AVIF", "HEIF"),
     *("JPEG2000", "ICO", "ICNS", "PPM", "QOI", "PSD"),
 )
-"""Formats that Pillow may open. Of the others, some run other programs, and some have no beginning
-by which a file is recognized.
-"""
 
 SUFFIXES = frozenset(
     ".jpg .jpeg .jpe .jfif .mpo .png .apng .gif .webp .tif .tiff .bmp .dib .avif .heic .heif .jp2 "
@@ -38,14 +36,14 @@ _BEGINNINGS = (
     *(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),  # TIFF
     *(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),  # JPEG 2000
 )
+# brands of AVIF and HEIF files
 _BRANDS = (b"avif", b"avis", b"mif1", b"msf1", b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")
-"""Brands of AVIF and HEIF files."""
+# sizes of the header after "BM", with which a text may begin, too
 _BITMAP_HEADERS = (12, 40, 52, 56, 64, 108, 124)
-"""Sizes of the header after "BM"; a text, too, may begin with these letters."""
 
 
 def is_image(head: bytes) -> bool:
-    """Return whether a file with this beginning, of at least 26 bytes, is an image. No text is."""
+    """Return whether a file that begins with these bytes (at least 26) is an image."""
     if head.startswith(_BEGINNINGS):
         return True
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
@@ -69,16 +67,16 @@ def _is_portable(rest: bytes) -> bool:
 
 _HEADER_BYTES = 30  # bytes that `_check_header` looks at
 _ALWAYS = 16 << 20  # bytes for metadata and buffers of a decoder
+# bytes per pixel in Pillow; 4 in every other mode
 _OWN = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
-"""Bytes of a pixel in Pillow; 4 in every other mode."""
 
+# Bytes per pixel that a decoder holds besides the image, measured with Pillow 13.
 _BESIDE = {
     **dict.fromkeys(("PNG", "GIF", "BMP", "DIB", "PPM"), 0),
     **dict.fromkeys(("PSD", "TIFF", "ICO", "ICNS", "QOI"), 4),
     **dict.fromkeys(("AVIF", "HEIF"), 12),
     "WEBP": 15,
 }
-"""Bytes for each pixel that a decoder holds beside the image, measured with Pillow 13."""
 _UNKNOWN = 16
 
 
@@ -117,8 +115,7 @@ def _webp_size(head: bytes) -> tuple[int, int] | None:
 def _check_memory(image: Image, size: tuple[int, int], memory: int | None) -> None:
     """Raise `MemoryNeededError` if decoding and reducing an image can take more than `memory`.
 
-    `image` is opened and not yet decoded; `size` is the size in its header, which draft mode
-    reduces. If the header is wrong, the memory limit of the worker process applies.
+    `image` is not yet decoded; `size` is the size in its header, before draft mode reduces it.
     """
     if memory is None:
         return
@@ -151,12 +148,13 @@ def _work(image: Image) -> int:
 
 
 ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Image"
-"""An image: the path of a file, its bytes, or an image of Pillow."""
+"""An image: the path of a file, its bytes, or a Pillow image."""
 _FILE = (str, os.PathLike, bytes, bytearray, memoryview)
 
 pillow = LazyModule("PIL.Image", "reading images", extra="images")
 
 _ORIENTATION = 0x0112  # EXIF tag of the orientation
+# By orientation: whether to swap rows and columns, then reverse rows, then columns.
 TURNS = {
     1: (False, False, False),
     2: (False, False, True),
@@ -167,9 +165,6 @@ TURNS = {
     7: (True, True, True),
     8: (True, True, False),
 }
-"""What makes an image upright, by orientation: whether to swap rows and columns, then whether to
-reverse rows, then columns.
-"""
 _OPERATIONS = ("TRANSPOSE", "FLIP_TOP_BOTTOM", "FLIP_LEFT_RIGHT")  # Pillow's names of these three
 _QUALITIES = (80, 60, 40, 20)
 _LONGEST_REASON = 200
@@ -182,7 +177,7 @@ class Axis(NamedTuple):
     block: int
     """Pixels of a block; the last one may have fewer."""
     turned: bool = False
-    """Whether it is the first block that may have fewer."""
+    """Whether the first block may have fewer, instead of the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +192,7 @@ class Decoded:
     height: int
     """Pixels of the whole image."""
     format: str = ""
-    """Such as JPEG; empty for an image of Pillow that is not from a file."""
+    """Such as JPEG; empty for a Pillow image that is not from a file."""
 
     def turned(self, turn: int) -> Decoded:
         """Return the image turned and mirrored by an entry of `TURNS`."""
@@ -213,12 +208,12 @@ class Decoded:
 
 
 def is_one_image(value: object) -> bool:
-    """Return whether this is one image, and not several."""
+    """Return whether this is one image, not several."""
     return isinstance(value, _FILE) or (hasattr(value, "getexif") and hasattr(value, "reduce"))
 
 
 def is_in_memory(value: object) -> bool:
-    """Return whether this is an image of Pillow, which needs no decoding of untrusted bytes."""
+    """Return whether this is a Pillow image, which needs no decoding."""
     return not isinstance(value, _FILE)
 
 
@@ -252,7 +247,7 @@ def small_jpeg(
 ) -> tuple[bytes, int, int]:
     """Return an image as a JPEG of at most `size` pixels each way, its width and its height.
 
-    With `most`, the quality is lowered until it has at most that many bytes; empty if it cannot.
+    With `most`, the quality is lowered until it has at most that many bytes; b"" if it never does.
     """
     small = _reduced(source, size, memory)
     for quality in _QUALITIES:
@@ -288,10 +283,7 @@ def _reduced(source: ImageSource, size: int, memory: int | None) -> Image:
 
 @contextmanager
 def _opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
-    """Yield an image of Pillow, not yet decoded.
-
-    Errors in the context become `DocumentError`, but for `MemoryNeededError` and `MemoryError`.
-    """
+    """Yield an image that is not yet decoded; most errors in the block become `DocumentError`."""
     try:
         if isinstance(source, str | os.PathLike):
             with open_plain(source) as file, _open(file, memory) as image:
@@ -304,11 +296,11 @@ def _opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
         else:
             raise DocumentError(
                 f"{brief(source)} of type {type(source).__name__} is not an image; expected a "
-                "path, the bytes of a file, or an image of Pillow"
+                "path, the bytes of a file, or a Pillow image"
             )
     except (LookalikeError, MemoryNeededError, MemoryError):
         raise
-    except Exception as error:  # a hostile file may make a decoder raise anything
+    except Exception as error:  # a malicious file may raise any error
         if "out of memory" in str(error).lower():  # Pillow's message for codecs
             raise MemoryError from error
         raise DocumentError(_reason(error)) from error
@@ -325,11 +317,11 @@ def _open(file: Any, memory: int | None) -> Any:
 def _reason(error: Exception) -> str:
     if isinstance(error, pillow.DecompressionBombError):
         return (
-            f"has too many pixels ({escape_terminal(error, _LONGEST_REASON)}); if it can be "
-            "trusted, raise PIL.Image.MAX_IMAGE_PIXELS"
+            f"has too many pixels ({escape_terminal(error, _LONGEST_REASON)}); if you trust it, "
+            "raise PIL.Image.MAX_IMAGE_PIXELS"
         )
     if isinstance(error, pillow.UnidentifiedImageError):
-        return f"is no image in a format that is known ({', '.join(FORMATS)})"
+        return f"is not an image in a known format ({', '.join(FORMATS)})"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read ({error.strerror})"
     said = escape_terminal(str(error) or type(error).__name__, _LONGEST_REASON)

@@ -1,7 +1,7 @@
-"""ImageHash: bits that stay when an image is scaled, recompressed or made brighter.
+"""ImageHash: bits that rarely change when an image is scaled, recompressed or brightened.
 
-An image becomes a grid of averages, in units of 1/256 of a gray level. Bits are made of sums of
-products of whole numbers below 2**53, which are exact in doubles and the same on every machine.
+An image becomes a grid of averages, in units of 1/256 of a gray level. Bits are signs of sums of
+products of whole numbers below 2**53, so they are exact in doubles and equal on every machine.
 """
 
 from __future__ import annotations
@@ -25,19 +25,17 @@ from lookalike.signatures.signer import Signer
 
 KINDS = ("dct", "gradient")
 BITS = (64, 256)
+# Rows and columns of the grid; a pixel on a border counts for both parts by its share.
 GRIDS = {
     ("dct", 64): (32, 32),
     ("dct", 256): (64, 64),
     ("gradient", 64): (8, 9),
     ("gradient", 256): (16, 17),
 }
-"""Rows and columns of the grid: equal parts of an image. A pixel on the border of two parts counts
-for each by its share.
-"""
 RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
-"""Bits in which copies differ at most, chosen on other scenes than those of docs/images.md."""
+"""Maximum distance of copies, chosen on other scenes than those of docs/images.md."""
 LEAST_QUALITY = 16
-"""Clear bits that a hash needs; one of fewer is of an image of (nearly) one color or a gradient."""
+"""Minimum number of clear bits; images of (nearly) one color or a gradient have fewer."""
 _LEVEL = 256  # units of a gray level
 _ONE = 4096  # factor of cosines: with 64 by 64 averages of 16 bits, sums stay below 2**53
 
@@ -45,8 +43,8 @@ _ONE = 4096  # factor of cosines: with 64 by 64 averages of 16 bits, sums stay b
 def write_bits(kind: str, bits: int, image: Decoded, signature: NDArray[np.uint8]) -> int:
     """Write the bits of an image, and return how many of them are clear.
 
-    A bit is 1 where its wave is higher than 1/8 of a gray level, or its step than one, so noise
-    cannot decide it. It is clear where that is at least twice as high or deep.
+    A bit is 1 if its wave is higher than 1/8 of a gray level, or its step higher than one, so that
+    noise does not decide it. It is clear if the height or depth is at least twice that.
     """
     gray = np.ascontiguousarray(image.gray)
     return _loops(kind, bits).sign(gray, image.rows, image.columns, signature)
@@ -54,9 +52,7 @@ def write_bits(kind: str, bits: int, image: Decoded, signature: NDArray[np.uint8
 
 @cache
 def _loops(kind: str, bits: int) -> _native.ImageBits:
-    """Return the loops of the core: for the lowest frequencies of the cosine transform but for the
-    mean, or for the steps from each part to its right neighbor, row by row.
-    """
+    """Return the C++ code for the lowest frequencies of the cosine transform, or for steps."""
     rows, columns = GRIDS[kind, bits]
     if kind == "gradient":
         return _native.ImageBits.of_steps(rows, columns, _LEVEL)
@@ -74,8 +70,9 @@ def _cosines(size: int, count: int) -> NDArray[np.float64]:
 
 
 def _frequencies(bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the halves of waves (v, u), down and across, of each bit: in the order of v + u, then
-    of the larger one, then of u, without (0, 0).
+    """Return the frequencies (v, u) of each bit, in half waves down and across, without (0, 0).
+
+    They are sorted by v + u, then by the larger one, then by u.
     """
     most = 2 * int(bits**0.5) + 1
     down, across = (half.ravel() for half in np.mgrid[:most, :most])
@@ -85,26 +82,30 @@ def _frequencies(bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @dataclass(frozen=True, eq=False)
 class HashedImage:
-    """The hash of an image, with what is known of the image."""
+    """The hash of an image, and facts about it."""
 
     signatures: NDArray[np.uint8]
-    """One, or one for each of the eight orientations."""
+    """One signature, or one for each of the eight orientations."""
     quality: int
     """Number of clear bits."""
     width: int
     height: int
     format: str
-    """Such as JPEG; empty for an image of Pillow that is not from a file."""
+    """Such as JPEG; empty for a Pillow image that is not from a file."""
 
 
 class ImageHash(Signer):
-    """A perceptual hash of images: 64 or 256 bits, most of which stay when an image is scaled,
-    recompressed, made brighter, or cut a little at its edges. Needs the extra `images`.
+    """A perceptual hash of images: 64 or 256 bits that small edits rarely change.
 
-    `kind="dct"`: the lowest frequencies of the cosine transform of the luminance but for the mean;
-    a bit is 1 where the wave is higher than 1/8 of a gray level. `kind="gradient"`: 1 where a part
-    of the image is brighter than its left neighbor by more than a level. docs/images.md defines
-    every bit; the same pixels have the same bits on every machine.
+    Scaling, compressing, brightening and small crops change few bits. With `kind="dct"`, a bit is 1
+    if a low frequency of the luminance is higher than 1/8 of a gray level. With `kind="gradient"`,
+    it is 1 if a part of the image is brighter than its left neighbor by more than one level.
+    docs/images.md defines every bit; equal pixels have equal bits on every machine. Needs the extra
+    `images`.
+
+    Args:
+        bits: 64 or 256 (default: 64).
+        kind: "dct" or "gradient" (default: "dct").
     """
 
     medium = "images"
@@ -119,7 +120,7 @@ class ImageHash(Signer):
 
     @property
     def radius(self) -> int:
-        """Bits in which copies of an image usually differ at most."""
+        """The usual maximum Hamming distance of copies of an image."""
         return RADIUS[self.kind, self.bits]
 
     def sign(
@@ -132,18 +133,18 @@ class ImageHash(Signer):
     ) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`, of one image or many.
 
-        An image is the path of a file, its bytes, or an image of Pillow; EXIF makes it upright.
-        With `orientations=8`, return `uint8[n, 8, bits // 8]`: of the image as it is, turned and
-        mirrored in all ways. Search with these to find turned copies of images in an index.
+        An image is the path of a file, its bytes, or a Pillow image. EXIF orientation is applied.
 
-        Paths and bytes are decoded in `threads` isolated processes, which take at most
-        `memory_limit` bytes together (default: 1 GiB, or 176 MiB for each processor core if that is
-        more). Images of Pillow are hashed in this process.
+        Args:
+            orientations: 1, or 8 to return `uint8[n, 8, bits // 8]`: the image in all orientations,
+                turned and mirrored. Search with these to find turned copies.
+            threads: number of isolated processes that decode paths and bytes.
+            memory_limit: bytes of memory for all processes (default: 1 GiB, or 176 MiB for each
+                processor core if that is more).
 
         Raises:
-            DocumentError: An image cannot be read within these limits and that of Pillow on
-                pixels. The error names the first such image.
-        """
+            DocumentError: An image cannot be decoded within the limits. The error names the first
+        one."""
         turns = whole_number("orientations", orientations, at_least=1)
         if turns not in (1, len(TURNS)):
             raise ArgumentError(Said("orientations"), f" is {turns}; expected 1 or 8")
@@ -158,10 +159,9 @@ class ImageHash(Signer):
         threads: SupportsIndex | None = None,
         memory_limit: SupportsIndex | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the signatures, and the number of clear bits of each.
+        """Return the signatures, and the number of clear bits of each; see `sign`.
 
-        Below 16, the image is of one color, or nearly, and its hash means nothing. The parameters
-        are those of `sign`.
+        An image with fewer than 16 clear bits has (nearly) one color, and its hash is meaningless.
         """
         found = list(self._hashed(images, 1, threads, memory_limit))
         rows = np.array([one.signatures[0] for one in found], np.uint8)
@@ -235,8 +235,8 @@ def _sources(images: Any) -> Iterable[ImageSource]:
         images = images.to_pylist()
     if not isinstance(images, Iterable) or (isinstance(images, np.ndarray) and not images.ndim):
         raise DocumentError(
-            f"images are {brief(images)} of type {type(images).__name__}; expected paths, bytes or "
-            "images of Pillow, one or many"
+            f"images is {brief(images)} of type {type(images).__name__}; expected one or many "
+            "paths, bytes or Pillow images"
         )
     return images
 

@@ -43,15 +43,15 @@ class HashedImages:
 
 
 class ImageMedium(Medium[HashedImages]):
-    """Images whose hashes differ in at most `radius` bits; of these the one of most pixels is kept.
+    """Images whose hashes differ in at most `radius` bits; the one with the most pixels is kept.
 
-    With `rotated`, copies that were turned by quarters or mirrored are found, too. An image of
-    (nearly) one color is similar to equal files only.
+    With `rotated`, copies that were rotated by quarter turns or mirrored are found, too. An image
+    of (nearly) one color is similar only to equal files.
     """
 
     name: ClassVar[str] = "images"
     noun: ClassVar[str] = "image"
-    no_features: ClassVar[str] = "of one color, or nearly: only equal files are similar"
+    no_features: ClassVar[str] = "of (nearly) one color: only equal files are similar"
     sign_defaults: ClassVar[dict[str, Any]] = {"bits": 64}
     signer: ImageHash
     suffixes: ClassVar[frozenset[str]] = SUFFIXES
@@ -106,7 +106,7 @@ class ImageMedium(Medium[HashedImages]):
         }
 
     def criterion(self) -> str:
-        turned = ", turned or mirrored or not" if self.rotated else ""
+        turned = " in any orientation" if self.rotated else ""
         return f"at most {self.radius} of {self.signer.bits} bits of a hash differ{turned}"
 
     def read(

@@ -16,10 +16,14 @@ _ADDRESS = "data:image/jpeg;base64,"
 
 
 def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
-    """Return a thumbnail of an image, upright, at most `size` pixels each way, as a data URI.
+    """Return a thumbnail of an image, upright, as a data URI (`data:image/jpeg;base64,...`).
 
-    The page of `lookalike serve` shows such a URI (`data:image/jpeg;base64,...`) in the metadata of
-    a document. A path or bytes are decoded in an isolated process.
+    The page of `lookalike serve` shows such a URI in the metadata of a document. Paths and bytes
+    are decoded in an isolated process.
+
+    Args:
+        image: a path, the bytes of a file, or a Pillow image.
+        size: maximum width and height in pixels (default: 160).
 
     Raises:
         DocumentError: The image cannot be decoded, or not within the limits of docs/images.md.
@@ -36,10 +40,7 @@ def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
 def shown_image(
     source: ImageSource, size: int, most: int, *, memory: int | None = None
 ) -> str | None:
-    """Return an <img> of at most `size` pixels each way, with a data URI.
-
-    None if the image cannot be read in `memory` bytes, or would take more than `most` characters.
-    """
+    """Return an <img> with a data URI; None if it needs more `memory` or `most` characters."""
     markup = '<img alt="" width="{}" height="{}" src="{}">'
     room = (most - len(markup) - len(_ADDRESS) - 16) * 3 // 4
     try:

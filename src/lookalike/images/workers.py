@@ -1,7 +1,6 @@
-"""Decode images in isolated worker processes, in order.
+"""Decode images in isolated worker processes, in order, with limits on memory and time.
 
-Each image has a hard limit on memory and time. One that needs more memory than most do waits until
-it is free.
+An image that needs more memory than usual waits until that is free.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ Wanted = tuple[Any, ...]
 
 
 def decoding_budget(memory: int | None) -> MemoryBudget:
-    """Return a budget for decoders; None: the one that all calls of this process share."""
+    """Return a memory budget for decoders; the shared budget of this process for None."""
     return _SHARED if memory is None else MemoryBudget(max(memory, LEAST_MEMORY))
 
 
 def ask_one(source: ImageSource, wanted: Wanted, memory: int | None = None) -> Any:
-    """Return the answer for a path or bytes; raise `DocumentError` if there is none."""
+    """Return the answer for a path or bytes, or raise `DocumentError`."""
     (answer,) = _ask([source], wanted, decoding_budget(memory), Stop())
     if isinstance(answer, DocumentError):
         raise answer
@@ -57,7 +56,7 @@ def ask_each(
     threads: int,
     budget: MemoryBudget,
 ) -> Iterator[Any]:
-    """Yield the answer for each image, or a `DocumentError`; `here` answers for those of Pillow."""
+    """Yield the answer for each image, or a `DocumentError`; `here` handles Pillow images."""
 
     def answers(batch: list[ImageSource], stop: Stop) -> Iterator[Any]:
         outside = [one for one in batch if not is_in_memory(one)]
@@ -102,13 +101,13 @@ def _ask(
 def _ask_again(
     source: ImageSource, wanted: Wanted, budget: MemoryBudget, stop: Stop, answer: Any
 ) -> Any:
-    """Return the answer for an image that gets as much memory as it needs, if there is as much."""
+    """Return the answer for an image with as much memory as it needs, if that is available."""
     _, needed, described = answer
     most = budget.total - _SPARE - _PROCESS
     if needed is not None and needed > most:
         return DocumentError(
-            f"needs up to {_mebibytes(needed)} of memory to be decoded ({described}), and may "
-            f"take {_mebibytes(most)}; raise the memory limit to read it"
+            f"needs up to {_mebibytes(needed)} of memory to be decoded ({described}); the limit is "
+            f"{_mebibytes(most)}: raise the memory limit to read it"
         )
     memory = most if needed is None else needed
     with budget.taken(memory + _SPARE + _PROCESS):
@@ -117,8 +116,8 @@ def _ask_again(
         return DocumentError("was not read")  # stopped
     if _needs_memory(found[0]):
         return DocumentError(
-            f"takes more than {_mebibytes(memory + _SPARE)} of memory to be decoded, which is more "
-            "than its header says"
+            f"takes more than {_mebibytes(memory + _SPARE)} of memory to be decoded, more than its "
+            "header declares"
         )
     return found[0]
 

@@ -166,7 +166,7 @@ class _Resolver:
             self._origin = ""
 
     def __call__(self, address: str | None) -> str | None:
-        """Return an absolute address; None for an anchor, a script, an email address and the like."""
+        """Return an absolute address; None for anchors, scripts and email addresses."""
         address = (address or "").strip()
         if not address or len(address) > _LONGEST_ADDRESS or address[0] == "#":
             return None

@@ -1,4 +1,4 @@
-"""AudioHash: the words of a recording, some of which a snippet has at the same distances."""
+"""AudioHash: fingerprints of recordings, in which a snippet is found by its words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lookalike.storage.files import file_errors
 
 KINDS = ("bands", "chromaprint")
 LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
-"""Least share of the words of a snippet at one place of a recording; fewer are chance."""
+"""Minimum share of the words of a snippet at one offset of a recording; fewer are chance."""
 _RADIUS = 2  # bits in which equal words may differ
 _LEAST_VOTES = 8  # least number of words of a snippet at one place
 
@@ -53,16 +53,19 @@ class Fingerprint:
 
 
 class AudioHash(PartSigner):
-    """Words of 32 bits of a recording, with their places in it: signatures of its parts.
+    """Fingerprints of recordings: words of 32 bits with their offsets, the signatures of parts.
 
-    `kind` is "bands", whose words say how the energies of 33 bands between 300 and 2000 Hz change
-    (one every 50 ms), or "chromaprint", the words of AcoustID's program fpcalc (one every 124 ms),
-    which has to be installed. Silence has no words, nor has a recording shorter than a word.
+    The words of "bands" describe how the energies of 33 bands between 300 and 2000 Hz change, every
+    50 ms. Those of "chromaprint" are made by AcoustID's program fpcalc, every 124 ms; it must be
+    installed. Silence has no words, nor has a recording shorter than a word.
 
-    A recording is a path or the bytes of a file (WAV, FLAC, Ogg, MP3, AIFF, ...: what libsndfile
-    reads), or samples and their rate: `(float32[n] or float32[n, channels], 44100)`, full scale at
-    1, or whole numbers of 16 or 32 bits. Memory does not grow with the length of a file. Words are
-    floating-point sums: single bits may differ on another processor.
+    A recording is a path or the bytes of a file (WAV, FLAC, Ogg, MP3, AIFF: what libsndfile reads).
+    It can also be samples and their rate, `(float32[n] or float32[n, channels], 44100)`, with full
+    scale at 1, or integers of 16 or 32 bits. Memory does not grow with the length of a file. Words
+    are floating-point sums, so single bits may differ on another processor.
+
+    Args:
+        kind: "bands" or "chromaprint" (default: "bands").
     """
 
     bits = 32
@@ -81,7 +84,7 @@ class AudioHash(PartSigner):
 
     @property
     def votes(self) -> VoteSettings:
-        """Settings for searching words: those within one hop of each other count together."""
+        """Settings for searching: words within one hop of each other vote together."""
         return VoteSettings(_RADIUS, math.ceil(self.hop), _LEAST_VOTES, LEAST_SCORE[self.kind])
 
     def sign(
@@ -99,7 +102,7 @@ class AudioHash(PartSigner):
     def sign_each(
         self, things: Sequence[str], *, threads: SupportsIndex | None = None
     ) -> Iterator[SignedParts | DocumentError]:
-        """Yield the words of files, or why there are none, decoded by `threads` processes."""
+        """Yield the words of each file, or an error, decoded by `threads` processes."""
         from lookalike.recordings.workers import read_recordings  # which imports this module
 
         for one in read_recordings(map(Path, things), self, threads=thread_count(threads)):

@@ -1,8 +1,8 @@
-"""Words of 32 bits for every 50 ms of sound, from the energies of bands.
+"""Words of 32 bits for every 50 ms of sound, from the energies of frequency bands.
 
 After Haitsma and Kalker (A Highly Robust Audio Fingerprinting System, 2002), with frames farther
-apart. A frame is 0.4 s under a Hann window; its energies are those of 33 bands between 300 and
-2000 Hz, each wider than the last by the same factor. Bit m of the word at frame n is set where
+apart. A frame is 0.4 s under a Hann window, with the energies of 33 bands between 300 and 2000 Hz,
+each wider than the last by the same factor. Bit m of the word at frame n is set where
 
     E(n + 8, m) - E(n + 8, m + 1) > E(n, m) - E(n, m + 1)
 
@@ -25,8 +25,7 @@ _BANDS = 33
 _LOWEST, _HIGHEST = 300.0, 2000.0
 LEAST_RATE = 2 * int(_HIGHEST)
 _SILENCE = 10.0 ** (-70 / 10)  # power of all bands below which a frame is silent; full scale is 1
-_STEADY = 1e-6
-"""Share of the energy of both frames up to which differences are rounding, and bits 0."""
+_STEADY = 1e-6  # share of the energy of both frames up to which a difference is rounding
 _TOGETHER = 32  # frames that are transformed at a time
 
 
@@ -59,10 +58,7 @@ class BandWords:
             self._transform()
 
     def finish(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the words and the millisecond at which each begins, in ascending order.
-
-        There is no word where one of its frames is silent, or both are the same.
-        """
+        """Return the words and their milliseconds, ascending; none for silent or equal frames."""
         self._transform()
         words = np.concatenate([np.empty(0, np.uint32), *self._words])
         return words, np.concatenate([np.empty(0, np.int64), *self._offsets])

@@ -1,7 +1,7 @@
 """Words of Chromaprint, made by its program fpcalc.
 
-There is a word of 32 bits every 0.124 s, from the energies of the twelve notes of the scale in
-2.6 s of sound. The program reads samples from a pipe, and no untrusted file.
+There is a word of 32 bits every 0.124 s, from the energies of the twelve notes of the scale in 2.6
+s of sound. The program reads samples from a pipe, never an untrusted file.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def find_program() -> str:
     program = shutil.which("fpcalc")
     if program is None:
         raise MissingDependencyError(
-            "Chromaprint's words need its program fpcalc, which is not there; install it (Debian: "
-            "apt-get install libchromaprint-tools), or use kind 'bands', which needs nothing"
+            "kind 'chromaprint' needs the program fpcalc, which is not installed. Install it "
+            "(Debian: apt-get install libchromaprint-tools), or use kind 'bands'"
         )
     return program
 

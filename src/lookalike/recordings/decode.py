@@ -1,6 +1,6 @@
-"""Decode sound files with libsndfile, piece by piece, into samples of one channel.
+"""Decode audio files with libsndfile, piece by piece, into samples of one channel.
 
-Files are untrusted: nothing is allocated by what a header claims, and `LONGEST` bounds the cost.
+Files are untrusted: no allocation depends on a header alone, and `LONGEST` limits the cost.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from lookalike.storage.files import open_plain
 Words = BandWords | ChromaprintWords
 
 _PAGE = 27  # bytes of the header of an Ogg page before its table of segments
+# samples, at 48 kHz, of a frame of each Opus configuration
 _FRAMES = (480, 960, 1920, 2880) * 3 + (480, 960) * 2 + (120, 240, 480, 960) * 4
-"""Samples, at 48 kHz, of a frame of each configuration of Opus."""
 _HEADERS = 2
 _REVERSED = bytes(int(f"{value:08b}"[::-1], 2) for value in range(256))
 
@@ -45,10 +45,10 @@ class _Page:
 
 
 def with_counted_positions(data: bytes) -> bytes | None:
-    """Return an Ogg Opus file with the granule position of each page counted from its packets.
+    """Return an Ogg Opus file with the granule positions of its pages counted from their packets.
 
-    Programs that cut and join files leave positions that jump, which libsndfile does not accept.
-    Returns None if all is well, if there are several streams, or if pages are damaged.
+    Programs that cut and join files leave gaps, which libsndfile does not accept. Returns None if
+    there are none, if there are several streams, or if pages are damaged.
     """
     pages = [page for page in _pages(data) if not page.headers and page.position != -1]
     made, position, before, jumps = bytearray(data), 0, 0, False
@@ -109,18 +109,14 @@ def _samples(packet: bytes) -> int:
 _BIN = 21.5  # approximate width of a bin of the spectrum in Hz; frames have a power of two samples
 _EVERY = 4  # one frame out of this many is transformed
 _QUIET = 1e-5  # amplitude, of full scale, of frames that are skipped
+# power of a bin that counts: 80 dB below the peak, above the noise of 16 bits
 _BELOW_PEAK, _FLOOR = 1e-8, 10.0**-11.5
-"""Power of a bin that counts: 80 dB below the loudest one, and above the noise of 16 bits."""
-_DROP = 100.0
-"""A bin that is 20 dB below the mean of the octave under it lies on the slope of a filter."""
+_DROP = 100.0  # a bin 20 dB below the mean of the octave under it is on the slope of a filter
 _SMOOTHED = 5
 
 
 class Bandwidth:
-    """Averages the power spectrum of samples that come piece by piece, to find where it ends.
-
-    Encoders leave out high frequencies, which a copy in another format does not bring back.
-    """
+    """Averages the power spectrum of samples: lossy encoders leave out high frequencies."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
@@ -171,13 +167,10 @@ class Bandwidth:
 
 _soundfile = LazyModule("soundfile", "reading recordings", extra="audio")
 
-LONGEST = 24 * 3600
-"""Seconds that a recording may have."""
-FASTEST = 768_000
-"""Samples per second that a recording may have."""
+LONGEST = 24 * 3600  # maximum seconds of a recording
+FASTEST = 768_000  # maximum samples per second of a recording
 _LOUDEST = 1e6  # samples beyond this, of a full scale of 1, are not valid
-PIECE = 1 << 18
-"""Samples, of all channels, that are processed at a time."""
+PIECE = 1 << 18  # samples, of all channels, that are processed at a time
 _REASON = 120
 _MISSING = 0.25  # seconds that may be missing at the end, since decoders drop a block or two
 _HEAD = 1 << 18
@@ -192,7 +185,7 @@ _LOSSY = ("MPEG", "VORBIS", "OPUS", "ADPCM", "ULAW", "ALAW", "GSM", "G72", "DWVW
 
 @dataclass(frozen=True)
 class Sound:
-    """Facts about a sound file."""
+    """Facts about an audio file."""
 
     seconds: float
     rate: int
@@ -201,7 +194,7 @@ class Sound:
     format: str
     """Such as "FLAC"."""
     lossless: bool
-    """Whether the format is lossless, also if the file was made from a lossy one."""
+    """Whether the format is lossless, even if the file was made from a lossy one."""
     codec: str = ""
     """Such as "VORBIS" or "PCM_16"."""
     bandwidth: int = 0
@@ -209,7 +202,7 @@ class Sound:
 
 
 def is_sound(head: bytes) -> bool:
-    """Return whether a file that begins with these 64 bytes is a sound file."""
+    """Return whether a file that begins with these 64 bytes is an audio file."""
     if head.startswith(_BEGINNINGS):
         return True
     if head[:4] in (b"RIFF", b"RIFX", b"RF64"):
@@ -232,7 +225,7 @@ def _is_mpeg_frame(head: bytes) -> bool:
 def decode(
     recording: str | os.PathLike[str] | bytes, words_at: Callable[[int], Words]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64], Sound]:
-    """Return the words of a file or its bytes, where they begin, and facts about the file.
+    """Return the words of a file or its bytes, their offsets, and facts about the file.
 
     `words_at` is called with the rate. Raises `DocumentError` or `OSError`.
     """
@@ -240,7 +233,7 @@ def decode(
         rate, channels = int(file.samplerate), int(file.channels)
         if not LEAST_RATE <= rate <= FASTEST:
             raise DocumentError(
-                f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {FASTEST:,}"
+                f"has {rate:,} samples per second; expected {LEAST_RATE:,} to {FASTEST:,}"
             )
         words, offsets, seconds, bandwidth = words_in(
             _pieces(file, declares_length), rate, words_at
@@ -254,9 +247,9 @@ def decode(
 def words_in(
     pieces: Iterable[NDArray[np.float32]], rate: int, words_at: Callable[[int], Words]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64], float, int]:
-    """Return the words of samples, where they begin, the seconds, and where the spectrum ends.
+    """Return the words of samples, their offsets, the seconds, and where the spectrum ends.
 
-    Pieces are `float32[n, channels]`, full scale at 1; channels are averaged.
+    Pieces are `float32[n, channels]`, with full scale at 1; channels are averaged.
     """
     bandwidth, count = Bandwidth(rate), 0
     with closing(words_at(rate)) as words:
@@ -279,7 +272,7 @@ def _pieces(file: Any, declares_length: bool) -> Iterator[NDArray[np.float32]]:
     known = declares_length and file.frames <= LONGEST * rate
     if known and count < file.frames - rate * _MISSING:
         raise DocumentError(
-            f"is cut off: {count / rate:,.1f} of {file.frames / rate:,.1f} seconds are there"
+            f"is truncated: it has {count / rate:,.1f} of {file.frames / rate:,.1f} seconds"
         )
     if count == 0:
         raise DocumentError("has no samples")
@@ -287,10 +280,7 @@ def _pieces(file: Any, declares_length: bool) -> Iterator[NDArray[np.float32]]:
 
 @contextmanager
 def _opened(recording: str | os.PathLike[str] | bytes) -> Iterator[tuple[Any, bool]]:
-    """Yield a `soundfile.SoundFile`, and whether the number of its frames is not an estimate.
-
-    Errors in the context become `DocumentError` or `OSError`.
-    """
+    """Yield a `soundfile.SoundFile`, and whether its number of frames is not an estimate."""
     opened = io.BytesIO(recording) if isinstance(recording, bytes) else open_plain(recording)
     with opened:
         if opened.seek(0, io.SEEK_END) == 0:
@@ -329,7 +319,7 @@ def _declares_length(head: bytes) -> bool:
     """Return whether the number of samples that libsndfile reports is that of the file.
 
     It is an estimate for MP3 without a Xing, Info or VBRI header. FLAC may keep the number of a
-    longer file that it was cut from; decoding it notices a stream that breaks off.
+    longer file that it was cut from, but decoding notices a truncated stream.
     """
     if head.startswith(b"fLaC"):
         return False
@@ -348,7 +338,7 @@ def _one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the mean of all channels, or raise `DocumentError` for samples that are not valid."""
     mixed = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1)
     if not bool((np.abs(mixed) <= _LOUDEST).all()):  # false for NaN
-        raise DocumentError("has samples that are no numbers, or beyond any sound")
+        raise DocumentError("has samples that are not finite, or far beyond full scale")
     return mixed
 
 
@@ -358,9 +348,7 @@ _COMPRESSION = 0.95  # compression level of MP3, from 0 to 1
 
 
 def excerpt(file: Path, most: int) -> bytes | None:
-    """Return up to 8 s from the middle of a file as an MP3 of one channel and at most `most` bytes;
-    None if that is not possible.
-    """
+    """Return up to 8 s from the middle of a file as MP3 of at most `most` bytes, or None."""
     for from_middle in (True, False):  # the header may say more than there is
         try:
             with _opened(file) as (sound, _):

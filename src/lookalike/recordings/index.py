@@ -1,4 +1,4 @@
-"""RecordingIndex: recordings that are found by a snippet, with its place in the recording."""
+"""RecordingIndex: recordings that are found by a snippet, with its offset in the recording."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lookalike.storage.container import Container
 
 @dataclass(frozen=True)
 class RecordingMatch:
-    """A recording that has the snippet, and where."""
+    """A recording that contains the snippet, and its offset."""
 
     recording: str | int
     """Name under which it was added."""
@@ -49,8 +49,11 @@ class Added:
 class RecordingIndex(StoredIndex):
     """Recordings, each with a name, that are found by a snippet of a few seconds.
 
-    It is a `PartIndex` of the words of an `AudioHash`, of about 31 bytes for each word: with bands,
-    2 MB for an hour of sound.
+    It is a `PartIndex` of the words of an `AudioHash`. A word takes about 31 bytes: with bands, an
+    hour of sound takes 2 MB.
+
+    Args:
+        hash: the signer of the words (default: `AudioHash()`).
     """
 
     kind = "parts"  # of its files
@@ -89,13 +92,15 @@ class RecordingIndex(StoredIndex):
         threads: SupportsIndex | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> list[Added]:
-        """Add files under their paths, and return what became of each.
+        """Add files under their paths, and return the outcome for each.
 
-        Files are decoded in `threads` isolated processes, and added once all are read. A file that
-        cannot be read, or whose name is taken, is left out and has a `reason`.
+        Files are decoded in isolated processes, and added once all are read. A file that cannot be
+        read, or whose name is already used, is skipped and has a `reason`.
 
         Args:
-            folder: Folder to which paths are relative in the names of recordings.
+            folder: folder that the names of recordings are relative to.
+            threads: number of processes (default: one for each processor core).
+            progress: called with "read" and the completed share.
         """
         paths = [file_path("files", file) for file in _several(files)]
         root = None if folder is None else file_path("folder", folder)
@@ -107,8 +112,10 @@ class RecordingIndex(StoredIndex):
             name = _name(path, root)
             if isinstance(one, DocumentError):
                 added.append(Added(path, 0, str(one)))
-            elif name in names:  # hostile, or given twice
-                added.append(Added(path, 0, f"is called {brief(name)}, as one before it is"))
+            elif name in names:  # malicious, or given twice
+                added.append(
+                    Added(path, 0, f"has the name {brief(name)}, which an earlier file has")
+                )
             else:
                 added.append(Added(path, len(one.words)))
                 names[name] = None
@@ -128,10 +135,14 @@ class RecordingIndex(StoredIndex):
         min_score: SupportsFloat | None = None,
         threads: SupportsIndex | None = None,
     ) -> list[RecordingMatch]:
-        """Return the k recordings that have most words of a snippet at one place, best first.
+        """Return the recordings that contain most words of a snippet at one offset, best first.
 
-        Words may differ in `radius` bits. Recordings with less than `min_score` of the words are
-        left out. A snippet without words (silence, or less than 0.8 s) finds nothing.
+        A snippet without words (silence, or less than 0.8 s) finds nothing.
+
+        Args:
+            k: maximum number of recordings (default: 5).
+            radius: number of bits in which equal words may differ (default: 2).
+            min_score: minimum share of the words of the snippet (default: by the kind of hash).
         """
         words, offsets = self.hash.sign_query(recording)
         votes = self.hash.votes
@@ -172,19 +183,19 @@ class RecordingIndex(StoredIndex):
         self.parts = PartIndex.from_container(container)
         if not isinstance(self.parts.signer, AudioHash):
             raise FormatError(
-                f"{container.path} holds parts that are not words of recordings; `lookalike audio "
-                "index` makes such a file"
+                f"{container.path} is not an index of recordings; create one with `lookalike audio "
+                "index`"
             )
         self.signer = self.parts.signer
 
 
 def _several(files: Any) -> Iterator[Any]:
     if isinstance(files, str | bytes | os.PathLike):
-        raise ArgumentError("files are a single path; expected a list of them")
+        raise ArgumentError("files is a single path; expected a list of paths")
     try:
         return iter(files)
     except TypeError:
-        raise ArgumentError("files are no list; expected paths") from None
+        raise ArgumentError("files is not a list; expected a list of paths") from None
 
 
 def _name(path: Path, root: Path | None) -> str:

@@ -30,20 +30,16 @@ from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
 from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings
 
 _THRESHOLD = 0.8
+# Smaller differences (in seconds, or as factors) are due to padding and filters.
 _SAME_SECONDS, _SAME_BANDWIDTH, _SAME_BIT_RATE = 1.0, 1.05, 1.1
-"""Lengths (in seconds), bandwidths and bit rates (as factors) that differ by less count as equal:
-encoders add padding, and filters are not steep.
-"""
+# A lossless file with less of the bandwidth of another was made from a lossy one.
 _LEAST_BANDWIDTH = 0.9
-"""A lossless file with a smaller share of the bandwidth of another copy was made from a lossy one.
-"""
 _ASKED = 1024  # words of a recording, from all over it, that propose others
 _RADIUS = 1  # enough words of a whole recording survive within one bit; more bits would take longer
 _LEAST_VOTES = 0.02
 _TOGETHER = 64  # recordings that are searched at a time
 _STRETCH = 1000  # milliseconds that are compared as a whole
-_SAME_BITS = 0.3
-"""Share of the bits of equal stretches that may differ; of different recordings, half do."""
+_SAME_BITS = 0.3  # share of bits in which equal stretches may differ; in others, half of them do
 _PLAYER = '<audio controls preload="none" src="data:audio/mpeg;base64,{}"></audio>'
 
 
@@ -137,10 +133,10 @@ class Copy:
 def best_first(copies: Sequence[Copy]) -> list[int]:
     """Return the positions of copies of one recording, the best first.
 
-    A lossless copy is better than a lossy one, then the longer one, then the one with the wider
-    bandwidth. Where these are equal, the codec of the oldest copy is that of the original, and its
-    copy with the highest bit rate is better; then the oldest. Sizes, sampling rates and bit rates
-    of different codecs are not compared, since converting a copy can raise them.
+    A lossless copy is better than a lossy one, then a longer one, then one with a wider bandwidth.
+    If these are equal, copies with the codec of the oldest copy come first, then the highest bit
+    rate, then the oldest. Sizes, sampling rates and bit rates of different codecs are not compared,
+    since converting a copy can raise them.
     """
     widest = max(copy.sound.bandwidth for copy in copies)
     lossless = [
@@ -202,10 +198,9 @@ def similar_pairs(
     threads: int = 1,
     tell: Tell | None = None,
 ) -> SimilarPairs:
-    """Return the pairs that are the same over at least this share of the longer one.
+    """Return the pairs that are equal over at least this share of the longer recording.
 
-    Words that two recordings share at one distance propose pairs; all words of both, at that
-    distance, decide.
+    Words that two recordings share at one offset propose a pair; all words at that offset decide.
     """
     proposed = _proposed(recordings, hash, threads, tell)
     pairs = np.array(sorted(proposed), np.int64).reshape(-1, 2)
@@ -258,7 +253,7 @@ def _proposed(
 def same_share(one: Fingerprint, other: Fingerprint, offset: int, hop: float) -> float:
     """Return the share of the words of the longer recording that the other has.
 
-    The words of the first are compared `offset` milliseconds later, give or take one hop.
+    The words of the first are compared `offset` milliseconds later, plus or minus one hop.
     """
     places = np.rint(one.offsets / hop).astype(np.int64)
     others = np.rint(other.offsets / hop).astype(np.int64)
