@@ -203,7 +203,7 @@ def test_large_images_wait_for_room_and_are_read(tmp_path: Path) -> None:
     alone = la.ImageHash().sign(sources, threads=1, memory_limit=400 * MIB)
     assert np.array_equal(rows, alone)
     with pytest.raises(
-        la.errors.DocumentError, match="image 0: needs up to 314 MiB .* may take 120 MiB"
+        la.errors.DocumentError, match="image 0: needs up to 314 MiB .* the limit is 120 MiB"
     ):
         la.ImageHash().sign(sources, memory_limit=200 * MIB)
     with pytest.raises(la.errors.ArgumentError, match="memory_limit"):

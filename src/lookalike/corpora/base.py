@@ -85,7 +85,7 @@ def limited(memory: int | None, threads: int | None) -> Iterator[None]:
 
 
 def limits() -> tuple[int | None, int | None]:
-    """Return the limits on bytes of memory and on threads; None is no limit."""
+    """Return the limits on bytes of memory and on threads; None if there is no limit."""
     return _LIMITS.get()
 
 

@@ -143,7 +143,7 @@ def as_table(source: Any, name: str) -> Any:
     if not isinstance(source, list):
         raise ArgumentError(
             f"the source is of type {type(source).__name__}; expected a path, a list of str, a "
-            "table (Arrow, pandas or polars), an array of vectors, or one or several datasets"
+            "table (Arrow, pandas, polars), an array of vectors, or datasets"
         )
     return _from_list(source, name)
 
