@@ -246,10 +246,8 @@ class Found:
     """The files of one medium, in the order of the arguments, those of a folder by path."""
 
     files: list[Path] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    """Bytes of each file."""
-    others: list[Path] = field(default_factory=list)
-    """Files of other kinds, which are ignored."""
+    sizes: list[int] = field(default_factory=list)  # bytes of each file
+    others: list[Path] = field(default_factory=list)  # files of other kinds, which are ignored
     problems: list[Problem] = field(default_factory=list)
     """Files that cannot be read, or are not of this medium although their extension is."""
 

@@ -53,8 +53,7 @@ class Task:
     """Bytes that a worker may allocate after its setup; no limit on systems without /proc."""
     tries: int = 2
     """Crashes of a worker after which an item fails; the system may have killed the first one."""
-    verb: str = "decode"
-    """The verb for the work in messages."""
+    verb: str = "decode"  # the verb for the work in messages
 
     def reason(self, failure: Failure) -> str:
         """Return why an item has no answer; in messages, it follows the name of the item."""
@@ -217,8 +216,7 @@ class _Worker:
     setup: str
     process: subprocess.Popen[bytes]
     owner: int
-    status: int | None = None
-    """Its exit status, once an item has ended it."""
+    status: int | None = None  # its exit status, once an item has ended it
 
     @classmethod
     def take(cls, setup: str) -> _Worker:
@@ -343,13 +341,6 @@ def _write_frame(stream: BinaryIO, value: Any) -> None:
 
 
 def _read_frame(stream: BinaryIO) -> Any:
-    """Return what was written; raise `EOFError` at the end."""
-    data = _read_bytes(stream, _LENGTH)
-    return marshal.loads(_read_bytes(stream, int.from_bytes(data, "little")))
-
-
-def _read_bytes(stream: BinaryIO, size: int) -> bytes:
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return data
+    """Return what was written; raise `EOFError` at the end, as `marshal` does for cut data."""
+    length = int.from_bytes(stream.read(_LENGTH), "little")
+    return marshal.loads(stream.read(length))

@@ -334,8 +334,7 @@ class KeptRows:
     added: Added | None
     problems: Problems
     identity: list[Any] | None
-    shard: Corpus | None = None
-    """The file of several whose rows are next."""
+    shard: Corpus | None = None  # the file of several whose rows are next
     _position: int = 0
 
     def __post_init__(self) -> None:

@@ -45,8 +45,7 @@ class Columns:
 
     text: str
     id: str | None
-    order: str | None = None
-    """The column that decides which documents are kept."""
+    order: str | None = None  # the column that decides which documents are kept
 
     @property
     def names(self) -> list[str]:
@@ -253,8 +252,7 @@ class FilteredCorpus(DerivedCorpus):
         self._columns = columns
         self.filters = filters
         self._rows: NDArray[np.int64] | None = None
-        self.inner_count = 0
-        """Number of rows of the other corpus, once it was read."""
+        self.inner_count = 0  # number of rows of the other corpus, once it was read
         self.root, self.max_document = inner.root, inner.max_document
         self.page_text, self.marked_text = inner.page_text, inner.marked_text
         names = getattr(getattr(inner, "reading", None), "names", {})

@@ -20,7 +20,7 @@ from lookalike.corpora.base import pa
 from lookalike.corpora.formats import format_of
 from lookalike.errors import ArgumentError, FileError
 from lookalike.lazy import LazyModule
-from lookalike.storage.files import temporary_folder
+from lookalike.storage.files import file_errors, temporary_folder
 
 file_systems = LazyModule("pyarrow.fs", "files that lie elsewhere")
 
@@ -53,12 +53,8 @@ class Spool:
     def __init__(self, within: Path | None = None) -> None:
         self._content: dict[Path, tuple[list[Any], list[int]]] = {}
         if within is not None:
-            try:
+            with file_errors(within, "used as work folder"):
                 within.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise FileError(
-                    f"{within}: cannot be used as work folder: {error.strerror}"
-                ) from error
         left = ExitStack()
         self.folder = left.enter_context(temporary_folder(_PREFIX, within))
         self._finish = weakref.finalize(self, left.close)

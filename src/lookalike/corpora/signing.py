@@ -31,10 +31,8 @@ class SignedCorpus:
 
     documents: int
     signatures: int
-    bits: int
-    """Bits of each signature."""
-    without_features: int
-    """Documents that have no features to sign."""
+    bits: int  # bits of each signature
+    without_features: int  # documents that have no features to sign
     bad_rows: int
     binary_files: int
     examples: list[str]

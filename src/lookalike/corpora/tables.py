@@ -33,7 +33,8 @@ class TableCorpus(Corpus):
             source = list(source)  # an iterator can be read once only
         self._source = source
         self._table = as_table(source, self.name)
-        if isinstance(source, pa.RecordBatchReader) or _is_stream(source):
+        is_stream = hasattr(source, "with_format") and not hasattr(source, "select")
+        if isinstance(source, pa.RecordBatchReader) or is_stream:
             self._source = self._table  # it can be read only once
 
     def __len__(self) -> int:
@@ -98,10 +99,6 @@ def _without_view(kind: Any) -> Any:
 
 def _is_polars(source: Any) -> bool:
     return type(source).__module__.partition(".")[0] == "polars"
-
-
-def _is_stream(source: Any) -> bool:
-    return hasattr(source, "with_format") and not hasattr(source, "select")
 
 
 def _is_plain_iterable(source: Any) -> bool:

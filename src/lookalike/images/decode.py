@@ -86,8 +86,7 @@ class MemoryNeededError(Exception):
     def __init__(self, needed: int, described: str) -> None:
         super().__init__(needed, described)
         self.needed = needed
-        self.described = described
-        """Such as "13,000 × 13,000 pixels, WEBP"."""
+        self.described = described  # such as "13,000 x 13,000 pixels, WEBP"
 
 
 def _check_header(head: bytes, memory: int) -> None:
@@ -174,25 +173,20 @@ class Axis(NamedTuple):
     """Blocks of pixels in one direction."""
 
     pixels: int
-    block: int
-    """Pixels of a block; the last one may have fewer."""
-    turned: bool = False
-    """Whether the first block may have fewer, instead of the last."""
+    block: int  # pixels of a block; the last one may have fewer
+    turned: bool = False  # whether the first block may have fewer, instead of the last
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
     """A reduced image: gray from 0 to 255, upright, on white where it is transparent."""
 
-    gray: NDArray[np.uint8]
-    """Averages of blocks of pixels."""
+    gray: NDArray[np.uint8]  # averages of blocks of pixels
     rows: Axis
     columns: Axis
     width: int
-    height: int
-    """Pixels of the whole image."""
-    format: str = ""
-    """Such as JPEG; empty for a Pillow image that is not from a file."""
+    height: int  # pixels of the whole image
+    format: str = ""  # such as JPEG; empty for a Pillow image that is not from a file
 
     def turned(self, turn: int) -> Decoded:
         """Return the image turned and mirrored by an entry of `TURNS`."""

@@ -84,14 +84,11 @@ def _frequencies(bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 class HashedImage:
     """The hash of an image, and facts about it."""
 
-    signatures: NDArray[np.uint8]
-    """One signature, or one for each of the eight orientations."""
-    quality: int
-    """Number of clear bits."""
+    signatures: NDArray[np.uint8]  # one signature, or one for each of the eight orientations
+    quality: int  # number of clear bits
     width: int
     height: int
-    format: str
-    """Such as JPEG; empty for a Pillow image that is not from a file."""
+    format: str  # such as JPEG; empty for a Pillow image that is not from a file
 
 
 class ImageHash(Signer):

@@ -36,10 +36,8 @@ _ORIENTATIONS = 8
 class HashedImages:
     """The hashes of images."""
 
-    signatures: NDArray[np.uint8]
-    """`[images, orientations, bytes]`, upright first."""
-    clear: NDArray[np.bool_]
-    """Whether each hash has enough clear bits."""
+    signatures: NDArray[np.uint8]  # `[images, orientations, bytes]`, upright first
+    clear: NDArray[np.bool_]  # whether each hash has enough clear bits
 
 
 class ImageMedium(Medium[HashedImages]):

@@ -109,8 +109,7 @@ class Source:
 
     corpus: Corpus
     columns: Columns
-    identity: list[Any] | None
-    """Its state when the job began; see `Corpus.identity`."""
+    identity: list[Any] | None  # its state when the job began; see `Corpus.identity`
 
     def described(self) -> list[Any]:
         """Return what the documents depend on."""
@@ -128,10 +127,8 @@ class Reading:
     html: str | None
     page_limits: PageLimits | None
     filters: Filters
-    longest: int | None
-    """Maximum bytes of a document, of `longest_document`."""
-    was_given: bool
-    """Whether it was requested; else a smaller maximum of the format applies."""
+    longest: int | None  # maximum bytes of a document, of `longest_document`
+    was_given: bool  # whether it was requested; else a smaller maximum of the format applies
 
     def source(
         self, given: Any, features: FeatureKind, text: str | None, id: str | None, order: str | None
@@ -169,8 +166,7 @@ class OldSignatures:
 
     signatures: NDArray[np.uint8]
     ids: Sequence[str] | None
-    identity: list[Any]
-    """Changes when the file of the signatures does."""
+    identity: list[Any]  # changes when the file of the signatures does
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,17 +180,13 @@ class DocumentTable:
     order: NDArray[np.int64] | None
     """Dense ranks of all documents by a column, from 1; -1 without a value."""
     key: str
-    signatures_only: int
-    """The number of documents without text: the first ones."""
+    signatures_only: int  # the number of documents without text: the first ones
     bad: int
     binary: int
     examples: list[str]
-    left_out: dict[str, int]
-    """Counts of filtered documents and unreadable pages, by kind."""
-    files_left_out: list[str]
-    """Files of a folder that were left out, each with the reason."""
-    notices: list[str]
-    """Warnings about how files were read."""
+    left_out: dict[str, int]  # counts of filtered documents and unreadable pages, by kind
+    files_left_out: list[str]  # files of a folder that were left out, each with the reason
+    notices: list[str]  # warnings about how files were read
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -304,12 +296,8 @@ def read_documents(
         order=_ranks(work, count, facts["counts"][last]) if source.columns.order else None,
         key=key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
         signatures_only=without_text,
-        bad=facts["bad"],
-        binary=facts["binary"],
-        examples=facts["examples"],
-        left_out=facts.get("left_out", {}),
-        files_left_out=facts.get("files", []),
-        notices=facts.get("notices", []),
+        files_left_out=facts["files"],
+        **{name: facts[name] for name in ("bad", "binary", "examples", "left_out", "notices")},
     )
 
 

@@ -39,8 +39,7 @@ class WorkFolder:
     """A folder of arrays and stamps, temporary if `folder` is None. One job at a time locks it."""
 
     def __init__(self, folder: Path | None) -> None:
-        self.temporary = folder is None
-        """Whether it is removed when the job ends."""
+        self.temporary = folder is None  # whether it is removed when the job ends
         self._left = ExitStack()
         try:
             if folder is None:

@@ -24,10 +24,8 @@ class RawPage:
     """A page before it is read."""
 
     html: bytes
-    charset: str | None = None
-    """The encoding in its HTTP header."""
-    url: str | None = None
-    """Its address, which relative links are resolved with."""
+    charset: str | None = None  # the encoding in its HTTP header
+    url: str | None = None  # its address, which relative links are resolved with
     unpacked: int = 0
     """If not 0, `html` is an HTTP message, and this limits the bytes of its decoded body."""
 
@@ -38,8 +36,7 @@ class Page:
 
     text: str | None = None
     title: str | None = None
-    language: str | None = None
-    """Two letters, such as "en"; None if there is too little text."""
+    language: str | None = None  # two letters, such as "en"; None if there is too little text
     links: list[Link] | None = None
     marked: str | None = None
 

@@ -124,10 +124,8 @@ class Copy:
     """A copy of a recording, with what decides which one is kept."""
 
     sound: Sound
-    size: int
-    """Bytes of the file."""
-    modified: int
-    """Time of the last change, in nanoseconds."""
+    size: int  # bytes of the file
+    modified: int  # time of the last change, in nanoseconds
 
 
 def best_first(copies: Sequence[Copy]) -> list[int]:

@@ -48,20 +48,13 @@ def page_columns(taken: Sequence[str] = (), marked: str = "marked_text") -> dict
 class Chunk:
     """Rows whose pages are not yet read."""
 
-    others: Any
-    """A batch of the columns that do not come from pages."""
-    pages: Sequence[RawPage | Page | Refused]
-    """A `Page` is plain text, which needs no parsing."""
-    where: Sequence[str]
-    """How messages name each page."""
-    done: float
-    """The share of the corpus that has been seen by then."""
-    items: Sequence[Any] = ()
-    """One for each page; `PageReading.kept` returns those that are rows."""
-    first: int = 0
-    """The position of its first page among all."""
-    unread: int = 0
-    """Number of pages that are not yet read."""
+    others: Any  # a batch of the columns that do not come from pages
+    pages: Sequence[RawPage | Page | Refused]  # a `Page` is plain text, which needs no parsing
+    where: Sequence[str]  # how messages name each page
+    done: float  # the share of the corpus that has been seen by then
+    items: Sequence[Any] = ()  # one for each page; `PageReading.kept` returns those that are rows
+    first: int = 0  # the position of its first page among all
+    unread: int = 0  # number of pages that are not yet read
 
 
 @dataclass

@@ -37,15 +37,11 @@ class LineBatch:
     """Consecutive lines of a file, with their line ends; the last of a file may have none."""
 
     path: Path
-    first: int
-    """The number of the first line, counted from 1."""
-    data: NDArray[np.uint8]
-    """In UTF-8, at least up to the end of the last line."""
+    first: int  # the number of the first line, counted from 1
+    data: NDArray[np.uint8]  # in UTF-8, at least up to the end of the last line
     ends: NDArray[np.int64]
-    done: float
-    """Bytes of the file read so far, as they are on disk."""
-    encoding: str = UTF8
-    """Of the file."""
+    done: float  # bytes of the file read so far, as they are on disk
+    encoding: str = UTF8  # of the file
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -82,11 +78,9 @@ class LineBatch:
 class Lines:
     """Finds where the lines of a file end; subclasses find records instead."""
 
-    begin: Any = None
-    """The state at the beginning of a file."""
+    begin: Any = None  # the state at the beginning of a file
     batch: type[LineBatch] = LineBatch
-    marks: bytes = b"\n"
-    """The bytes at which lines may end or quotes begin."""
+    marks: bytes = b"\n"  # the bytes at which lines may end or quotes begin
 
     def ends(
         self, data: NDArray[np.uint8], state: Any, at_end: bool

@@ -114,7 +114,7 @@ class ParquetCorpus(FileCorpus):
             batches = read_ahead(self._plain(present, page, problems))
             errors: tuple[type[Exception], ...] = (OSError, pa.ArrowException)
         else:
-            batches, errors = _numbered(self._by_duckdb(present)), (duck.duckdb.Error,)
+            batches, errors = self._by_duckdb(present), (duck.duckdb.Error,)
         try:
             for row, batch in batches:
                 batch.validate(full=True)  # strings may not be UTF-8
@@ -183,19 +183,14 @@ class ParquetCorpus(FileCorpus):
             yield batch.slice(begin, end - begin)
             begin = end
 
-    def _by_duckdb(self, columns: Sequence[str]) -> Iterator[Rows]:
+    def _by_duckdb(self, columns: Sequence[str]) -> Iterator[tuple[int, Rows]]:
         names = ", ".join(map(duck.quoted_name, columns))
+        row = 0
         with duck.connection() as database:
             found = database.sql(f"SELECT {names} FROM {self._united}")
-            yield from duck.record_batches(found, BATCH_ROWS)
-
-
-def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield batches, and the number of the first row of each."""
-    row = 0
-    for batch in batches:
-        yield row, batch
-        row += len(batch)
+            for batch in duck.record_batches(found, BATCH_ROWS):
+                yield row, batch
+                row += len(batch)
 
 
 def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:

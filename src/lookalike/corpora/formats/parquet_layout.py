@@ -56,12 +56,9 @@ class Pages:
     """Sizes in bytes of the pages of a row group."""
 
     largest: int = 0
-    long_value: int = 0
-    """A lower bound on the size of the longest value."""
-    repeated: int = 0
-    """The largest size of a value that is stored once for many rows."""
-    row: int = 0
-    """The average size of a row, in the page with the longest rows."""
+    long_value: int = 0  # a lower bound on the size of the longest value
+    repeated: int = 0  # the largest size of a value that is stored once for many rows
+    row: int = 0  # the average size of a row, in the page with the longest rows
 
     def rows_within(self, size: int, most: int) -> int:
         """Return the number of rows to decode at a time, so that they take about `size` bytes."""

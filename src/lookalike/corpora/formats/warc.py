@@ -53,8 +53,7 @@ class Record:
     status: int | None
     page: RawPage | Refused
     where: str
-    done: int
-    """The position in its file at which it begins."""
+    done: int  # the position in its file at which it begins
 
 
 class WarcCorpus(FileCorpus):
