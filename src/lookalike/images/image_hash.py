@@ -103,6 +103,12 @@ class ImageHash(Signer):
     Args:
         bits: 64 or 256 (default: 64).
         kind: "dct" or "gradient" (default: "dct").
+
+    Example:
+        >>> import lookalike as la
+        >>> from PIL import Image
+        >>> la.ImageHash().sign([Image.new("L", (64, 64)), Image.linear_gradient("L")]).shape
+        (2, 8)
     """
 
     medium = "images"

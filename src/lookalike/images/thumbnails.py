@@ -27,6 +27,12 @@ def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
 
     Raises:
         DocumentError: The image cannot be decoded, or not within the limits of docs/images.md.
+
+    Example:
+        >>> import lookalike as la
+        >>> from PIL import Image
+        >>> la.images.thumbnail(Image.new("RGB", (64, 48)), size=16)[:23]
+        'data:image/jpeg;base64,'
     """
     pixels = whole_number("size", size, at_least=1, at_most=1024)
     try:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from lookalike.checks import whole_number
 
+__all__ = ["FIELDS", "Link", "Page", "PageLimits", "RawPage", "Refused", "nesting", "refusal"]
+
 FIELDS = ("text", "title", "language", "links", "marked")
 """The fields of a page. `marked` is its text with marked links; see `marks`."""
 

@@ -66,6 +66,13 @@ class AudioHash(PartSigner):
 
     Args:
         kind: "bands" or "chromaprint" (default: "bands").
+
+    Example:
+        >>> import lookalike as la
+        >>> import numpy as np
+        >>> noise = np.random.default_rng(0).normal(size=88200) / 8
+        >>> la.AudioHash().sign((noise, 44100)).shape
+        (25, 4)
     """
 
     bits = 32

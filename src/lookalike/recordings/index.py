@@ -54,6 +54,15 @@ class RecordingIndex(StoredIndex):
 
     Args:
         hash: the signer of the words (default: `AudioHash()`).
+
+    Example:
+        >>> import lookalike as la
+        >>> import numpy as np
+        >>> noise = np.random.default_rng(0).normal(size=88200) / 8
+        >>> index = la.RecordingIndex()
+        >>> index.add("noise", (noise, 44100))
+        >>> index.search((noise[22050:66150], 44100))[0].offset
+        0.5
     """
 
     kind = "parts"  # of its files
