@@ -47,7 +47,7 @@ def test_files_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_columns_and_settings_are_asked_for(tmp_path: Path) -> None:
     with pytest.raises(
-        la.errors.ArgumentError, match=r"there are: id, content; did you mean 'content'\?"
+        la.errors.ArgumentError, match=r"its columns: id, content; did you mean 'content'\?"
     ):
         la.dedup([{"id": "1", "content": "a text"}], text="contents")
     with pytest.raises(la.errors.ArgumentError, match=r"did you mean 'images'\?"):

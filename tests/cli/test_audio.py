@@ -52,8 +52,8 @@ def test_index_says_what_it_read(folder: Path, capsys: pytest.CaptureFixture[str
     assert "\n  1 other file, not looked at\n" in printed.out
     assert printed.err == (
         "lookalike: warning: 1 row or file was left out\n"
-        f"lookalike: left out: {folder}/in/broken.mp3: is not a recording: it does not "
-        "begin like one\n"
+        f"lookalike: left out: {folder}/in/broken.mp3: is not a recording: its first "
+        "bytes are not those of one\n"
     )
     assert main(["audio", "index", str(folder / "in"), "-o", str(path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

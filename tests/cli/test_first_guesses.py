@@ -114,9 +114,7 @@ def test_parquet_on_standard_input(corpora: Path) -> None:
     ],
 )
 def test_text_that_may_be_anything_is_asked_about(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(
-        la.errors.ArgumentError, match="tells no format; say which it is with format"
-    ):
+    with pytest.raises(la.errors.ArgumentError, match="is not a known format; set it with format"):
         texts_of(data, tmp_path)
 
 

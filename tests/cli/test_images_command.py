@@ -108,7 +108,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--bits", "100"], "--bits is 100; expected 64 or 256"),
         (["--annotate"], "--annotate needs a file"),
         (["-o", "-"], "--output is -; expected a file, or a new folder"),
-        (["-o", "photos/kept"], "lies in photos"),
+        (["-o", "photos/kept"], "is in the input folder"),
         (["--dropped", "list.zip"], "the format of a list of files is not known"),
         (["--report", "a", "--pairs", "a"], "no format|same name"),
     ],
@@ -161,7 +161,7 @@ def test_sign_index_and_search(photos: Path, capsys: pytest.CaptureFixture[str])
     answer = json.loads(capsys.readouterr().out)
     assert answer["results"][0]["id"] == "photos/2.png"
     assert main(["search", "i.lookalike", "photos/white.png"]) == 0
-    assert "is of one color, or nearly; there is nothing to look for" in capsys.readouterr().err
+    assert "is of (nearly) one color; there is nothing to look for" in capsys.readouterr().err
     assert "no such file" in refused(["search", "i.lookalike", "some words"], capsys)
     said = refused(["sign", "photos", "-o", "q.lookalike", "--fit"], capsys)
     assert said == "--fit does nothing for images; leave it out"

@@ -78,7 +78,7 @@ def test_nor_that_of_a_file_of_a_folder(option: str, capsys: pytest.CaptureFixtu
     before = contents()
     for given in (["folder"], ["a.jsonl", "--against", "folder"], ["*older"]):
         assert main(["dedup", *given, option, "folder/one.md"]) == 1
-        assert "is read" in capsys.readouterr().err
+        assert "is in the input folder" in capsys.readouterr().err
     assert contents() == before
 
 

@@ -200,7 +200,7 @@ def test_a_signer_without_weights_has_no_likeliest_flips(
     arguments = ["minhash.index", "some text", "--radius", "3", "--recall", "0.9"]
     assert "whose bits have no weights" in refused(["search", *arguments], capsys)
     sign = ["sign", "corpus.jsonl", "--bit-weights", "-o"]
-    assert "goes with --method simhash or topsig" in refused([*sign, "x.lookalike"], capsys)
+    assert "requires --method simhash or topsig" in refused([*sign, "x.lookalike"], capsys)
     assert "requires an output called NAME.lookalike" in refused(
         [*sign, "x.npy", "--method", "simhash"], capsys
     )

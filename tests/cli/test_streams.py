@@ -160,7 +160,7 @@ def test_what_makes_no_sense_is_refused(piped: Piped) -> None:
         (("-o", "-", "--format", "files"), "is not a folder of files"),
         (("-o", "-", "--report", "-"), "--report is -; expected a file"),
         (("-o", "-", "--pairs", "-"), "--pairs is -; expected a file"),
-        (("-o", "x.xlsx"), ".xlsx is no format"),
+        (("-o", "x.xlsx"), ".xlsx is not an output format"),
     ]:
         status, out, err = piped(LINES, "dedup", "-", *arguments)
         wrong_usage = message.startswith("--")
@@ -180,7 +180,7 @@ def test_a_report_and_pairs_go_to_files_beside_it(piped: Piped) -> None:
     [
         (gzip.compress(LINES, mtime=0)[:-200], "cannot be read"),
         (zstd(LINES)[:-20], "cannot be read"),
-        (bytes(range(256)) * 50, "tells no format"),
+        (bytes(range(256)) * 50, "is not a known format"),
         (b"PAR1" + LINES, "is not valid Parquet"),
         (b"\x1f\x8b", "cannot be read"),
         (b'{"id": "a", "text": "' + b"x" * 3_000_000, "has more than 1,000,000 bytes"),
@@ -199,7 +199,7 @@ def test_hostile_input_is_an_error_and_no_rows(piped: Piped, data: bytes, messag
         (LINES + b"{bad", [], "standard input, line 31: is not JSON"),
         (b"id,text\n1,a\n2,b,c\n", ["--format", "csv"], "standard input, line 3: "),
         (b"[{", [], "standard input: is not JSON"),
-        (b"PAR1 and no more", [], "standard input: is not valid Parquet"),
+        (b"PAR1 and no more", [], "standard input is not valid Parquet"),
         (b"a\xff\n", ["--format", "text", "--encoding", "utf-8"], "standard input, line 1: "),
         (gzip.compress(LINES)[:-30], [], "standard input: cannot be read after line"),
     ],

@@ -160,7 +160,7 @@ def test_numbers_out_of_range_are_told_of_the_option(
         ("collection restore docs.db docs2.db --naem x", "no option --naem; did you mean --name?"),
         ("compare a.txt b.txt --max-document 5", "--max-document goes with --in CORPUS"),
         ("dedup corpus.jsnl", "did you mean 'corpus.jsonl'?"),
-        ("dedup corpus.jsonl --text txt", "there are: text, id; did you mean 'text'?"),
+        ("dedup corpus.jsonl --text txt", "its columns: text, id; did you mean 'text'?"),
         ("dedup corpus.jsonl --method simhsh", "did you mean simhash?"),
         ("plan --cuont 3", "there is no option --cuont; did you mean --count?"),
         ("collection serch docs.db", "did you mean search?"),

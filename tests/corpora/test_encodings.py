@@ -337,7 +337,7 @@ def test_utf8_that_another_encoding_was_given_for(tmp_path: Path) -> None:
             old.write_bytes(content.encode())
             for format in (None, "files"):
                 (warning,) = la.dedup(str(old), format=format, encoding=given_name).warnings
-                assert f"old-{name} was read as {check_encoding(given_name)}, the" in warning
+                assert f"old-{name} was read as {check_encoding(given_name)}, as given" in warning
                 assert "valid UTF-8" in warning
         assert la.dedup(str(new), encoding="latin-1").warnings == []
         (warning,) = la.dedup(str(new), against=str(old), encoding="latin-1").warnings
@@ -380,7 +380,7 @@ def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
     path = tmp_path / "j.txt"
     lines_of = "\n".join(SENTENCES["japanese"]).encode("shift_jis")
     path.write_bytes(lines_of + b"\nab\xff\xffcd\nmore\n")
-    with pytest.raises(la.errors.DocumentError, match="line 4: is not shift_jis"):
+    with pytest.raises(la.errors.DocumentError, match="line 4: is not valid shift_jis"):
         texts_of(path, encoding="shift_jis")
     problems = Problems(skip_bad=True)
     assert texts_of(path, problems, encoding="shift_jis") == [*SENTENCES["japanese"], "more"]

@@ -362,8 +362,8 @@ def test_an_array_in_pieces_is_the_array(
         ("[{} {}]", "Expecting ',' delimiter at character 4"),
         ("[{}]\n[{}]", "Extra data at character 5.*name it .jsonl"),
         ('[{}, {"a": tru}]', "Expecting value at character 11"),
-        ("{}", "is a JSON object"),
-        ("12", "is a JSON number"),
+        ("{}", "begins with a JSON object"),
+        ("12", "begins with a JSON number"),
         ("[" * 100_000, "recursion"),
         ('[{"a": "' + "b" * 50 + "\x01", "control character"),
     ],
@@ -451,5 +451,5 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4:8] = b"\xff" * 4  # where the first page's header is
     path.write_bytes(data)
-    with pytest.raises(FileError, match="is not readable Parquet: a page of the column 'text'"):
+    with pytest.raises(FileError, match="is not valid Parquet: a page of the column 'text'"):
         la.dedup(path)

@@ -115,7 +115,7 @@ def test_no_job_takes_more_memory_than_its_limit(name: str, tmp_path: Path) -> N
     assert returned == status, done.stderr
     assert peak <= LIMIT
     if status:
-        assert "--memory-limit is 640,000,000 bytes; " in done.stderr
+        assert "--memory-limit is 640,000,000 bytes, but " in done.stderr
         assert "need about " in done.stderr and "raise it to that" in done.stderr
 
 

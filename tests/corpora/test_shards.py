@@ -166,10 +166,10 @@ def test_a_whole_job_over_shards(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "in" / "note").write_text("?")
     result = la.dedup(tmp_path / "in", id="id")
     assert result.counts.documents == 3 and result.counts.kept == 2
-    assert "left 1 file (note)" in result.warnings[0]
+    assert "skipped 1 file (note)" in result.warnings[0]
     out = tmp_path / "out"
     assert main(["dedup", str(tmp_path / "in"), "-o", str(out)]) == 0
-    assert capsys.readouterr().err.count("left 1 file (note)") == 1
+    assert capsys.readouterr().err.count("skipped 1 file (note)") == 1
     assert [len(file.read_text().splitlines()) for file in sorted(out.iterdir())] == [2, 0]
     assert main(["dedup", str(tmp_path / "in"), "-o", str(out)]) == 1
     assert "already exists" in capsys.readouterr().err

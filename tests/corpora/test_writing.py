@@ -200,7 +200,7 @@ def test_what_cannot_be_written(source: Path, tmp_path: Path) -> None:
     with pytest.raises(la.errors.FileError, match="cannot be written"):
         write_corpus(open_corpus(source), tmp_path / "no" / "o.jsonl", keep=KEEP)
     (tmp_path / "c.jsonl").write_text('{"cluster": 1}\n')
-    with pytest.raises(la.errors.ArgumentError, match="has a column 'cluster' already"):
+    with pytest.raises(la.errors.ArgumentError, match="already has a column 'cluster'"):
         write_corpus(open_corpus(tmp_path / "c.jsonl"), tmp_path / "o.jsonl", added=added)
 
 

@@ -250,7 +250,7 @@ def test_names_that_other_tools_use(given_name: str, own: str) -> None:
         ({"permutations": 1}, "permutations is 1"),
         ({"ngram": 0}, "ngram is 0"),
         ({"method": "simhash", "bits": 7}, "bits"),
-        ({"text": "body"}, "no column 'body' for the text; there are: text"),
+        ({"text": "body"}, "no column 'body' for the text; its columns: text"),
         ({"memory_limit": 1000}, "memory_limit is 1,000 bytes"),
         ({"threads": 0}, "threads is 0"),
         ({"format": "xml"}, "format is 'xml'"),

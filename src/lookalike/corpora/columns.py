@@ -68,7 +68,7 @@ def find_columns(
         if not columns:
             return Columns("text", None)  # there is nothing to read
         raise ArgumentError(
-            f"{corpus.name} has the columns {', '.join(columns)}; name the one with the text",
+            f"{corpus.name} has the columns {', '.join(columns)}; name the text column",
             Said(" with text=", " with --text COLUMN"),
         )
     if order is not None:
