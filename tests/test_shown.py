@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike.errors import ArgumentError, BatchError, ItemError, MissingDependencyError
-from lookalike.shown import escape_terminal, shown_json, shown_lines
+from lookalike.shown import escape_json, escape_lines, escape_terminal
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 
@@ -30,16 +30,16 @@ def test_nothing_harmful_is_shown_and_the_harmless_stays(text: str) -> None:
     line = escape_terminal(text)
     assert all(map(is_harmless, line))
     assert escape_terminal(line) == line
-    assert all(character in "\n\t" or is_harmless(character) for character in shown_lines(text))
+    assert all(character in "\n\t" or is_harmless(character) for character in escape_lines(text))
     if all(map(is_harmless, text)) and "\ufeff" not in text:
-        assert line == shown_lines(text) == text or any(
+        assert line == escape_lines(text) == text or any(
             0xFFF9 <= ord(one) <= 0xFFFB or 0xE0000 <= ord(one) <= 0xE007F for one in text
         )
 
 
 @given(st.recursive(ANY_TEXT | st.integers() | st.none(), st.lists, max_leaves=5))
 def test_json_reads_back_as_it_was(value: object) -> None:
-    text = shown_json({"key": value})
+    text = escape_json({"key": value})
     assert all(map(is_harmless, text))
     text.encode()
     back = json.loads(text)["key"]
@@ -62,7 +62,7 @@ def test_every_control_character_is_escaped() -> None:
         escape_terminal("caf\u00e9 \u65e5\u672c \u0939\u200d\u0902")
         == "caf\u00e9 \u65e5\u672c \u0939\u200d\u0902"
     )
-    assert shown_lines("one\r\ntwo\tthree\rfour") == "one\ntwo\tthree\\rfour"
+    assert escape_lines("one\r\ntwo\tthree\rfour") == "one\ntwo\tthree\\rfour"
 
 
 @given(ANY_TEXT, st.integers(10, 40))

@@ -184,7 +184,7 @@ class Medium(ABC, Generic[Content]):
         return read.merit
 
     @abstractmethod
-    def likeness(self, similarity: float, distance: int) -> str:
+    def describe_pair(self, similarity: float, distance: int) -> str:
         """Return how similar a pair is, such as "12 of 256 bits differ"."""
 
     @abstractmethod

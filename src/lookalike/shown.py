@@ -32,12 +32,12 @@ def escape_terminal(text: object, most: int | None = None) -> str:
     return line if most is None or len(line) <= most else _ends(line, most)
 
 
-def shown_lines(text: object) -> str:
+def escape_lines(text: object) -> str:
     """Return a text that is safe to show, with its lines and tabs."""
     return _CONTROLS_IN_LINES.sub(_escape, str(text).replace("\r\n", "\n"))
 
 
-def shown_json(value: Any) -> str:
+def escape_json(value: Any) -> str:
     """Return a value as JSON that is safe to show and can be parsed back to the same value."""
     text = json.dumps(value, ensure_ascii=False)
     return _CONTROLS_OF_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import lookalike as la
-from lookalike.recordings.decode import Sound
+from lookalike.recordings.decode import AudioInfo
 from lookalike.recordings.medium import Copy, best_first
 
 RATE = 44100
@@ -139,7 +139,7 @@ def test_a_whole_recording_is_kept_before_a_part_of_it(folder: Folder) -> None:
 
 def test_of_one_codec_the_higher_bit_rate_is_kept() -> None:
     low, high = (
-        Copy(Sound(60.0, 48000, 2, "OGG", False, "OPUS", 20_000), size, modified)
+        Copy(AudioInfo(60.0, 48000, 2, "OGG", False, "OPUS", 20_000), size, modified)
         for size, modified in ((240_000, 1), (960_000, 2))
     )
     assert best_first([low, high]) == [1, 0]
@@ -148,7 +148,7 @@ def test_of_one_codec_the_higher_bit_rate_is_kept() -> None:
 copies = st.builds(
     Copy,
     st.builds(
-        Sound,
+        AudioInfo,
         st.sampled_from([10.0, 10.4, 11.2, 14.0]),
         st.sampled_from([8000, 44100, 48000]),
         st.just(1),
@@ -173,9 +173,9 @@ def test_the_order_does_not_depend_on_that_of_files(
     shuffled = shuffle.sample(given_copies, len(given_copies))
     ordered = [given_copies[place] for place in best_first(given_copies)]
     assert ordered == [shuffled[place] for place in best_first(shuffled)]
-    widest = max(copy.sound.bandwidth for copy in ordered)
-    lossless = [copy.sound.lossless and copy.sound.bandwidth >= 0.9 * widest for copy in ordered]
+    widest = max(copy.info.bandwidth for copy in ordered)
+    lossless = [copy.info.lossless and copy.info.bandwidth >= 0.9 * widest for copy in ordered]
     assert lossless == sorted(lossless, reverse=True)
     best = [copy for copy, one in zip(ordered, lossless, strict=True) if one == lossless[0]]
-    longest = max(copy.sound.seconds for copy in best)
-    assert ordered[0].sound.seconds >= longest - 2 * 1.0  # a chain of lengths that count as equal
+    longest = max(copy.info.seconds for copy in best)
+    assert ordered[0].info.seconds >= longest - 2 * 1.0  # a chain of lengths that count as equal

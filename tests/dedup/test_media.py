@@ -281,7 +281,7 @@ class Numbers(Medium[list[int]]):
         )
         return SimilarPairs(left, right, 1 - far / 2, far.astype(np.int32))
 
-    def likeness(self, similarity: float, distance: int) -> str:
+    def describe_pair(self, similarity: float, distance: int) -> str:
         return f"{distance} apart"
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:

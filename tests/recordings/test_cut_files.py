@@ -62,7 +62,7 @@ def test_checksums_of_pages_are_those_of_ogg() -> None:
 
 
 def seconds(data: bytes) -> float:
-    return la.AudioHash().fingerprint(data).sound.seconds
+    return la.AudioHash().fingerprint(data).info.seconds
 
 
 def is_part_of_the_piece(data: bytes) -> bool:

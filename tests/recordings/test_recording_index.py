@@ -224,7 +224,7 @@ def test_chromaprint_gets_samples_and_gives_words(
 
 def test_scores_are_shares_of_the_words_that_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words that everybody has are left out, and count neither for nor against a recording."""
-    sound = la.AudioHash().fingerprint((PIECES[0], RATE)).sound
+    sound = la.AudioHash().fingerprint((PIECES[0], RATE)).info
 
     def words(*values: NDArray[np.int64]) -> la.results.Fingerprint:
         all = np.concatenate(values).astype(np.uint32)

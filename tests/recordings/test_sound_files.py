@@ -13,7 +13,7 @@ import soundfile
 from benchmarks.recordings.sounds import music
 
 import lookalike as la
-from lookalike.recordings.decode import decode, is_sound
+from lookalike.recordings.decode import decode, is_audio
 from lookalike.recordings.workers import excerpt_of, read_recordings
 
 RATE = 16000
@@ -50,11 +50,11 @@ def test_every_format_has_nearly_the_same_words(folder: Path) -> None:
     words = la.AudioHash().fingerprint((PIECE, RATE)).words
     for file in sorted(folder.iterdir()):
         found = la.AudioHash().fingerprint(file)
-        assert is_sound(file.read_bytes()[:64]), file
+        assert is_audio(file.read_bytes()[:64]), file
         count = min(len(words), len(found.words))
         assert abs(len(words) - len(found.words)) <= 3
         assert np.bitwise_count(found.words[:count] ^ words[:count]).mean() < 3
-        sound = found.sound
+        sound = found.info
         assert (sound.rate, sound.channels) == ((48000 if "opus" in file.name else RATE), 1) or (
             sound.rate,
             sound.channels,
@@ -73,7 +73,7 @@ def test_processes_answer_what_is_read_here(folder: Path) -> None:
             here = la.AudioHash().fingerprint(file)
             np.testing.assert_array_equal(found.words, here.words)
             np.testing.assert_array_equal(found.offsets, here.offsets)
-            assert found.sound == here.sound
+            assert found.info == here.info
 
 
 def test_bytes_and_names_that_lie(folder: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_headers_that_lie_cost_nothing(tmp_path: Path) -> None:
     huge.write_bytes(wave(2**32 - 1, RATE, 1, samples))
     found = read(huge)  # what is there is read
     assert isinstance(found, la.results.Fingerprint)
-    assert found.sound.seconds == 6
+    assert found.info.seconds == 6
     huge.write_bytes(wave(len(samples), 2**31 - 1, 1, samples))
     assert "samples per second; expected 4,000 to 768,000" in reason(huge)
     huge.write_bytes(wave(len(samples), 100, 1, samples))
@@ -128,11 +128,11 @@ def test_many_channels_and_odd_rates(tmp_path: Path) -> None:
     path = tmp_path / "many.wav"
     soundfile.write(path, np.repeat(PIECE[:, None], 24, axis=1), RATE, subtype="FLOAT")
     found = la.AudioHash().fingerprint(path)
-    assert found.sound.channels == 24
+    assert found.info.channels == 24
     expected = la.AudioHash().fingerprint((PIECE, RATE)).words
     assert np.bitwise_count(found.words ^ expected).mean() < 0.1
     soundfile.write(path, PIECE, 7919)
-    assert la.AudioHash().fingerprint(path).sound.rate == 7919
+    assert la.AudioHash().fingerprint(path).info.rate == 7919
     for count in (1, 2, 100):
         soundfile.write(path, PIECE[:count], RATE)
         assert len(la.AudioHash().sign(path)) == 0
@@ -154,7 +154,7 @@ import resource, sys
 from pathlib import Path
 import lookalike as la
 found = la.AudioHash().fingerprint(sys.argv[1])
-print(len(found.words), found.sound.seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(len(found.words), found.info.seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
@@ -217,7 +217,7 @@ def test_excerpts_are_as_small_as_asked(folder: Path, tmp_path: Path) -> None:
             found = excerpt_of(file, most)
             assert found is not None
             assert len(found) <= most
-            assert la.AudioHash().fingerprint(found).sound.format == "MP3"
+            assert la.AudioHash().fingerprint(found).info.format == "MP3"
         assert excerpt_of(file, 10) is None
     assert excerpt_of(tmp_path / "none", 10_000) is None
     soundfile.write(tmp_path / "odd.wav", PIECE, 7919)
@@ -228,4 +228,4 @@ def test_beginnings_of_other_files_are_no_sound() -> None:
     texts = (b"", b"\xff", b"\xff\xfe<\0h\0t\0m\0", b"%PDF-1.7", b"ID")
     pictures = (b"\xff\xd8\xff\xe0", b"RIFF1234WEBPVP8 ", b"RIFF1234AVI LIST")
     for head in (*texts, *pictures, b"OggS" + b"\0" * 24 + b"\x80theora"):
-        assert not is_sound(head), head
+        assert not is_audio(head), head

@@ -16,17 +16,17 @@ from typing import IO, Any, BinaryIO, cast
 
 from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError
-from lookalike.shown import escape_terminal, shown_json, shown_lines
+from lookalike.shown import escape_json, escape_lines, escape_terminal
 
 
 def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> None:
     """Print lines, without control characters; an id or a name went through `escape_terminal`."""
-    _write(shown_lines(text) + end, file)
+    _write(escape_lines(text) + end, file)
 
 
 def say_json(value: Any, *, file: IO[str] | None = None) -> None:
     """Print a value as JSON on one line: for machines as it is, and harmless to a terminal."""
-    _write(shown_json(value) + "\n", file)
+    _write(escape_json(value) + "\n", file)
 
 
 def say_rows(
@@ -214,7 +214,7 @@ class _Harmless(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """Write some of the text."""
-        self._terminal.write(shown_lines(self._decoder.decode(bytes(data))).encode())
+        self._terminal.write(escape_lines(self._decoder.decode(bytes(data))).encode())
         return len(data)
 
 
@@ -252,7 +252,7 @@ def _say_colored(parts: Sequence[tuple[str, str]]) -> bool:
         console: Any = optional_module("rich.console", "a colored text", extra="")
     except MissingDependencyError:
         return False
-    styled = [rich.Text(shown_lines(text), _STYLES.get(kind, "")) for kind, text in parts]
+    styled = [rich.Text(escape_lines(text), _STYLES.get(kind, "")) for kind, text in parts]
     console.Console(force_terminal=True, soft_wrap=True).print(rich.Text().join(styled), end="")
     return True
 

@@ -14,7 +14,7 @@ from lookalike.checks import flag, whole_number
 from lookalike.errors import DocumentError
 from lookalike.images.decode import SUFFIXES, is_image, is_one_image
 from lookalike.images.image_hash import LEAST_QUALITY, ImageHash
-from lookalike.images.thumbnails import shown_image
+from lookalike.images.thumbnails import image_tag
 from lookalike.images.workers import LEAST_MEMORY
 from lookalike.indexes import SliceIndex
 from lookalike.media import (
@@ -157,8 +157,8 @@ class ImageMedium(Medium[HashedImages]):
         similarity = estimated_similarity(self.signer, distance[first], self.signer.bits)
         return SimilarPairs(left[first], right[first], similarity, distance[first])
 
-    def likeness(self, similarity: float, distance: int) -> str:
+    def describe_pair(self, similarity: float, distance: int) -> str:
         return f"{distance} of {self.signer.bits} bits {'differs' if distance == 1 else 'differ'}"
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
-        return shown_image(file, _THUMBNAIL, most, memory=memory_for_decoders(memory, 0, 0))
+        return image_tag(file, _THUMBNAIL, most, memory=memory_for_decoders(memory, 0, 0))

@@ -43,7 +43,7 @@ def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
     return _address(data)
 
 
-def shown_image(
+def image_tag(
     source: ImageSource, size: int, most: int, *, memory: int | None = None
 ) -> str | None:
     """Return an <img> with a data URI; None if it needs more `memory` or `most` characters."""

@@ -23,7 +23,7 @@ from lookalike.checks import (
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
-from lookalike.recordings.decode import FASTEST, PIECE, Sound, Words, decode, words_in
+from lookalike.recordings.decode import FASTEST, PIECE, AudioInfo, Words, decode, words_in
 from lookalike.shown import brief
 from lookalike.storage.files import file_errors
 
@@ -43,7 +43,7 @@ class Fingerprint:
     words: NDArray[np.uint32]
     offsets: NDArray[np.int64]
     """Millisecond at which each word begins, ascending."""
-    sound: Sound
+    info: AudioInfo
     """Facts about the recording."""
 
     @property
@@ -186,5 +186,5 @@ class AudioHash(PartSigner):
             words, offsets, seconds, bandwidth = words_in(pieces, rate, self._words_at)
         except DocumentError as error:
             raise DocumentError(f"recording {error}") from error
-        sound = Sound(seconds, rate, channels, "samples", lossless=True, bandwidth=bandwidth)
-        return Fingerprint(words, offsets, sound)
+        info = AudioInfo(seconds, rate, channels, "samples", lossless=True, bandwidth=bandwidth)
+        return Fingerprint(words, offsets, info)

@@ -1,7 +1,7 @@
 """Words of Chromaprint, made by its program fpcalc.
 
-There is a word of 32 bits every 0.124 s, from the energies of the twelve notes of the scale in 2.6
-s of sound. The program reads samples from a pipe, never an untrusted file.
+A word of 32 bits, every 0.124 s, is made from the energies of the twelve notes of the scale over
+2.6 s. The program reads samples from a pipe, never an untrusted file.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ _LOSSY = ("MPEG", "VORBIS", "OPUS", "ADPCM", "ULAW", "ALAW", "GSM", "G72", "DWVW
 
 
 @dataclass(frozen=True)
-class Sound:
+class AudioInfo:
     """Facts about an audio file."""
 
     seconds: float
@@ -201,7 +201,7 @@ class Sound:
     """Where the spectrum ends, in Hz; 0 for silence."""
 
 
-def is_sound(head: bytes) -> bool:
+def is_audio(head: bytes) -> bool:
     """Return whether a file that begins with these 64 bytes is an audio file."""
     if head.startswith(_BEGINNINGS):
         return True
@@ -224,7 +224,7 @@ def _is_mpeg_frame(head: bytes) -> bool:
 
 def decode(
     recording: str | os.PathLike[str] | bytes, words_at: Callable[[int], Words]
-) -> tuple[NDArray[np.uint32], NDArray[np.int64], Sound]:
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], AudioInfo]:
     """Return the words of a file or its bytes, their offsets, and facts about the file.
 
     `words_at` is called with the rate. Raises `DocumentError` or `OSError`.
@@ -240,8 +240,8 @@ def decode(
         )
         codec = str(file.subtype)
         lossless = not any(name in codec for name in _LOSSY)
-        sound = Sound(seconds, rate, channels, str(file.format), lossless, codec, bandwidth)
-        return words, offsets, sound
+        info = AudioInfo(seconds, rate, channels, str(file.format), lossless, codec, bandwidth)
+        return words, offsets, info
 
 
 def words_in(

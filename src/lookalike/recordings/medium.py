@@ -26,7 +26,7 @@ from lookalike.media import (
 )
 from lookalike.parts.index import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
-from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
+from lookalike.recordings.decode import SUFFIXES, AudioInfo, is_audio
 from lookalike.recordings.workers import LEAST_MEMORY, excerpt_of, read_recordings
 
 _THRESHOLD = 0.8
@@ -69,7 +69,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
 
     @classmethod
     def recognizes(cls, head: bytes) -> bool:
-        return is_sound(head)
+        return is_audio(head)
 
     def settings(self) -> dict[str, Any]:
         return {"signer": self.signer.to_dict(), "threshold": self.threshold}
@@ -85,12 +85,12 @@ class RecordingMedium(Medium[list[Fingerprint]]):
             threads = min(threads, room // LEAST_MEMORY)
         found = read_recordings(files, self.signer, threads=threads)
         good, fingerprints, problems = split_problems(files, found, tell)
-        sounds = [one.sound for one in fingerprints]
+        infos = [one.info for one in fingerprints]
         return Read(
             files=good,
             merit=np.zeros(len(good), np.int64),
-            facts={name: [getattr(sound, name) for sound in sounds] for name in self.facts},
-            described=[_described(sound) for sound in sounds],
+            facts={name: [getattr(info, name) for info in infos] for name in self.facts},
+            described=[_described(info) for info in infos],
             content=fingerprints,
             problems=problems,
             without_features=sum(len(one.words) == 0 for one in fingerprints),
@@ -106,11 +106,11 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         order = np.argsort(labels, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
             if len(group) > 1:
-                copies = [_copy(read.files[row], read.content[row].sound) for row in group.tolist()]
+                copies = [_copy(read.files[row], read.content[row].info) for row in group.tolist()]
                 merits[group[best_first(copies)]] = -np.arange(len(group))
         return merits
 
-    def likeness(self, similarity: float, distance: int) -> str:
+    def describe_pair(self, similarity: float, distance: int) -> str:
         return f"the same over {int(100 * similarity)}% of the longer one"
 
     def preview(self, file: Path, most: int, *, memory: int | None = None) -> str | None:
@@ -123,7 +123,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
 class Copy:
     """A copy of a recording, with what decides which one is kept."""
 
-    sound: Sound
+    info: AudioInfo
     size: int  # bytes of the file
     modified: int  # time of the last change, in nanoseconds
 
@@ -136,24 +136,24 @@ def best_first(copies: Sequence[Copy]) -> list[int]:
     rate, then the oldest. Sizes, sampling rates and bit rates of different codecs are not compared,
     since converting a copy can raise them.
     """
-    widest = max(copy.sound.bandwidth for copy in copies)
+    widest = max(copy.info.bandwidth for copy in copies)
     lossless = [
-        copy.sound.lossless and copy.sound.bandwidth >= _LEAST_BANDWIDTH * widest for copy in copies
+        copy.info.lossless and copy.info.bandwidth >= _LEAST_BANDWIDTH * widest for copy in copies
     ]
-    rates = [0.0 if copy.sound.lossless else copy.size / copy.sound.seconds for copy in copies]
+    rates = [0.0 if copy.info.lossless else copy.size / copy.info.seconds for copy in copies]
     oldest: dict[str, int] = {}
     for copy in copies:
-        codec = _codec(copy.sound)
+        codec = _codec(copy.info)
         oldest[codec] = min(copy.modified, oldest.get(codec, copy.modified))
     keys = zip(
         (not one for one in lossless),
-        _levels([copy.sound.seconds for copy in copies], lambda one: one - _SAME_SECONDS),
-        _levels([copy.sound.bandwidth for copy in copies], lambda one: one / _SAME_BANDWIDTH),
-        (oldest[_codec(copy.sound)] for copy in copies),
-        (_codec(copy.sound) for copy in copies),
+        _levels([copy.info.seconds for copy in copies], lambda one: one - _SAME_SECONDS),
+        _levels([copy.info.bandwidth for copy in copies], lambda one: one / _SAME_BANDWIDTH),
+        (oldest[_codec(copy.info)] for copy in copies),
+        (_codec(copy.info) for copy in copies),
         _levels(rates, lambda one: one / _SAME_BIT_RATE),
         (copy.modified for copy in copies),
-        (-copy.sound.rate for copy in copies),
+        (-copy.info.rate for copy in copies),
         range(len(copies)),
         strict=True,
     )
@@ -169,23 +169,23 @@ def _levels(values: Sequence[float], least: Callable[[float], float]) -> list[in
     return levels
 
 
-def _codec(sound: Sound) -> str:
-    return "lossless" if sound.lossless else sound.codec
+def _codec(info: AudioInfo) -> str:
+    return "lossless" if info.lossless else info.codec
 
 
-def _copy(file: Path, sound: Sound) -> Copy:
+def _copy(file: Path, info: AudioInfo) -> Copy:
     try:
         status = file.stat()
     except OSError:  # it was removed after it was read
-        return Copy(sound, 0, sys.maxsize)
-    return Copy(sound, status.st_size, status.st_mtime_ns)
+        return Copy(info, 0, sys.maxsize)
+    return Copy(info, status.st_size, status.st_mtime_ns)
 
 
-def _described(sound: Sound) -> str:
-    minutes, seconds = divmod(round(sound.seconds), 60)
-    channels = {1: "mono", 2: "stereo"}.get(sound.channels, f"{sound.channels} channels")
-    rate, end = sound.rate / 1000, sound.bandwidth / 1000
-    return f"{minutes}:{seconds:02}, {sound.format}, {rate:g} kHz ({end:.1f} used), {channels}"
+def _described(info: AudioInfo) -> str:
+    minutes, seconds = divmod(round(info.seconds), 60)
+    channels = {1: "mono", 2: "stereo"}.get(info.channels, f"{info.channels} channels")
+    rate, end = info.rate / 1000, info.bandwidth / 1000
+    return f"{minutes}:{seconds:02}, {info.format}, {rate:g} kHz ({end:.1f} used), {channels}"
 
 
 def similar_pairs(

@@ -13,7 +13,7 @@ import numpy as np
 from lookalike.errors import DocumentError
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
-from lookalike.recordings.decode import Sound, excerpt
+from lookalike.recordings.decode import AudioInfo, excerpt
 
 _SECONDS, _EXCERPT_SECONDS = 1800, 30  # processor time that a file may take
 _MEMORY = 384 << 20  # bytes that decoding a file may take; few files take a tenth of it
@@ -39,7 +39,7 @@ def read_recordings(
                     np.frombuffer(found[0], np.uint32),
                     np.frombuffer(found[1], np.int64),
                 )
-                yield Fingerprint(words, offsets, Sound(*found[2]))
+                yield Fingerprint(words, offsets, AudioInfo(*found[2]))
 
     return run_in_order(read, files, threads=threads)
 
@@ -54,7 +54,7 @@ def excerpt_of(file: Path, most: int) -> bytes | None:
 
 
 def _hasher() -> Callable[[bytes, str], Any]:
-    """Return a function that returns the words, their places and the sound, or a reason."""
+    """Return a function that returns words, offsets and facts about a file, or a reason."""
 
     def hash(path: bytes, kind: str) -> Any:
         try:
@@ -63,7 +63,7 @@ def _hasher() -> Callable[[bytes, str], Any]:
             return str(error)
         except OSError as error:
             return f"cannot be read ({error.strerror or error})"
-        return found.words.tobytes(), found.offsets.tobytes(), astuple(found.sound)
+        return found.words.tobytes(), found.offsets.tobytes(), astuple(found.info)
 
     return hash
 

@@ -104,7 +104,7 @@ class ChordMedium(Medium[NDArray[np.uint8]]):
             left[near], right[near], 1 - differ[near] / 16, differ[near].astype(np.int32)
         )
 
-    def likeness(self, similarity: float, distance: int) -> str:
+    def describe_pair(self, similarity: float, distance: int) -> str:
         """Return how many notes differ."""
         return f"{distance} of 16 notes differ"
 

@@ -23,7 +23,7 @@ from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.base import reads_links
 from lookalike.features.text import ngram_lengths
 from lookalike.media import MEDIA, medium_of_signer
-from lookalike.shown import escape_terminal, shown_json, shown_lines
+from lookalike.shown import escape_json, escape_lines, escape_terminal
 from lookalike.signatures import Signer, SimHash, load_signer
 from lookalike.signatures.methods import TEXT_SIGNERS, text_signer
 from lookalike.signatures.signer import SIGNERS
@@ -191,7 +191,7 @@ def _as_json(document: Document) -> str:
         "added": document.added.isoformat(),
         "updated": document.updated.isoformat(),
     }
-    return shown_json(fields)
+    return escape_json(fields)
 
 
 def _as_text(document: Document) -> str:
@@ -200,10 +200,10 @@ def _as_text(document: Document) -> str:
         f"added      {document.added:%Y-%m-%d %H:%M:%S} UTC",
         f"updated    {document.updated:%Y-%m-%d %H:%M:%S} UTC",
         f"signature  {document.signature.tobytes().hex()}",
-        f"metadata   {shown_json(document.metadata)}",
+        f"metadata   {escape_json(document.metadata)}",
     ]
     if document.text is not None:
-        lines.append(f"text       {shown_lines(document.text)}")
+        lines.append(f"text       {escape_lines(document.text)}")
     return "\n".join(lines)
 
 

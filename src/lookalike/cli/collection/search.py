@@ -32,7 +32,7 @@ from lookalike.common_passages.signing import PassageHash
 from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded
 from lookalike.parts.signer import PartSigner, SignedParts
-from lookalike.shown import counted, escape_terminal, shown_json
+from lookalike.shown import counted, escape_json, escape_terminal
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _print_answer(
                 line |= {"slice_distances": match.slice_distances}
             say_json(line)
             continue
-        metadata = shown_json(chosen) if chosen else ""
+        metadata = escape_json(chosen) if chosen else ""
         near = f"{match.distance:5}"
         if similar is not None:
             value = similar[place]
@@ -251,7 +251,7 @@ def _print_place(match: Match, options: argparse.Namespace, in_time: bool) -> No
         say_json({**line, "parts": match.parts} if options.explain else line)
         return
     place = clock(offset / 1000) if in_time else f"{offset:,}"
-    metadata = shown_json(chosen) if chosen else ""
+    metadata = escape_json(chosen) if chosen else ""
     say(f"{place:>8}  {score:5.2f}  {escape_terminal(match.id)}  {metadata}".rstrip())
     if options.explain:
         for part, own, distance in match.parts or ():

@@ -116,7 +116,7 @@ def _file(result: MediaResult, row: int, most: int) -> dict[str, Any]:
     kept, first, relation = bool(result.keep[row]), result.first_equal, "the same file"
     if first[row] != first[result.duplicate_of[row]] and not kept:
         distance = int(result.distance[row])
-        relation = result.medium.likeness(float(result.similarity[row]), distance)
+        relation = result.medium.describe_pair(float(result.similarity[row]), distance)
     return {
         "look": Markup(look) if look else "",
         "kept": kept,
