@@ -8,9 +8,9 @@ from benchmarks.recordings.sounds import music, resampled, with_noise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from support.oracles.info import band_words
 
 from lookalike.recordings.bands import BandWords
+from support.oracles.sound import band_words
 
 RATE = 8000
 PIECE = music(1, 8, RATE)
