@@ -330,4 +330,4 @@ def test_several_formats_are_told_apart_by_an_option(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["dedup", "corpus.jsonl", "a.txt"]) == 1
-    assert "say which with --format" in capsys.readouterr().err
+    assert "set it with --format" in capsys.readouterr().err

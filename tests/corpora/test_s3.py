@@ -414,7 +414,7 @@ def test_an_object_of_another_size_is_an_error(
         ("s3://corpus/unique", "does not name a file"),
         ("s3://corpus", "does not name a file"),
         ("s3://corpus/folder.jsonl", "is a folder with files in it"),
-        ("s3://corpus/out.warc", ".warc is is not an output format"),
+        ("s3://corpus/out.warc", ".warc is not an output format"),
         ("gs://corpus/out.jsonl", "s3:// addresses only"),
         ("file:///corpus/out.jsonl", "s3:// addresses only"),
     ],
