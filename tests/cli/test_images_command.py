@@ -110,7 +110,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["-o", "-"], "--output is -; expected a file, or a new folder"),
         (["-o", "photos/kept"], "is in the input folder"),
         (["--dropped", "list.zip"], "the format of a list of files is not known"),
-        (["--report", "a", "--pairs", "a"], "no format|same name"),
+        (["--report", "a", "--pairs", "a"], "not a table format|same name"),
     ],
 )
 def test_what_makes_no_sense(
