@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tools.check_style import Text, findings, help_texts, main, module_texts, page_texts
+from tools.check_style import (
+    Text,
+    findings,
+    help_texts,
+    main,
+    module_texts,
+    page_texts,
+    web_texts,
+)
 
 
 def rules(text: str) -> list[str]:
@@ -106,6 +114,13 @@ def _private():
     found = sorted(found_in(module_texts("x.py", module)))
     assert [line for line, _ in found] == [4, 6, 8, 9]
     assert found[1][1] == "... `…` is no file, but a folder ..."
+
+
+def test_texts_of_web_pages_and_scripts() -> None:
+    page = "<p class='neighbour of it'>The {{ count }} nearest\n neighbour</p>{% if the colour %}"
+    assert found_in(web_texts("x.html", page)) == [(1, "neighbour")]
+    script = 'const colour = 1;\nshow("the colour of it", `${colour} of a grey map`, "colour");'
+    assert found_in(web_texts("x.js", script)) == [(2, "colour"), (2, "grey")]
 
 
 def test_help_is_collected_from_the_parser() -> None:

@@ -2,9 +2,10 @@
 
     python tools/check_style.py [PATH ...]
 
-Checks the pages in Markdown, the help of every command, the messages of errors and warnings, and
-the docstrings of public functions and classes. Prints `file:line: rule: text` for each finding and
-ends with status 1 if there is one. With paths, only files at or below them are reported.
+Checks the pages in Markdown, the help of every command, the messages of errors and warnings, the
+docstrings of public functions and classes, and the texts of web pages and reports. Prints
+`file:line: rule: text` for each finding and ends with status 1 if there is one. With paths, only
+files at or below them are reported.
 
 Sentences of pages and docstrings have at most 30 words, those of help and messages at most 25.
 Code, tables and the addresses of links do not count. A value that is inserted into a message
@@ -134,6 +135,9 @@ def all_texts() -> Iterator[Text]:
         yield from page_texts(str(page.relative_to(ROOT)), page.read_text())
     for module in sorted((ROOT / SOURCE).rglob("*.py")):
         yield from module_texts(str(module.relative_to(ROOT)), module.read_text())
+    for pattern in ("*.html", "*.js"):
+        for page in sorted((ROOT / SOURCE).rglob(pattern)):
+            yield from web_texts(str(page.relative_to(ROOT)), page.read_text())
     yield from help_texts()
 
 
@@ -240,6 +244,23 @@ def _docstrings(file: str, node: ast.Module | ast.ClassDef) -> Iterator[Text]:
                 yield Text(file, parts, LONGEST_IN_PAGES)
         if isinstance(child, ast.ClassDef):
             yield from _docstrings(file, child)
+
+
+def web_texts(file: str, source: str) -> Iterator[Text]:
+    """Return the texts of a template, or the strings of a script, that have several words."""
+    if file.endswith(".js"):
+        found = re.finditer(r'"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`', source)
+    else:
+        hidden = re.compile(
+            r"\{%.*?%\}|\{#.*?#\}|<(?:script|style).*?</(?:script|style)>", re.DOTALL
+        )
+        source = hidden.sub(lambda part: "\n" * part[0].count("\n"), source)
+        found = re.finditer(r"[^<>]+(?=<)", re.sub(r"\{\{.*?\}\}", CODE, source, flags=re.DOTALL))
+    for match in found:
+        words = re.sub(r"\$\{[^}]*\}?", CODE, match[0].strip('"`')).split()
+        if len(words) > 2:
+            line = source.count("\n", 0, match.start() + len(match[0]) - len(match[0].lstrip())) + 1
+            yield Text(file, [(line, " ".join(words))])
 
 
 def help_texts() -> Iterator[Text]:
