@@ -67,7 +67,7 @@ def test_what_datasketch_pickled_can_be_read() -> None:
     """In a process where our module stands in for theirs."""
     code = (
         "import json, sys, base64, pickle, lookalike.compat\n"
-        "lookalike.compat.stand_in('datasketch')\n"
+        "lookalike.compat.install_as('datasketch')\n"
         "import datasketch; from datasketch.minhash import MinHash\n"
         "golden = json.load(open(sys.argv[1]))\n"
         "load = lambda text: pickle.loads(base64.b64decode(text))\n"
@@ -278,4 +278,4 @@ def test_mistakes_are_the_errors_of_datasketch_and_say_what_to_do() -> None:
     with pytest.raises(
         la.errors.ArgumentError, match="name is 'numpy'; expected one of: datasketch"
     ):
-        compat.stand_in("numpy")
+        compat.install_as("numpy")

@@ -4,7 +4,7 @@
     from lookalike.compat.simhash import Simhash, SimhashIndex      # instead of: from simhash
     import lookalike.compat.faiss as faiss                          # instead of: import faiss
 
-`stand_in("datasketch")` puts one in the other's place for a whole program, so that code which
+`install_as("datasketch")` puts one in the other's place for a whole program, so that code which
 cannot be changed, and objects that were pickled by the other, find it under the name they know.
 """
 
@@ -16,7 +16,7 @@ import sys
 from lookalike.checks import flag, one_of
 from lookalike.errors import ArgumentError
 
-__all__ = ["stand_in"]
+__all__ = ["install_as"]
 
 _MODULES = {
     "datasketch": "b_bit_minhash hashfunc lean_minhash lsh lshensemble lshensemble_partition "
@@ -27,7 +27,7 @@ _MODULES = {
 """What can be stood in for, with the modules that are part of it."""
 
 
-def stand_in(name: str, *, replace: bool = False) -> None:
+def install_as(name: str, *, replace: bool = False) -> None:
     """Let `import name` mean the module of that name here, from now on and in this process.
 
     If the other package was imported before, its classes may be in use: refused, unless `replace`.
@@ -37,7 +37,7 @@ def stand_in(name: str, *, replace: bool = False) -> None:
     there = sys.modules.get(name)
     if there is not None and there is not ours and not flag("replace", replace):
         raise ArgumentError(
-            f"{name!r} was imported before; call stand_in first, or pass replace=True"
+            f"{name!r} was imported before; call install_as first, or pass replace=True"
         )
     for known in [known for known in sys.modules if known.partition(".")[0] == name]:
         del sys.modules[known]

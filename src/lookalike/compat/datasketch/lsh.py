@@ -17,17 +17,6 @@ from lookalike import _native
 from lookalike.compat.datasketch.minhash import check_same_scheme
 from lookalike.errors import ArgumentError
 
-__all__ = [
-    "DictListStorage",
-    "DictSetStorage",
-    "MinHashLSH",
-    "MinHashLSHDeletionSession",
-    "MinHashLSHInsertionSession",
-    "best_params",
-    "best_params_for_containment",
-    "check_parameters",
-]
-
 _MOST_NODES = 128
 
 

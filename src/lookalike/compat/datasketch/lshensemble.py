@@ -15,8 +15,6 @@ from lookalike.compat.datasketch.lsh import (
 )
 from lookalike.errors import ArgumentError
 
-__all__ = ["MinHashLSHEnsemble", "optimal_partitions"]
-
 
 def optimal_partitions(
     sizes: Sequence[int], counts: Sequence[int], num_part: int

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from lookalike.compat.datasketch.minhash import check_same_scheme
 from lookalike.errors import ArgumentError
 
-__all__ = ["MinHashLSHForest"]
-
 
 class MinHashLSHForest:
     """`l` trees of prefixes, as sorted lists; what is added is found after `index`."""

@@ -22,19 +22,6 @@ from lookalike import _native
 from lookalike.checks import one_of
 from lookalike.errors import ArgumentError
 
-__all__ = [
-    "LEGACY",
-    "SCHEMES",
-    "LeanMinHash",
-    "MinHash",
-    "Scheme",
-    "bBitMinHash",
-    "check_same_scheme",
-    "scheme_of_code",
-    "sha1_hash32",
-    "sha1_hash64",
-]
-
 
 def sha1_hash32(data: bytes) -> int:
     """Return 32 bits of the SHA-1 of some bytes."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from lookalike.errors import ArgumentError
 
-__all__ = ["WeightedMinHash", "WeightedMinHashGenerator"]
-
 
 class WeightedMinHash:
     """Samples of one vector: a dimension and a number of steps each."""
@@ -70,13 +68,10 @@ class WeightedMinHashGenerator:
             raise TypeError("the vector has no length")
         if len(v) != self.dim:
             raise ArgumentError(f"the vector has {len(v)} dimensions; expected {self.dim}")
-        vector = np.array(v, np.float32)
-        (places,) = np.nonzero(vector > 0)
-        if not len(places):
+        found = self._sampled(np.array(v, np.float32), alone=True)
+        if found is None:
             raise ArgumentError("the vector has only zeros, of which nothing can be drawn")
-        rs, betas, steps = self._steps(places, vector[places])
-        ranks = self.ln_cs[:, places] - (steps - betas) * rs - rs
-        return self._drawn(places, steps, ranks)
+        return found
 
     def minhash_many(self, X: Any) -> list[WeightedMinHash | None]:  # noqa: N803  # its name
         """Return the samples of each row of a matrix, dense or SciPy's; None for rows of zeros.
@@ -92,28 +87,20 @@ class WeightedMinHashGenerator:
             raise ArgumentError(f"X has {X.shape[1]} columns; expected {self.dim}")
         matrix = X.tocsr() if sparse else X
         return [
-            self._minhash_of(np.ravel(row.toarray() if sparse else row).astype(np.float32))
+            self._sampled(
+                np.ravel(row.toarray() if sparse else row).astype(np.float32), alone=False
+            )
             for row in matrix
         ]
 
-    def _minhash_of(self, vector: NDArray[np.float32]) -> WeightedMinHash | None:
+    def _sampled(self, vector: NDArray[np.float32], alone: bool) -> WeightedMinHash | None:
+        """Return the samples of a vector, None if it has only zeros."""
         (places,) = np.nonzero(vector > 0)
         if not len(places):
             return None
-        rs, betas, steps = self._steps(places, vector[places])
-        return self._drawn(places, steps, self.ln_cs[:, places] - (steps - betas + 1) * rs)
-
-    def _steps(
-        self, places: NDArray[np.int64], weights: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        rs, betas = self.rs[:, places], self.betas[:, places]
-        return rs, betas, np.floor(np.log(weights) / rs + betas)
-
-    def _drawn(
-        self, places: NDArray[np.int64], steps: NDArray[np.float32], ranks: NDArray[np.float32]
-    ) -> WeightedMinHash:
+        logs, rs, betas = self.ln_cs[:, places], self.rs[:, places], self.betas[:, places]
+        steps = np.floor(np.log(vector[places]) / rs + betas)
+        ranks = logs - (steps - betas) * rs - rs if alone else logs - (steps - betas + 1) * rs
         least = np.argmin(ranks, axis=1)
-        drawn = steps[np.arange(self.sample_size), least]
-        return WeightedMinHash(
-            self.seed, np.column_stack([places[least], drawn.astype(int)]).astype(int)
-        )
+        drawn = steps[np.arange(self.sample_size), least].astype(int)
+        return WeightedMinHash(self.seed, np.column_stack([places[least], drawn]).astype(int))
