@@ -9,8 +9,6 @@ from __future__ import annotations
 import http.client
 import json
 import select
-import socket
-import ssl
 import threading
 import time
 import weakref
@@ -43,7 +41,8 @@ class Channel:
 
     def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
         parts = _checked(url)
-        self._secure = parts.scheme == "https"
+        secure = parts.scheme == "https"
+        self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._host = parts.hostname or ""
         self._port = parts.port
         self._base = parts.path.rstrip("/")
@@ -98,9 +97,7 @@ class Channel:
                 while part := response.read(_CHUNK):
                     file.write(part)
                     size += len(part)
-        except http.client.HTTPException as error:
-            raise self._unreachable(OSError(str(error))) from error
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
         if expected is not None and size != int(expected):
             raise CollectionError(f"the download broke off after {size} of {expected} bytes; again")
@@ -148,14 +145,9 @@ class Channel:
                 if time.monotonic() - since < _OLD and _is_open(connection):
                     return connection
                 connection.close()
-        if self._secure:
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(
-                self._host, self._port, timeout=self._timeout, context=context
-            )
-        return _Plain(self._host, self._port, timeout=self._timeout)
+        return self._kind(self._host, self._port, timeout=self._timeout)
 
-    def _unreachable(self, error: OSError) -> LookalikeError:
+    def _unreachable(self, error: Exception) -> LookalikeError:
         if isinstance(error, TimeoutError):
             return CollectionBusyError(
                 f"the service at {self.shown} did not answer within {self._timeout:g} s; try "
@@ -179,13 +171,6 @@ class Channel:
                 "which is none of lookalike's answers; is it another service?"
             )
         raise _as_raised(error)
-
-
-class _Plain(http.client.HTTPConnection):
-    def connect(self) -> None:
-        """Connect, and send small requests without delay."""
-        super().connect()
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _answer_to(
