@@ -134,11 +134,11 @@ class _Case:
             native.append((perf_counter() - start) / BATCH)
             queries = self._queries()
             start = perf_counter()
-            found = docs.within_many(queries, RADIUS, way="sql")
+            found = docs.within_many(queries, RADIUS, plan="sql")
             sql.append((perf_counter() - start) / BATCH)
             for query in self._queries()[:10]:
                 start = perf_counter()
-                docs.within(query, RADIUS, way="sql")
+                docs.within(query, RADIUS, plan="sql")
                 single.append(perf_counter() - start)
             _same(found, docs.within_many(queries, RADIUS))
             _same(natively, natively)

@@ -130,8 +130,8 @@ def test_documents_are_compared_themselves(
 
 def test_searching_for_machines(filled: Shell, tmp_path: Path) -> None:
     query = "The quick brown fox jumps over the lazy dog"
-    for way in ("sql", "native"):
-        found = filled("search", query, "--json", "-k", "1", "--explain", "--way", way)
+    for plan in ("sql", "native"):
+        found = filled("search", query, "--json", "-k", "1", "--explain", "--plan", plan)
         assert json.loads(found) == {
             "id": "fox", "distance": 0, "metadata": {"n": 1}, "differing_bits": [],
             "slices": [0, 1, 2, 3, 4], "slice_distances": [0] * 5,

@@ -49,7 +49,7 @@ IN_WORDS = {
     "the root of half the number of documents, at most 50",
     "from the file extension",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
-    "beside the database",
+    "beside the database", "sql, or native for passages and recordings",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
 

@@ -77,7 +77,7 @@ def test_all_other_actions(books: str, capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--way", "sql"], "--way is 'sql'"),
+        (["--plan", "sql"], "--plan is 'sql'"),
         (["--threshold", "0.8"], "--threshold is for documents of one signature"),
         (["--compare"], "--compare is for documents of one signature"),
         (["--mask", "yes"], "--mask is for documents of one signature"),

@@ -63,17 +63,17 @@ def test_a_match_is_the_dataclass_that_it_says_it_is(
     assert fresh == answer
 
 
-@pytest.mark.parametrize("way", ["native", "sql"])
+@pytest.mark.parametrize("plan", ["native", "sql"])
 def test_within_is_cut_at_the_limit_and_says_so_where_an_index_raises(
-    docs: la.Collection, way: Any
+    docs: la.Collection, plan: Any
 ) -> None:
     query = np.zeros(8, np.uint8)
     for limit in (1, 2, 3, 4):
-        answer = docs.within(query, 9, limit=limit, way=way)
+        answer = docs.within(query, 9, limit=limit, plan=plan)
         assert answer.ids == ["a", "b", "c"][:limit]
-        assert answer.exact is answer.complete is (limit >= 3)
+        assert answer.exact is (limit >= 3)
         assert repr(answer).endswith(f"exact={answer.exact})")
-        assert docs.search(query, limit, way=way).exact, "the k nearest are what was asked for"
+        assert docs.search(query, limit, plan=plan).exact, "the k nearest are what was asked for"
     index = la.ScanIndex(np.array([document.signature for document in docs]))
     with pytest.raises(la.errors.ResultTooLargeError, match="limit=2"):
         index.within(query, 9, limit=2)

@@ -19,7 +19,7 @@ ODD: list[Any] = [
     np.bool_(True), np.array([1, 2]), np.array(3), [], [1], [None], [["a"]], {}, (), b"x",
     object(), {"a": {1}},
 ]  # fmt: skip
-COMMON = ("where", "exclude", "explain", "text", "way", "threads")
+COMMON = ("where", "exclude", "explain", "text", "plan", "threads")
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def ours(call: Callable[..., object], **arguments: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("way", ["native", "sql"])
-def test_searches(docs: la.Collection, way: Any) -> None:
+@pytest.mark.parametrize("plan", ["native", "sql"])
+def test_searches(docs: la.Collection, plan: Any) -> None:
     searches: list[tuple[Callable[..., object], dict[str, Any], tuple[str, ...]]] = [
         (docs.search, {"query": "text one", "k": 2}, ("query", "k", "radius", "mask", *COMMON)),
         (docs.search_many, {"queries": ["text one"]}, ("queries", "k", "radius", "mask", *COMMON)),
@@ -52,29 +52,29 @@ def test_searches(docs: la.Collection, way: Any) -> None:
         (docs.duplicates_of, {"id": "a", "radius": 9}, ("id", "limit", "radius", "explain")),
     ]
     for search, usual, names in searches:
-        assert ours(search, way=way, **usual)
+        assert ours(search, plan=plan, **usual)
         for name in names:
-            works = [ours(search, **{"way": way, **usual, name: value}) for value in ODD]
+            works = [ours(search, **{"plan": plan, **usual, name: value}) for value in ODD]
             if name in ("explain", "text"):
                 taken = [value for value, fine in zip(ODD, works, strict=True) if fine]
                 assert taken == [True, False, np.bool_(True)]
                 assert {type(value) for value in taken} <= {bool, np.bool_}
 
 
-@pytest.mark.parametrize("way", ["native", "sql"])
-def test_as_many_as_there_are(docs: la.Collection, way: Any) -> None:
-    everything = docs.search("text one", 3, way=way)
+@pytest.mark.parametrize("plan", ["native", "sql"])
+def test_as_many_as_there_are(docs: la.Collection, plan: Any) -> None:
+    everything = docs.search("text one", 3, plan=plan)
     assert len(everything) == 3
     for many in (4, 2**31, 2**40, 2**63 - 1, np.int64(2**62)):
         for exclude in ([], ["b"]):
             expected = [id for id in everything.ids if id not in exclude]
-            options: dict[str, Any] = {"exclude": exclude, "way": way}
+            options: dict[str, Any] = {"exclude": exclude, "plan": plan}
             assert docs.search("text one", many, **options).ids == expected
             assert docs.search("text one", many, radius=2**62, **options).ids == expected
             assert docs.search("text one", many, where=lambda m: True, **options).ids == expected
             answer = docs.within("text one", 2**62, limit=many, **options)
             assert answer.ids == expected
-            assert answer.complete
+            assert answer.exact
         assert [document.id for document in docs.scroll(limit=many)] == ["a", "b", "c"]
         assert len(docs.pairs(2**62, limit=many)) == 3
 
@@ -113,7 +113,7 @@ def test_opening_and_restoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         docs.snapshot(tmp_path / "copy.db")
     new = {"url": path, "name": "new", "bits": 64}
     old = {"url": path}
-    for name in ("signer", "bits", "slice_bits", "keep_text", "create", "way", "cache", "timeout"):
+    for name in ("signer", "bits", "slice_bits", "keep_text", "create", "plan", "cache", "timeout"):
         for value in ODD:
             ours(lambda **settings: la.open_collection(**settings).close(), **{**new, name: value})
             ours(lambda **settings: la.open_collection(**settings).close(), **{**old, name: value})
@@ -145,8 +145,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         for arguments in (
             *(["create", database, "--name", "n", option, value]
               for option in ("--bits", "--ngram", "--chars", "--seed", "--signer")),
-            *(["search", database, "fox", option, value, "--way", way]
-              for option in ("-k", "--radius", "--where", "--name") for way in ("sql", "native")),
+            *(["search", database, "fox", option, value, "--plan", plan]
+              for option in ("-k", "--radius", "--where", "--name") for plan in ("sql", "native")),
             ["search", database, value, "--like"],
             ["search", database, value, "--file"],
             ["add", database, "m", value, "--file"],

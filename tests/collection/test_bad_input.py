@@ -57,7 +57,7 @@ def test_the_longest_id_and_every_character(docs: la.Collection) -> None:
     docs.add(ids, signatures=np.repeat(ROW, len(ids), axis=0))
     assert [document.id for document in docs] == sorted(ids)
     assert docs.search(ROW[0], 20).ids == sorted(ids)
-    assert docs.search(ROW[0], 20, exclude=ids[:12], way="sql").ids == ["a b"]
+    assert docs.search(ROW[0], 20, exclude=ids[:12], plan="sql").ids == ["a b"]
     assert docs.delete(ids).deleted == len(ids)
 
 
@@ -113,8 +113,8 @@ def test_texts_come_back_as_they_were(url: str, text: str) -> None:
         document = docs.get("a")
         assert document is not None
         assert document.text == text
-        for way in ("native", "sql"):
-            (match,) = docs.search(text, 1, way=way, text=True)
+        for plan in ("native", "sql"):
+            (match,) = docs.search(text, 1, plan=plan, text=True)
             assert (match.id, match.distance, match.text) == ("a", 0, text)
 
 
@@ -165,7 +165,7 @@ def test_arguments(docs: la.Collection) -> None:
         (lambda: docs.search(ROW[0], 0), "k is 0"),
         (lambda: docs.within(ROW[0], -1), "radius is -1"),
         (lambda: docs.within(ROW[0], 1, limit=0), "limit is 0"),
-        (lambda: docs.search(ROW[0], way=cast(Any, "fast")), "way is 'fast'"),
+        (lambda: docs.search(ROW[0], plan=cast(Any, "fast")), "plan is 'fast'"),
         (lambda: docs.search(ROW[0], where=cast(Any, [1])), "where is of type list"),
         (lambda: docs.search(ROW[0], where={"a": {"~": 1}}), "operation '~'"),
         (lambda: docs.duplicates_of("nobody", 3), "no document 'nobody'"),
@@ -192,7 +192,7 @@ def test_opening(tmp_path: Path) -> None:
         ({"signer": la.TopSig(bits=64)}, "another signer"),
         ({"bits": 128}, "has 64 bits, not 128"),
         ({"slice_bits": 9}, "slices of 26 bits"),
-        ({"way": "quick"}, "way is 'quick'"),
+        ({"plan": "quick"}, "plan is 'quick'"),
         ({"timeout": -1}, "timeout is -1"),
         ({"timeout": "x"}, "timeout is 'x'"),
     ]:

@@ -51,17 +51,17 @@ def test_a_statement_without_end_is_interrupted(url: str) -> None:
         with pytest.raises(Canceled):
             cancellation.run(docs._read, work)
         assert docs.search(_ROWS[5], 1).ids == ["d005"]
-        assert docs.search(_ROWS[5], 1, way="sql").ids == ["d005"]
+        assert docs.search(_ROWS[5], 1, plan="sql").ids == ["d005"]
 
 
-@pytest.mark.parametrize("way", ["native", "sql"])
-def test_searches_and_reads_raise_when_they_are_cancelled(url: str, way: Any) -> None:
+@pytest.mark.parametrize("plan", ["native", "sql"])
+def test_searches_and_reads_raise_when_they_are_cancelled(url: str, plan: Any) -> None:
     with _filled(url) as docs:
         works: list[Callable[[], Any]] = [
-            lambda: docs.search(_ROWS[0], 5, way=way),
-            lambda: docs.search_many(_ROWS[:20], 5, way=way, explain=True),
-            lambda: docs.within_many(_ROWS[:20], 20, way=way),
-            lambda: docs.duplicates_of("d000", 3, way=way),
+            lambda: docs.search(_ROWS[0], 5, plan=plan),
+            lambda: docs.search_many(_ROWS[:20], 5, plan=plan, explain=True),
+            lambda: docs.within_many(_ROWS[:20], 20, plan=plan),
+            lambda: docs.duplicates_of("d000", 3, plan=plan),
             lambda: docs.pairs(3),
             lambda: docs.count({"n": 3}),
             lambda: docs.get_many(_IDS),
@@ -149,7 +149,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    way=st.sampled_from(["native", "sql"]),
+    plan=st.sampled_from(["native", "sql"]),
     queries=st.lists(st.integers(0, 299), min_size=1, max_size=8),
     k=st.integers(1, 60),
     radius=st.sampled_from([None, 0, 3, 28, 33, 64]),
@@ -163,12 +163,12 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Any:
     kept=st.integers(0, 20_000),
 )
 def test_memory_does_not_show_in_answers(
-    known: la.Collection, way: Any, queries: list[int], k: int, radius: int | None,
+    known: la.Collection, plan: Any, queries: list[int], k: int, radius: int | None,
     limit: int | None, where: Any, exclude: list[str], explain: bool, found: int, together: int,
     piece: int, kept: int,
 ) -> None:  # fmt: skip
-    asked, options = _ROWS[queries], {"where": where, "exclude": exclude, "way": way}
-    explained = explain and (radius is None or found > 300)  # which way it went shows in `work`
+    asked, options = _ROWS[queries], {"where": where, "exclude": exclude, "plan": plan}
+    explained = explain and (radius is None or found > 300)  # what it did shows in `work`
 
     def ask(budget: Budget | None = None) -> list[Any]:
         how: Any = {"k": k, "radius": radius}
@@ -212,17 +212,17 @@ def test_memory_that_is_not_there_is_refused(known: la.Collection) -> None:
     assert left == 3 << 20
 
 
-@pytest.mark.parametrize("way", ["native", "sql"])
+@pytest.mark.parametrize("plan", ["native", "sql"])
 @pytest.mark.parametrize(
     ("how", "most"), [({"radius": 64}, 3000), ({"k": 200, "radius": 64}, 2000), ({"k": 7}, 70)]
 )
 def test_matches_are_counted_while_they_are_found(
-    known: la.Collection, monkeypatch: pytest.MonkeyPatch, way: Any, how: Any, most: int
+    known: la.Collection, monkeypatch: pytest.MonkeyPatch, plan: Any, how: Any, most: int
 ) -> None:
     monkeypatch.setattr(answering, "_FOUND_AT_ONCE", 700)
 
     def search(budget: Budget) -> list[int]:
-        question = Question(**how, way=way)
+        question = Question(**how, plan=plan)
         return known.answers_each(_ROWS[:10], question, lambda _, answer: len(answer), budget)
 
     with Budget(1 << 30, matches=most) as budget:

@@ -57,12 +57,12 @@ def read(docs: la.Collection, log: str, seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(READS):
         query = signature(rng)
-        way: Any = rng.choice(["native", "sql"])
+        plan: Any = rng.choice(["native", "sql"])
         k, radius = rng.randrange(1, 12), rng.choice([None, 0, 3, 8])
-        answer = docs.search(query, k, radius=radius, way=way)
+        answer = docs.search(query, k, radius=radius, plan=plan)
         found = [[m.distance, m.id, m.metadata] for m in answer]
         entry = {"version": answer.version, "query": query.tobytes().hex(), "k": k}
-        note(log, {**entry, "radius": radius, "found": found, "way": way})
+        note(log, {**entry, "radius": radius, "found": found, "plan": plan})
 
 
 def write_in_a_process(url: str, cache: str, log: str, seed: int) -> None:
@@ -200,16 +200,16 @@ def test_searches_go_on_while_the_collection_is_replaced(url: str, tmp_path: Pat
         docs.add(ids, signatures=rows)
         docs.snapshot(tmp_path / "copy.db")
 
-        def search(way: Any) -> None:
+        def search(plan: Any) -> None:
             try:
                 while not stop.is_set():
-                    assert docs.search(rows[7], 1, way=way).distances == [0]
+                    assert docs.search(rows[7], 1, plan=plan).distances == [0]
                     assert docs.get("d7") is not None
                     assert docs.count() == 50
             except BaseException as error:
                 failures.append(error)
 
-        threads = [threading.Thread(target=search, args=(way,)) for way in ("native", "sql")]
+        threads = [threading.Thread(target=search, args=(plan,)) for plan in ("native", "sql")]
         for thread in threads:
             thread.start()
         for _ in range(5):

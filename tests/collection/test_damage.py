@@ -59,12 +59,12 @@ def questions(text: bool = False) -> dict[str, Callable[[la.Collection], Any]]:
         "duplicates": lambda docs: docs.duplicates_of("d00", 3, text=text),
         "pairs": lambda docs: docs.pairs(3),
     }
-    for way in ("native", "sql"):
-        options: dict[str, Any] = {"way": way, "text": text}
+    for plan in ("native", "sql"):
+        options: dict[str, Any] = {"plan": plan, "text": text}
         for where in (None, {"n": 1}, {"n": 2}):
             chosen = {**options, "where": where}
-            asked[f"search {way} {where}"] = partial(_search, chosen)
-            asked[f"within {way} {where}"] = partial(_within, chosen)
+            asked[f"search {plan} {where}"] = partial(_search, chosen)
+            asked[f"within {plan} {where}"] = partial(_within, chosen)
     return asked
 
 
@@ -152,7 +152,7 @@ def test_a_slice_that_is_missing_is_noticed_by_the_others(path: Path) -> None:
         f"UPDATE lookalike_keys_1 SET signature = 7777 WHERE signature = {number}",
     ):
         execute(path, damage)
-        with la.open_collection(path, way="sql") as docs:
+        with la.open_collection(path, plan="sql") as docs:
             with pytest.raises(la.errors.CollectionError, match="damaged"):
                 docs.within(ROWS[0], 2)
             assert docs.repair().ok
@@ -248,7 +248,7 @@ def test_numbers_that_are_used_are_not_given_out_again(path: Path) -> None:
     execute(path, "UPDATE lookalike_collections SET next_signature = 3")
     with la.open_collection(path, cache=False) as docs:
         with pytest.raises(la.errors.CollectionError, match="not given out yet"):
-            docs.search(ROWS[0], 4, way="native")
+            docs.search(ROWS[0], 4, plan="native")
         assert docs.repair().ok
         docs.add(["new"], signatures=255 - ROWS[:1])
         assert docs.verify().ok
@@ -264,12 +264,12 @@ def test_numbers_that_the_schema_makes_something_else_are_refused(path: Path, wo
     )  # fmt: skip
     with pytest.raises(la.errors.CollectionError, match="damaged"):
         la.restore_collection(path, path.with_name("other.db"))
-    for way in ("native", "sql"):
+    for plan in ("native", "sql"):
         with (
             pytest.raises(la.errors.CollectionError, match="damaged"),
             la.open_collection(path, cache=False) as docs,
         ):
-            docs.search(ROWS[0], 4, way=way)
+            docs.search(ROWS[0], 4, plan=plan)
 
 
 @pytest.mark.parametrize("rows", [[(1.5, b"12")], [("1", b"12")], [(1, "12")], [(1, b"1")]])

@@ -38,8 +38,8 @@ def holds(docs: la.Collection, count: int, signatures: np.ndarray[Any, Any]) -> 
     """The first `count` are there, by get and by search in both ways, and nothing else is."""
     assert docs.count() == count
     assert None not in docs.get_many(names(count))
-    for way in ("native", "sql"):
-        answers = docs.within_many(signatures[:count], 0, way=way)
+    for plan in ("native", "sql"):
+        answers = docs.within_many(signatures[:count], 0, plan=plan)
         assert [answer.ids[0] for answer in answers] == names(count)
     assert docs.verify().ok
 
@@ -68,7 +68,7 @@ def test_writes_that_fail_leave_everything_as_it_was(tmp_path: Path, room: int) 
                     signatures=signatures[500:],
                     metadata=[{"filler": "x" * 200}] * 2500,
                 )
-            assert docs.search(signatures[7], 1, way="sql").ids == ["d7"]  # reads go on
+            assert docs.search(signatures[7], 1, plan="sql").ids == ["d7"]  # reads go on
             holds(docs, 500, signatures)
         docs.add(names(3000)[500:], signatures=signatures[500:])
         holds(docs, 3000, signatures)
@@ -203,15 +203,15 @@ def test_damage_in_the_tables_is_found_and_what_is_derived_repaired(tmp_path: Pa
     ]
     for damage in derived:
         execute(path, damage)
-        with la.open_collection(path, way="sql") as docs:
+        with la.open_collection(path, plan="sql") as docs:
             assert not docs.verify().ok, damage
             assert docs.repair().ok, damage
             holds(docs, 200, signatures)
     execute(path, "UPDATE lookalike_documents_1 SET text = x'00' WHERE id = 'd5'")
     with la.open_collection(path) as docs:
         report = docs.verify()
-        assert report.damaged == ("d5",)
-        assert docs.repair().damaged == ("d5",), "what a document was cannot be made up"
+        assert report.damaged == ["d5"]
+        assert docs.repair().damaged == ["d5"], "what a document was cannot be made up"
         with pytest.raises(la.errors.CollectionError, match="'d5' does not match its checksum"):
             docs.get("d5")
         assert docs.get("d6") is not None
@@ -381,10 +381,10 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
         if present > len(known):
             known.update(unsure)
         assert [document.id for document in docs] == sorted(known)
-        for way in ("native", "sql"):
+        for plan in ("native", "sql"):
             some = dict(list(known.items())[:: max(1, len(known) // 50)])
             queries = np.array([np.frombuffer(row, np.uint8) for row, _ in some.values()])
-            answers = docs.within_many(queries, 0, way=way)
+            answers = docs.within_many(queries, 0, plan=plan)
             assert [answer.ids[0] for answer in answers] == list(some)
         assert docs.verify().ok
         docs.add(["after"], signatures=rows(1, seed=123456))

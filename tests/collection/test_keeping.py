@@ -81,8 +81,8 @@ def test_restoring(url: str, new_url: Callable[[], str], tmp_path: Path) -> None
             la.restore_collection(path, url)
         assert la.restore_collection(path, url, replace=True) == "documents"
         assert list(docs) == before, "the open one sees what was restored"
-        for way in ("native", "sql"):
-            assert docs.search(TEXTS["fox"], 1, way=way).ids == ["fox"]
+        for plan in ("native", "sql"):
+            assert docs.search(TEXTS["fox"], 1, plan=plan).ids == ["fox"]
         assert docs.verify().ok
         assert la.restore_collection(path, url, "copy") == "copy"
         assert la.list_collections(url) == ["copy", "documents", "other"]
@@ -170,8 +170,8 @@ def test_collections_of_older_versions_open(tmp_path: Path) -> None:
     with la.open_collection(path, signer=SIGNER) as docs:
         assert sorted(TEXTS) == [document.id for document in docs]
         assert {document.id: document.text for document in docs} == TEXTS
-        for way in ("native", "sql"):
-            assert docs.search(TEXTS["owl"], 1, way=way).ids == ["owl"]
+        for plan in ("native", "sql"):
+            assert docs.search(TEXTS["owl"], 1, plan=plan).ids == ["owl"]
         assert docs.verify().ok
         docs.upsert(["fox"], ["changed"])
         assert docs.verify().ok

@@ -1,4 +1,4 @@
-"""Short texts are compared by the bits that their words decide; either way finds the same."""
+"""Short texts are compared by the bits that their words decide; either plan finds the same."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ def found(answer: la.results.Answer) -> list[tuple[int, int | None, str]]:
     return [(match.distance, match.unmasked, match.id) for match in answer]
 
 
-@pytest.mark.parametrize("way", ["sql", "native"])
-def test_short_texts_are_masked_and_it_is_said(url: str, way: Any) -> None:
+@pytest.mark.parametrize("plan", ["sql", "native"])
+def test_short_texts_are_masked_and_it_is_said(url: str, plan: Any) -> None:
     with opened(url) as docs:
         for k in (1, 7, 149, 400):
-            answer = docs.search(SHORT, k, way=way)
+            answer = docs.search(SHORT, k, plan=plan)
             assert answer.masked
             assert answer.exact
             assert found(answer) == expected(SHORT)[:k]
-        plain = docs.search(SHORT, 7, way=way, mask=False)
+        plain = docs.search(SHORT, 7, plan=plan, mask=False)
         assert not plain.masked
-        assert plain == docs.search(SIGNER.sign([SHORT])[0], 7, way=way)
+        assert plain == docs.search(SIGNER.sign([SHORT])[0], 7, plan=plan)
         assert all(match.unmasked is None for match in plain)
-        assert not docs.search(TEXTS[3], 7, way=way).masked  # it is not short
-        assert not docs.search("", 7, way=way).masked
+        assert not docs.search(TEXTS[3], 7, plan=plan).masked  # it is not short
+        assert not docs.search("", 7, plan=plan).masked
 
 
-@pytest.mark.parametrize("way", ["sql", "native"])
-def test_masks_go_with_radius_conditions_and_exclusions(url: str, way: Any) -> None:
+@pytest.mark.parametrize("plan", ["sql", "native"])
+def test_masks_go_with_radius_conditions_and_exclusions(url: str, plan: Any) -> None:
     truth = expected(SHORT)
     radius = truth[30][0]
     with opened(url) as docs:
-        assert not docs.search(SHORT, 9, radius=radius, way=way).masked  # that is of all bits
-        near = docs.search(SHORT, 150, radius=radius, way=way, mask=True)
+        assert not docs.search(SHORT, 9, radius=radius, plan=plan).masked  # that is of all bits
+        near = docs.search(SHORT, 150, radius=radius, plan=plan, mask=True)
         assert near.masked
         assert found(near) == [one for one in truth if one[0] <= radius]
         gone = truth[0][2]
-        some = docs.search(SHORT, 20, where={"even": True}, exclude=[gone], way=way)
+        some = docs.search(SHORT, 20, where={"even": True}, exclude=[gone], plan=plan)
         wanted = [one for one in truth if int(one[2][4:]) % 2 == 0 and one[2] != gone]
         assert found(some) == wanted[:20]
 
@@ -69,8 +69,8 @@ def test_masks_go_with_radius_conditions_and_exclusions(url: str, way: Any) -> N
 def test_many_at_once_are_masked_one_by_one(url: str) -> None:
     asked = [SHORT, TEXTS[3], "w1 w2"]
     with opened(url) as docs:
-        for way in ("sql", "native"):
-            answers = docs.search_many(asked, 5, way=way)
+        for plan in ("sql", "native"):
+            answers = docs.search_many(asked, 5, plan=plan)
             assert [answer.masked for answer in answers] == [True, False, True]
             assert answers == [docs.search(text, 5) for text in asked]
         docs.delete([IDS[7]])
@@ -80,8 +80,8 @@ def test_many_at_once_are_masked_one_by_one(url: str) -> None:
 def test_an_explanation_is_of_the_bits_that_count(url: str) -> None:
     mask = np.unpackbits(SIGNER.sign([SHORT], mask=True)[1][0], bitorder="little")
     with opened(url) as docs:
-        for way in ("sql", "native"):
-            answer = docs.search(SHORT, 5, explain=True, way=way)
+        for plan in ("sql", "native"):
+            answer = docs.search(SHORT, 5, explain=True, plan=plan)
             assert answer.work is not None
             for match in answer:
                 assert match.differing_bits is not None

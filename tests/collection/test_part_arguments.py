@@ -23,7 +23,7 @@ PAIRS: list[Any] = [
 """Signatures and positions, of which one or both are none."""
 SETTINGS = (
     *("k", "radius", "tolerance", "min_votes", "min_score", "where", "exclude", "explain", "text"),
-    *("mask", "way", "threads"),
+    *("mask", "plan", "threads"),
 )
 SIGNERS: dict[str, tuple[dict[str, Any], Any]] = {
     "given": ({"bits": 32, "parts": True}, ROWS),

@@ -200,12 +200,12 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
         for call in calls:
             with pytest.raises(la.errors.ArgumentError, match="many signatures each.*use search"):
                 call()
-        with pytest.raises(la.errors.ArgumentError, match="way is 'sql'.*in memory alone"):
-            docs.search(rows_of(1), way="sql")
+        with pytest.raises(la.errors.ArgumentError, match="plan is 'sql'.*in memory alone"):
+            docs.search(rows_of(1), plan="sql")
         with pytest.raises(la.errors.ArgumentError, match="mask=True is for documents of one"):
             docs.search(rows_of(1), mask=True)
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"way": "sql"}, "way is 'sql'"),
+        ({"plan": "sql"}, "plan is 'sql'"),
         ({"bits": 64}, "has 32 bits"),
         ({"signer": la.AudioHash()}, "another signer"),
         ({"name": "x", "signer": la.SimHash(), "parts": True}, "goes with a signer of parts"),

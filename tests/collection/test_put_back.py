@@ -65,10 +65,10 @@ def test_an_index_does_not_live_in_a_future_that_never_was(
         id = f"new{number}" if number % 2 else f"d{number}"
         docs.upsert([id], signatures=ROWS[20 + number : 21 + number])
         known[id] = ROWS[20 + number]
-    for way in ("native", "sql"):
+    for plan in ("native", "sql"):
         for row in ROWS[:30]:
             expected = sorted(id for id, other in known.items() if (other == row).all())
-            answer = docs.within(row, 0, way=way)
+            answer = docs.within(row, 0, plan=plan)
             assert answer.ids == expected
-            assert answer.complete
+            assert answer.exact
     assert docs.verify().ok

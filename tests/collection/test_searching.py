@@ -112,12 +112,12 @@ def test_every_radius_is_complete_by_slices_alone(url: str, style: str) -> None:
         for query in (rows[0], rows[250], rng.integers(0, 256, 8, dtype=np.uint8)):
             for radius in (0, 1, 4, 5, 6, 11, 14, 17):
                 expected = model.nearest(known, query, radius=radius)
-                for way in ("sql", "native"):
-                    answer = docs.within(query, radius, way=way, explain=True)
+                for plan in ("sql", "native"):
+                    answer = docs.within(query, radius, plan=plan, explain=True)
                     assert list(zip(answer.distances, answer.ids, strict=True)) == expected
                     assert answer.work is not None
-                    if way == "sql":
-                        used.add(answer.work.way)
+                    if plan == "sql":
+                        used.add(answer.work.plan)
     assert "sql" in used
 
 
@@ -129,16 +129,16 @@ def test_hot_values_are_counted_and_avoided(url: str) -> None:
     rows[: count // 2, :8] = 0  # bits 0 to 63 of 80: slices 0 to 3 of 16 bits
     query = rows[5].copy()
     query[0] ^= 1
-    with la.open_collection(url, bits=80, slice_bits=16, cache=False, way="sql") as docs:
+    with la.open_collection(url, bits=80, slice_bits=16, cache=False, plan="sql") as docs:
         docs.add([f"d{i}" for i in range(count)], signatures=rows)
         first = docs.within(query, 4, explain=True)
         again = docs.within(query, 4, explain=True)
-        native = docs.within(query, 4, way="native")
+        native = docs.within(query, 4, plan="native")
         assert list(first) == [*first]
         assert first.ids == again.ids == native.ids
         assert "d5" in first.ids
         assert again.work is not None
-        assert again.work.way == "sql"
+        assert again.work.plan == "sql"
         assert again.work.hot >= 1, "hot values were counted"
         assert again.work.candidates < count // 20, "and avoided"
         assert again.work.thresholds[4] > 0, "by looking up more values of the other slice"
@@ -208,17 +208,17 @@ def test_one_signature_of_many_documents_is_stored_once(url: str) -> None:
         docs.add(["near"], signatures=row[None] ^ 1)
         stats = docs.stats()
         assert (stats["documents"], stats["signatures"]) == (count + 1, 2)
-        for way in ("sql", "native"):
-            search: dict[str, Any] = {"way": way}
+        for plan in ("sql", "native"):
+            search: dict[str, Any] = {"plan": plan}
             assert docs.search(row, 3, **search).ids == ids[:3]
             assert docs.search(row, 2, exclude=ids[:4], **search).ids == ids[4:6]
             assert docs.search(row ^ 1, 2, **search).ids == ["near", ids[0]]
             whole = docs.within(row, 8, limit=count + 1, **search)
             assert whole.ids == [*ids, "near"]
-            assert whole.complete
+            assert whole.exact
             part = docs.within(row, 8, limit=100, **search)
             assert part.ids == ids[:100]
-            assert not part.complete, "a part never passes for the whole"
+            assert not part.exact, "a part never passes for the whole"
         with pytest.raises(la.errors.ResultTooLargeError, match="more than limit=1000000"):
             docs.pairs(0)
         docs.delete(ids[1:])
@@ -238,13 +238,13 @@ def test_conditions_come_before_the_nearest_are_chosen(url: str) -> None:
     metadata = [{"wanted": i == wanted, "n": i} for i in range(3000)]
     with la.open_collection(url, bits=64, cache=False) as docs:
         docs.add([f"d{i}" for i in range(3000)], signatures=rows, metadata=metadata)
-        for way in ("native", "sql"):
-            (match,) = docs.search(query, 3, where={"wanted": True}, way=way)
+        for plan in ("native", "sql"):
+            (match,) = docs.search(query, 3, where={"wanted": True}, plan=plan)
             assert (match.id, match.distance) == (f"d{wanted}", far[wanted])
-            odd = docs.search(query, 9, where=lambda m: m["n"] % 2, way=way)
+            odd = docs.search(query, 9, where=lambda m: m["n"] % 2, plan=plan)
             pairs = sorted((int(far[i]), f"d{i}") for i in range(1, 3000, 2))[:9]
             assert list(zip(odd.distances, odd.ids, strict=True)) == pairs
-            assert not docs.search(query, 3, where={"n": -1}, way=way)
+            assert not docs.search(query, 3, where={"n": -1}, plan=plan)
 
 
 def test_what_slices_have_found_is_not_found_again_by_reading_all(url: str) -> None:
@@ -261,9 +261,9 @@ def test_what_slices_have_found_is_not_found_again_by_reading_all(url: str) -> N
         docs.add(ids, signatures=rows, metadata=[{"m": i % 50 == 0} for i in range(5100)])
         wanted = sorted((int(far[i]), ids[i]) for i in range(0, 5100, 50))
         others = [id for i, id in enumerate(ids) if i % 50]
-        for way in ("native", "sql"):
+        for plan in ("native", "sql"):
             for k in (1, 2, 3, 10, 101, 103):
-                search: dict[str, Any] = {"k": k, "way": way}
+                search: dict[str, Any] = {"k": k, "plan": plan}
                 answer = docs.search(query, where={"m": True}, **search)
                 assert list(zip(answer.distances, answer.ids, strict=True)) == wanted[:k]
                 answer = docs.search(query, exclude=others, **search)
@@ -276,8 +276,8 @@ def test_many_queries_are_answered_as_one_by_one(url: str) -> None:
     queries = rng.permutation(rows)[:20]
     with la.open_collection(url, bits=128, cache=False) as docs:
         docs.add([f"d{i}" for i in range(500)], signatures=rows)
-        for way in ("native", "sql"):
-            options: dict[str, Any] = {"way": way}
+        for plan in ("native", "sql"):
+            options: dict[str, Any] = {"plan": plan}
             many = docs.search_many(queries, 7, **options)
             assert [list(a) for a in many] == [list(docs.search(q, 7, **options)) for q in queries]
             near = docs.within_many(queries, 4, limit=50, **options)
@@ -297,8 +297,8 @@ def test_every_width(url: str, bits: int) -> None:
         docs.upsert([f"d{i}" for i in range(50)], signatures=rows)
         query = rows[3].copy()
         query[0] ^= 5
-        for way in ("native", "sql"):
-            near = docs.within(query, bits // 8, way=way)
+        for plan in ("native", "sql"):
+            near = docs.within(query, bits // 8, plan=plan)
             far = oracle.distances(query[None], rows)[0]
             expected = sorted((int(d), f"d{i}") for i, d in enumerate(far) if d <= bits // 8)
             assert list(zip(near.distances, near.ids, strict=True)) == expected
@@ -314,8 +314,8 @@ def test_ties_are_decided_by_id(url: str) -> None:
     ids = [f"d{99 - i}" for i in range(64)]
     with la.open_collection(url, bits=64, cache=False) as docs:
         docs.add(ids, signatures=rows)
-        for way in ("native", "sql"):
+        for plan in ("native", "sql"):
             for k in (1, 5, 40):
-                assert docs.search(query, k, way=way).ids == sorted(ids)[:k]
-                assert docs.search(query, k, radius=3, way=way).ids == sorted(ids)[:k]
-                assert docs.within(query, 1, limit=k, way=way).ids == sorted(ids)[:k]
+                assert docs.search(query, k, plan=plan).ids == sorted(ids)[:k]
+                assert docs.search(query, k, radius=3, plan=plan).ids == sorted(ids)[:k]
+                assert docs.within(query, 1, limit=k, plan=plan).ids == sorted(ids)[:k]

@@ -177,7 +177,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             answers = self.handles[who].search_many(queries, k, radius=radius, **options)
             for answer, nearest in zip(answers, expected, strict=True):
                 self._same(answer, nearest, asked["text"])
-                assert answer.complete
+                assert answer.exact
         one = self.handles[who].search(queries[0], k, radius=radius, **options)
         assert one == answers[0]
 
@@ -196,7 +196,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             )
             for answer, nearest in zip(answers, expected, strict=True):
                 self._same(answer, nearest[:limit], asked["text"])
-                assert answer.complete == (len(nearest) <= limit)
+                assert answer.exact == (len(nearest) <= limit)
                 self._explained(answer)
 
     @precondition(lambda self: self.known)
@@ -298,10 +298,10 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         options = {"exclude": asked["exclude"], "text": asked["text"]}
         if asked["most"] is not None:
             options["where"] = {"n": {"<=": asked["most"]}}
-        for way, tempers in TEMPERS.items():
+        for plan, tempers in TEMPERS.items():
             for temper in tempers:
                 be(temper)
-                yield {**options, "way": way}
+                yield {**options, "plan": plan}
         be({})
 
     def _nearest(
@@ -318,7 +318,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             assert match.differing_bits is not None
             assert match.slice_distances is not None
             assert len(match.differing_bits) == sum(match.slice_distances) == match.distance
-            if answer.work is not None and answer.work.way == "sql":
+            if answer.work is not None and answer.work.plan == "sql":
                 assert match.slices, "it was found, so a slice must have hit"
 
     def _same(self, answer: la.results.Answer, expected: list[tuple[int, str]], text: bool) -> None:

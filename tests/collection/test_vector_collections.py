@@ -12,13 +12,13 @@ import lookalike as la
 VECTORS = np.random.default_rng(5).normal(size=(40, 12)).astype(np.float32)
 
 
-@pytest.mark.parametrize("way", ["native", "sql"])
-def test_vectors_are_signed_as_their_signatures(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("plan", ["native", "sql"])
+def test_vectors_are_signed_as_their_signatures(tmp_path: Path, plan: str) -> None:
     signer = la.Projection(128, 12, seed=3)
     signatures = signer.sign(VECTORS)
     with la.open_collection(tmp_path / "v.db", "v", signer=signer) as docs:
         docs.add([f"v{n:02}" for n in range(40)], signatures=signatures)
-    with la.open_collection(tmp_path / "v.db", "v", way=way) as docs:  # type: ignore[arg-type]
+    with la.open_collection(tmp_path / "v.db", "v", plan=plan) as docs:  # type: ignore[arg-type]
         found = [
             docs.search(one, 3)
             for one in (VECTORS[7], VECTORS[7:8], VECTORS[7].tolist(), -VECTORS[7])

@@ -24,7 +24,7 @@ SIGNER = la.SimHash(bits=64)
 WORDS = (Path(__file__).parent.parent.parent / "LICENSE").read_text().split()
 COUNT = 160
 RADIUS = 22
-WAYS = ("native", "sql")
+PLANS = ("native", "sql")
 WHERE = {"lang": "en", "year": {">=": 2010}}
 TEXT = "the rights to use copy modify merge publish and distribute the work under this licence"
 
@@ -67,7 +67,7 @@ class Truth:
         self.pairs = model.pairs(self.entries, 6)
 
     def write(self, path: Path, *, cache: Any = False) -> None:
-        """Make the collection, in the way of one that has lived: documents came, went and changed.
+        """Make the collection, like one that has been in use: documents came, went and changed.
 
         The native index is saved into `cache`, if that is a folder.
         """
@@ -96,7 +96,7 @@ class Truth:
         ]
 
     def ask_all(self, docs: la.Collection, rng: random.Random, target: Path) -> str:
-        """Ask for everything in every way, and return the verdict."""
+        """Ask for everything with every plan, and return the verdict."""
         return worst([verdict(*question) for question in self.questions(docs, rng, target)])
 
     def questions(
@@ -115,35 +115,35 @@ class Truth:
         some = rng.choice(self.ids)
         signed = SIGNER.sign([TEXT])[0].tobytes()
         own = self.documents[some].signature
-        for way in WAYS:
-            options: dict[str, Any] = {"text": True, "way": way}
+        for plan in PLANS:
+            options: dict[str, Any] = {"text": True, "plan": plan}
             met = {"where": WHERE, **options}
             yield (
-                f"search, {way}",
+                f"search, {plan}",
                 partial(_flat, docs.search, row, 7, **options),
                 self.matches(query, k=7),
                 partial(self.is_true, query),
             )
             yield (
-                f"search with conditions, {way}",
+                f"search with conditions, {plan}",
                 partial(_flat, docs.search, row, 7, exclude=excluded, **met),
                 self.matches(query, k=7, where=_met, exclude=excluded),
                 partial(self.is_true, query),
             )
             yield (
-                f"search for a text, {way}",
+                f"search for a text, {plan}",
                 partial(_flat, docs.search, TEXT, 3, explain=True, **options),
                 self.matches(signed, k=3),
                 partial(self.is_true, signed),
             )
             yield (
-                f"within, {way}",
+                f"within, {plan}",
                 partial(_flat, docs.within, row, RADIUS, **options),
                 self.matches(query, radius=RADIUS),
                 partial(self.is_true, query),
             )
             yield (
-                f"duplicates_of, {way}",
+                f"duplicates_of, {plan}",
                 partial(_flat, docs.duplicates_of, some, RADIUS, **met),
                 self.matches(own, radius=RADIUS, where=_met, exclude=[some]),
                 partial(self.is_true, own),

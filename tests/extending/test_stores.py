@@ -16,7 +16,7 @@ def test_a_collection_lives_in_a_store_of_another_package(toys: None, tmp_path: 
     url = f"drawer://{tmp_path}/first"
     with la.open_collection(url, signer=la.SimHash(64)) as docs:
         docs.add(["a", "b", "c"], TEXTS)
-        assert docs.search(TEXTS[0], 1).ids == docs.search(TEXTS[0], 1, way="sql").ids == ["a"]
+        assert docs.search(TEXTS[0], 1).ids == docs.search(TEXTS[0], 1, plan="sql").ids == ["a"]
         assert docs.stats()["database"] == f"drawer {tmp_path}/first"
         assert docs.verify().ok
         docs.snapshot(tmp_path / "snapshot.db")

@@ -45,10 +45,10 @@ BASE = "/v1/collections/c"
 MANY = 1_000
 HEX = "00" * 8
 ENDLESS: dict[str, dict[str, Any]] = {  # a minute, if nothing ends them
-    "by SQL": {"k": 1_000, "explain": True, "way": "sql"},
+    "by SQL": {"k": 1_000, "explain": True, "plan": "sql"},
     "native": {"k": 1_000, "explain": True},
     "by radius": {"k": 1_000, "radius": 64, "explain": True},
-    "with a condition": {"k": 100, "where": {"n": -1}, "way": "sql"},
+    "with a condition": {"k": 100, "where": {"n": -1}, "plan": "sql"},
 }
 
 
@@ -152,7 +152,7 @@ def test_requests_are_cheap_or_not(database: Path, tmp_path: Path) -> None:
     assert threads(1, radius=40) == made.read_much
     assert threads(1, radius=9) == made.read and threads(1, k=1_000) == made.read
     assert threads(1, where={"n": 3}) == made.read_filtered
-    for expensive in ({"k": 1_001}, {"explain": True}, {"way": "sql"}, {"include_text": True}):
+    for expensive in ({"k": 1_001}, {"explain": True}, {"plan": "sql"}, {"include_text": True}):
         assert threads(1, **expensive) == made.read_much
     assert threads(101) == threads(11, radius=9) == made.read_much
     assert threads(200, where={"n": 3}) == made.read_much
@@ -220,14 +220,14 @@ def test_a_service_that_ends_ends_its_work(database: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "how", [{"radius": 64}, {"radius": 64, "limit": 100}, {"radius": 64, "k": 100}]
 )
-@pytest.mark.parametrize("way", ["native", "sql"])
+@pytest.mark.parametrize("plan", ["native", "sql"])
 @pytest.mark.parametrize("by", ["signatures", "ids"])
 def test_batches_have_no_more_matches_than_allowed(
-    database: Path, tmp_path: Path, how: dict[str, Any], way: str, by: str
+    database: Path, tmp_path: Path, how: dict[str, Any], plan: str, by: str
 ) -> None:
     given = ["0" * 16] * 4 if by == "signatures" else ["1", "2", "3", "4"]
     with running(database, tmp_path, max_results=400, max_k=400) as service:
-        body = {by: given, **how, "way": way}
+        body = {by: given, **how, "plan": plan}
         if "limit" in how or "k" in how:
             found = service.good("POST", f"{BASE}/query/batch", body)["answers"]
             assert [len(one["matches"]) for one in found] == [100] * 4
@@ -379,7 +379,7 @@ def test_peak_memory_of_batches(database: Path, tmp_path: Path, kind: str) -> No
         "radius": {"signatures": [HEX] * 10_000, "radius": 64},
         "explain": {"signatures": [HEX] * 250, "k": 4_000, "explain": True},
         "ids": {"ids": [str(number) for number in range(4_000)], "radius": 64, "k": 250},
-        "sort": {"signatures": [HEX] * 10_000, "k": 100, "way": "sql"},
+        "sort": {"signatures": [HEX] * 10_000, "k": 100, "plan": "sql"},
     }
     with process(str(database), environment={"TMPDIR": str(tmp_path)}) as started:
         service: Running = started.service

@@ -122,7 +122,7 @@ class ServiceBesideCollection(RuleBasedStateMachine):
         query=st.one_of(texts, st.integers(0, 99)), k=st.integers(0, 6),
         radius=st.one_of(st.none(), st.integers(0, 40)), where=wheres,
         exclude=st.lists(ids, max_size=2), explain=st.booleans(), text=st.booleans(),
-        way=st.sampled_from([None, "native", "sql"]), mask=st.sampled_from(["auto", True, False]),
+        plan=st.sampled_from([None, "native", "sql"]), mask=st.sampled_from(["auto", True, False]),
     )  # fmt: skip
     def search(self, query: Any, k: int, radius: int | None, mask: Any, **options: Any) -> None:
         if isinstance(query, int):
@@ -229,7 +229,7 @@ BAD: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("scroll", (7,), {}),
     ("search", ("x", 0), {}),
     ("search", ("x", "y"), {}),
-    ("search", ("x",), {"way": "fast"}),
+    ("search", ("x",), {"plan": "fast"}),
     ("search", ("x",), {"radius": -1}),
     ("search", ("x",), {"explain": 1}),
     ("search", ("x",), {"exclude": "fox"}),

@@ -103,7 +103,7 @@ def test_a_batch_counts_each_time_that_a_document_is_in_it(served: Running) -> N
 
 
 @pytest.mark.parametrize(
-    "how", [{"k": 5}, {"radius": 999, "limit": 5}, {"k": 5, "radius": 999}, {"k": 5, "way": "sql"}]
+    "how", [{"k": 5}, {"radius": 999, "limit": 5}, {"k": 5, "radius": 999}, {"k": 5, "plan": "sql"}]
 )
 def test_whoever_is_counted_has_the_same_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]

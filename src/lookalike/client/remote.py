@@ -17,8 +17,9 @@ from lookalike.client.values import Sent, answer_of, document_of, question_value
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.collection import BaseCollection
 from lookalike.collection.documents import Document
-from lookalike.collection.query import Question, Where, how_many, refuse_votes
+from lookalike.collection.query import Question, Where, how_many
 from lookalike.collection.signing import (
+    check_signer,
     no_signer_of_texts,
     text_or_row,
     texts_or_rows,
@@ -106,7 +107,8 @@ class RemoteCollection(BaseCollection):
         known = zip(ids, found["documents"], strict=True)
         return {id: document_of(value) for id, value in known if value is not None}
 
-    def _count(self, where: Where | None) -> int:
+    def count(self, where: Where | None = None) -> int:
+        """Return the number of documents, or of those that meet a condition."""
         body = {"where": sendable_where(where)}
         return int(self._channel.read("POST", f"{self._path}/documents/count", body)["count"])
 
@@ -135,12 +137,8 @@ class RemoteCollection(BaseCollection):
         return text_or_row(query, self.bits, lambda: self.signer)
 
     def _ask(self, queries: Any, question: Question) -> list[Answer]:
-        refuse_votes(
-            self.name, tolerance=question.tolerance, min_votes=question.min_votes,
-            min_score=question.min_score,
-        )  # fmt: skip
-        if question.k is not None:  # in the order in which a local collection checks
-            wanted_mask(queries, question.mask, whole=question.radius is not None)
+        question.refuse_votes(self.name)
+        wanted_mask(queries, question)  # raises as a local collection does
         asked = texts_or_rows(queries, self.bits, lambda: self.signer)
         body = question_value(question, self.bits)
         if isinstance(asked, list):
@@ -246,10 +244,7 @@ def connect(
     keep_text = flag("keep_text", keep_text)
     if name is not None:
         checked_name(name)
-    if signer is not None and not isinstance(signer, Signer):
-        raise ArgumentError(
-            Said("signer"), f" is {signer!r}; expected one such as la.SimHash(bits=128)"
-        )
+    check_signer(signer)
     if signer is not None and bits is not None:
         raise ArgumentError(Said("bits"), " is the signer's matter; leave it out")
     width = None if bits is None else whole_number("bits", bits, at_least=8)
@@ -282,7 +277,9 @@ def _described(
         except NotFoundError:
             if signer is None and bits is None:
                 raise
-            found = channel.write("POST", "/v1/collections", _new(name, signer, bits, keep_text))
+            signed = {"bits": bits} if signer is None else {"description": signer.to_dict()}
+            body = {"name": name, "keep_text": keep_text, **signed}
+            found = channel.write("POST", "/v1/collections", body)
     if signer is not None and found["signer"] != signer.to_dict():
         raise ArgumentError(
             f"the collection {found['name']!r} was made with another signer than {signer!r}, so "
@@ -293,12 +290,3 @@ def _described(
             f"the collection {found['name']!r} has {found['bits']} bits, not {bits}"
         )
     return found
-
-
-def _new(name: str, signer: Signer | None, bits: int | None, keep_text: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"name": name, "keep_text": keep_text}
-    if signer is not None:
-        body["description"] = signer.to_dict()
-    else:
-        body["bits"] = bits
-    return body

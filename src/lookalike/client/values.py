@@ -14,12 +14,11 @@ import numpy as np
 
 from lookalike.collection.answers import Answer, Match, Work
 from lookalike.collection.documents import Document
-from lookalike.collection.query import Query, Question, Where, compile_where
+from lookalike.collection.query import Question, Where, compile_where
 from lookalike.collection.signing import Signed
 from lookalike.collection.writing import Given, Written
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 from lookalike.signatures import as_queries
-from lookalike.signatures.bit_weights import as_mask
 
 
 def document_of(value: Mapping[str, Any]) -> Document:
@@ -57,17 +56,16 @@ def _match(value: Mapping[str, Any]) -> Match:
 
 def question_value(question: Question, bits: int) -> dict[str, Any]:
     """Return a question as it is sent."""
-    query = Query.of(question, np.empty((0, bits // 8), np.uint8))
-    asked: dict[str, Any] = {"limit": query.limit}
-    if query.limit is None:
-        asked = {"k": query.k, "mask": as_mask(question.mask)}
+    asked: dict[str, Any] = {"limit": question.limit}
+    if question.limit is None:
+        asked = {"k": question.k, "mask": question.mask}
     return {
-        "radius": query.radius,
+        "radius": None if question.radius is None else min(question.radius, bits),
         "where": sendable_where(question.where),
-        "exclude": sorted(query.exclude),
-        "explain": query.explain,
-        "include_text": query.text,
-        "way": question.way,
+        "exclude": sorted(question.exclude),
+        "explain": question.explain,
+        "include_text": question.text,
+        "plan": question.plan,
         **asked,
     }
 

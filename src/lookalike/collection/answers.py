@@ -18,7 +18,7 @@ from lookalike.parts.votes import PartMatch
 class Work:
     """What a search did."""
 
-    way: str
+    plan: str
     """`sql`, `native`, or `scan` if that was cheaper than looking up slices."""
     probes: int
     """Slice values that were looked up."""
@@ -160,11 +160,6 @@ class Answer(Sequence[Match]):
     """Whether only the bits were compared that the words of the text decide."""
     left_out: int = 0
     """Parts of the query that did not vote, because too many parts are near them."""
-
-    @property
-    def complete(self) -> bool:
-        """The older name of `exact`."""
-        return self.exact
 
     @property
     def ids(self) -> list[str]:

@@ -6,13 +6,11 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from lookalike.checks import file_path, flag
@@ -23,16 +21,13 @@ from lookalike.collection.care.verify import Report, repair, verify
 from lookalike.collection.documents import Document, as_document, as_id, is_id
 from lookalike.collection.query import (
     MOST_MATCHES,
-    Query,
+    Plan,
     Question,
-    Way,
     Where,
     compile_where,
     how_many,
     listed,
     no_single_signatures,
-    refuse_votes,
-    refuse_ways,
 )
 from lookalike.collection.reading import (
     count_meeting,
@@ -41,9 +36,9 @@ from lookalike.collection.reading import (
     row_pages,
 )
 from lookalike.collection.search.answer import Budget, answers, whole
-from lookalike.collection.search.native import KeptIndex, NativeSearch
-from lookalike.collection.search.sql import HotValues
-from lookalike.collection.search.votes import PartSearch, Votes, answers_by_votes
+from lookalike.collection.search.native import KeptIndex, NativeLevels, NativeSearch
+from lookalike.collection.search.sql import HotValues, SqlLevels
+from lookalike.collection.search.votes import PartSearch, answers_by_votes
 from lookalike.collection.signing import Asked, AskedMany, PartsGiven, PartSigning, Signing
 from lookalike.collection.stores.base import StaleView, Store, View, Writer
 from lookalike.collection.stores.schema import State
@@ -130,9 +125,9 @@ class BaseCollection(ABC):
 
     # Reading
 
+    @abstractmethod
     def count(self, where: Where | None = None) -> int:
         """Return the number of documents, or of those that meet a condition (reads all)."""
-        return self._count(where)
 
     def get(self, id: str) -> Document | None:
         """Return a document, or None if there is none of that id."""
@@ -175,7 +170,7 @@ class BaseCollection(ABC):
         explain: bool = False,
         text: bool = False,
         mask: Mask = "auto",
-        way: Way | None = None,
+        plan: Plan | None = None,
         threads: int | None = None,
         tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None,
@@ -199,7 +194,7 @@ class BaseCollection(ABC):
             mask: True: compare only the bits that the words of the text decide, and sort by
                 (distance, distance over all bits, id). "auto": do so for short texts if the signer
                 is TopSig and there is no radius. `masked` of the answer tells.
-            way: "native" (an index in memory) or "sql" (in the database); answers are the same.
+            plan: "native" (an index in memory) or "sql" (in the database); answers are the same.
             threads: The number of threads of a native search (default: one for each processor).
             tolerance: For parts: see above (default: the signer's).
             min_votes: For parts: votes that a document needs (default: the signer's).
@@ -208,7 +203,7 @@ class BaseCollection(ABC):
         """
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
-            text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
+            text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
             min_votes=min_votes, min_score=min_score,
         )  # fmt: skip
         return self._ask(self._one(query), question)[0]
@@ -216,14 +211,14 @@ class BaseCollection(ABC):
     def search_many(
         self, queries: AskedMany, k: SupportsIndex = 10, *, radius: SupportsIndex | None = None,
         where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
-        text: bool = False, mask: Mask = "auto", way: Way | None = None,
+        text: bool = False, mask: Mask = "auto", plan: Plan | None = None,
         threads: int | None = None, tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
     ) -> list[Answer]:  # fmt: skip
         """Return what `search` returns for each of many queries, at one version."""
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
-            text=text, mask=mask, way=way, threads=threads, tolerance=tolerance,
+            text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
             min_votes=min_votes, min_score=min_score,
         )  # fmt: skip
         return self._ask(queries, question)
@@ -238,7 +233,7 @@ class BaseCollection(ABC):
         exclude: Iterable[str] = (),
         explain: bool = False,
         text: bool = False,
-        way: Way | None = None,
+        plan: Plan | None = None,
         threads: int | None = None,
     ) -> Answer:
         """Return every document at distance `radius` or less, by (distance, id).
@@ -248,42 +243,39 @@ class BaseCollection(ABC):
         """
         question = Question(
             radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
-            way=way, threads=threads,
+            plan=plan, threads=threads,
         )  # fmt: skip
         return self._ask(self._one(query), question)[0]
 
     def within_many(
         self, queries: AskedMany, radius: SupportsIndex, *, limit: SupportsIndex = MOST_MATCHES,
         where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
-        text: bool = False, way: Way | None = None, threads: int | None = None,
+        text: bool = False, plan: Plan | None = None, threads: int | None = None,
     ) -> list[Answer]:  # fmt: skip
         """Return what `within` returns for each of many queries, at one version."""
         question = Question(
             radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
-            way=way, threads=threads,
+            plan=plan, threads=threads,
         )  # fmt: skip
         return self._ask(queries, question)
 
     def duplicates_of(
         self, id: str, radius: SupportsIndex, *, where: Where | None = None,
         limit: SupportsIndex = MOST_MATCHES, explain: bool = False, text: bool = False,
-        way: Way | None = None, threads: int | None = None,
+        plan: Plan | None = None, threads: int | None = None,
     ) -> Answer:  # fmt: skip
         """Return every other document within the radius of this one; see `within`."""
         question = Question(
-            radius=radius, limit=limit, where=where, explain=explain, text=text, way=way,
-            threads=threads,
+            radius=radius, limit=limit, where=where, exclude=[id], explain=explain, text=text,
+            plan=plan, threads=threads,
         )  # fmt: skip
-        return self._ask_like(as_id(id), question)
+        return self._ask_like(id, question)
 
-    # What local and remote collections do each in their way
+    # What local and remote collections implement
 
     @abstractmethod
     def close(self) -> None:
         """Close the connections."""
-
-    @abstractmethod
-    def _count(self, where: Where | None) -> int: ...
 
     @abstractmethod
     def _pages(self, size: int, where: Where | None) -> Iterator[list[Document]]: ...
@@ -308,7 +300,7 @@ class BaseCollection(ABC):
 
     @abstractmethod
     def _ask_like(self, id: str, question: Question) -> Answer:
-        """Ask about the signature of a document, and leave this document out."""
+        """Ask about the signature of a document, which the question leaves out."""
 
 
 class Collection(BaseCollection):
@@ -320,16 +312,16 @@ class Collection(BaseCollection):
     fork, open it again.
     """
 
-    def __init__(self, store: Store, state: State, *, way: Way, cache: Path | None) -> None:
+    def __init__(self, store: Store, state: State, *, plan: Plan, cache: Path | None) -> None:
         self.name, self.bits = state.name, state.bits
         self.parts = state.parts
         """Whether documents have many signatures, and are found by the votes of these."""
         self._store = store
         self._opened = state
         """The row of the collection when it was opened."""
-        self._way: Way = way
+        self._plan: Plan = plan
         self._hot = HotValues()
-        self._native: KeptIndex[Any] = (PartSearch if state.parts else NativeSearch)(cache)
+        self._native: KeptIndex = (PartSearch if state.parts else NativeSearch)(cache)
         self._signing = (PartSigning if state.parts else Signing)(
             state, lambda: self._read(lambda view: view.checked_signer())
         )
@@ -412,7 +404,8 @@ class Collection(BaseCollection):
             raise self._no_document(id)
         return found[0][1]
 
-    def _count(self, where: Where | None) -> int:
+    def count(self, where: Where | None = None) -> int:
+        """Return the number of documents, or of those that meet a condition (reads all)."""
         predicate = compile_where(where)
         return self._state().documents if predicate is None else count_meeting(self, predicate)
 
@@ -434,18 +427,13 @@ class Collection(BaseCollection):
     def _ask(self, queries: Any, question: Question) -> list[Answer]:
         signing = self._signing
         if not isinstance(signing, PartSigning):
-            refuse_votes(
-                self.name, tolerance=question.tolerance, min_votes=question.min_votes,
-                min_score=question.min_score,
-            )  # fmt: skip
+            question.refuse_votes(self.name)
             return self.answers_each(queries, question, whole)
-        if question.k is None:
-            raise no_single_signatures(self.name)
-        refuse_ways(self._way if question.way is None else question.way, question.mask)
-        votes = Votes.of(question, signing.asked_parts(queries), self.bits, signing.votes)
-        nothing = np.empty((0, self.bits // 8), np.uint8)
-        query = Query.of(replace(question, radius=None), nothing, way=self._way)
-        return self._read(lambda view: answers_by_votes(query, votes, view, self._native))
+        question.refuse_single(self.name, question.plan or self._plan)
+        asked = signing.asked_parts(queries)
+        return self._read(
+            lambda view: answers_by_votes(question, asked, signing.votes, view, self._native)
+        )
 
     def answers_each(
         self,
@@ -459,23 +447,26 @@ class Collection(BaseCollection):
         It gets the position of the query and its answer, in order, as soon as that is known. So few
         answers are in memory at once. If the collection changes meanwhile, it begins again.
         """
-        masks = None
-        if question.k is None:
-            signatures = self._signing.queries(queries)
-        else:
-            signatures, masks = self._signing.masked_queries(
-                queries, question.mask, whole=question.radius is not None
-            )
-        query = Query.of(question, signatures, masks, self._way)
+        signatures, masks = self._signing.masked_queries(queries, question)
         limits = budget or Budget()
-        return self._read(lambda view: answers(query, view, self._native, self._hot, take, limits))
+        explain = question.explain or limits.work is not None
+
+        def found(view: View) -> list[T]:
+            search: NativeLevels | SqlLevels
+            if (question.plan or self._plan) == "sql":
+                search = SqlLevels(view, self._hot)
+            else:
+                search = NativeLevels(self._native.at(view), question.threads, explain)
+            return answers(question, signatures, masks, search, view, take, limits)
+
+        return self._read(found)
 
     def _ask_like(self, id: str, question: Question) -> Answer:
         self._refuse_parts()
         document = self.get(id)
         if document is None:
             raise self._no_document(id)
-        return self._ask(document.signature[None], replace(question, exclude=[id]))[0]
+        return self._ask(document.signature[None], question)[0]
 
     def pairs(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import nested_deeper
-from lookalike.errors import ArgumentError, CollectionError, ItemError, Said
+from lookalike.errors import ArgumentError, CollectionError, Said
 from lookalike.parts.index import FARTHEST
 from lookalike.parts.signer import SignedParts
 
@@ -81,22 +81,6 @@ class Seen(NamedTuple):
 def seen(row: Row) -> Seen:
     """Return the version of a document that a row holds."""
     return Seen(row.id, row.signature, row.checksum, row.added)
-
-
-@dataclass(frozen=True)
-class Items:
-    """The valid items of a batch, ready to be written."""
-
-    positions: list[int]
-    """Positions in the batch."""
-    ids: list[str]
-    texts: list[bytes | None]
-    metadata: list[str]
-
-    def only(self, kept: Sequence[int]) -> Items:
-        """Return some of the items."""
-        columns = (self.positions, self.ids, self.texts, self.metadata)
-        return Items(*([column[place] for place in kept] for column in columns))  # type: ignore[arg-type]
 
 
 def now() -> int:
@@ -186,46 +170,6 @@ def as_document(row: Row, signature: bytes | None) -> Document:
     return Document(row.id, bits, decoded_metadata(row), decoded_text(row), added, updated)
 
 
-def prepare_items(
-    ids: Iterable[object],
-    texts: Sequence[object] | None,
-    metadata: Sequence[object] | None,
-    *,
-    need_text: bool,
-    keep_text: bool,
-    unique: bool,
-) -> tuple[Items, list[ItemError]]:
-    """Return the valid items and what is wrong with others; if not `unique`, the last of an id."""
-    items = Items([], [], [], [])
-    errors: list[ItemError] = []
-    seen: dict[str, int] = {}
-    for position, given in enumerate(ids):
-        try:
-            id = as_id(given)
-            if unique and id in seen:
-                raise ArgumentError("the id is given more than once in this batch")
-            text = None
-            if texts is not None and (need_text or texts[position] is not None):
-                text = _encoded_text(texts[position])
-            described = "{}" if metadata is None else encode_metadata(metadata[position])
-        except ArgumentError as error:
-            errors.append(ItemError(position, given, str(error)))
-            continue
-        if not keep_text:
-            text = None
-        if id in seen:
-            place = seen[id]
-            items.positions[place] = position
-            items.texts[place], items.metadata[place] = text, described
-            continue
-        seen[id] = len(items.ids)
-        items.positions.append(position)
-        items.ids.append(id)
-        items.texts.append(text)
-        items.metadata.append(described)
-    return items, errors
-
-
 def as_id(id: object) -> str:
     """Return the id; raise if it is not valid for a document."""
     if not isinstance(id, str):
@@ -282,7 +226,8 @@ def _too_deep() -> ArgumentError:
     return ArgumentError(f"metadata are nested more than {MOST_DEPTH} levels deep")
 
 
-def _encoded_text(text: object) -> bytes:
+def encode_text(text: object) -> bytes:
+    """Return text as UTF-8; raise if it is not text, or too long."""
     if not isinstance(text, str):
         raise ArgumentError(f"the text is of type {type(text).__name__}; expected a str")
     encoded = _utf8(text, "text")

@@ -10,8 +10,9 @@ from typing import Literal, SupportsIndex
 
 from lookalike.checks import file_path, flag, one_of, whole_number
 from lookalike.collection.collection import Collection
-from lookalike.collection.query import WAYS, Way
+from lookalike.collection.query import PLANS, Plan
 from lookalike.collection.search.native import forget_cache, remove_old_caches
+from lookalike.collection.signing import check_signer
 from lookalike.collection.stores.address import open_store, parse_address
 from lookalike.collection.stores.base import (
     TO_MAKE_ONE,
@@ -44,7 +45,7 @@ def open_collection(
     slice_bits: SupportsIndex | None = None,
     keep_text: bool = True,
     create: bool = True,
-    way: Way = "native",
+    plan: Plan = "native",
     cache: str | os.PathLike[str] | Literal[False] | None = None,
     timeout: float = 30.0,
     durable: bool = True,
@@ -65,7 +66,7 @@ def open_collection(
         slice_bits: The width of the slices in the table of keys (default: by the width).
         keep_text: Whether to store texts.
         create: Whether to create a collection that does not exist.
-        way: Where searches run by default: "native", in an index in memory, or "sql", in the
+        plan: Where searches run by default: "native", in an index in memory, or "sql", in the
             database.
         cache: The folder of saved indexes (default: beside the file, or in the user's cache
             folder); False: none.
@@ -74,7 +75,7 @@ def open_collection(
         parts: With `bits`: whether documents have many signatures.
     """
     address = parse_address(url)
-    one_of("way", way, WAYS)
+    one_of("plan", plan, PLANS)
     create = flag("create", create)
     of_parts = flag("parts", parts) or isinstance(signer, PartSigner)
     wanted = _wanted(name, signer, bits, slice_bits, keep_text, of_parts)
@@ -89,14 +90,14 @@ def open_collection(
         raise _no_collection(name, address.shown, [], wanted is not None) from None
     try:
         state = _find_or_create(store, name, wanted, signer, create)
-        _refuse_other(state, signer, bits, slice_bits, parts, way)
+        _refuse_other(state, signer, bits, slice_bits, parts, plan)
         store.remove_abandoned()
         if folder is not None:
             remove_old_caches(store, folder, of_this_database=cache is None)
     except BaseException:
         store.close()
         raise
-    return Collection(store, state, way=way, cache=folder)
+    return Collection(store, state, plan=plan, cache=folder)
 
 
 def list_collections(url: str | os.PathLike[str]) -> list[str]:
@@ -180,10 +181,7 @@ def _wanted(
 ) -> State | None:  # fmt: skip
     """Return the row of a new collection; None if the arguments do not describe one."""
     checked_name(name)
-    if signer is not None and not isinstance(signer, Signer):
-        raise ArgumentError(
-            Said("signer"), f" is {signer!r}; expected one such as la.SimHash(bits=128)"
-        )
+    check_signer(signer)
     if isinstance(signer, ValueSigner):
         raise ArgumentError(
             f"{signer.name} gives numbers and not bits, whose Hamming distance means nothing; use ",
@@ -242,7 +240,7 @@ def _no_collection(name: str, shown: str, others: list[str], described: bool) ->
 
 def _refuse_other(
     state: State, signer: Signer | None, bits: SupportsIndex | None,
-    slice_bits: SupportsIndex | None, parts: bool, way: str,
+    slice_bits: SupportsIndex | None, parts: bool, plan: str,
 ) -> None:  # fmt: skip
     """Refuse arguments that do not fit an existing collection."""
     if signer is not None and signer_hash(describe_signer(signer)) != state.signer:
@@ -263,8 +261,8 @@ def _refuse_other(
             f"the documents of the collection {state.name!r} have one signature each; leave parts "
             "out, or make another collection"
         )
-    if state.parts and way != "native":
+    if state.parts and plan != "native":
         raise ArgumentError(
-            f"way is {way!r}, but the documents of the collection {state.name!r} have many parts, "
-            "whose votes are counted in memory alone; leave it out"
+            f"plan is {plan!r}, but the documents of the collection {state.name!r} have many "
+            "parts, whose votes are counted in memory alone; leave it out"
         )

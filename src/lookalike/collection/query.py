@@ -20,24 +20,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypeVar, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lookalike.checks import flag, one_of, thread_count, whole_number
+from lookalike.checks import flag, one_of, share, thread_count, whole_number
 from lookalike.collection.documents import as_id
 from lookalike.errors import ArgumentError, Said
+from lookalike.parts.index import FARTHEST
 from lookalike.shown import brief
 from lookalike.signatures.bit_weights import Mask, as_mask
 
-Way: TypeAlias = Literal["native", "sql"]
+Plan: TypeAlias = Literal["native", "sql"]
 Where: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], object]
 Predicate: TypeAlias = Callable[[dict[str, Any]], object]
 T = TypeVar("T")
 
-WAYS = get_args(Way)
+PLANS = get_args(Plan)
 MOST_MATCHES = 10_000
 _MORE_THAN_ALL = 1 << 40
 """The largest number that is asked of a database: more than there are documents."""
@@ -46,81 +43,63 @@ _MISSING = object()
 _MOST_LEVELS = 50
 
 
-@dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a caller asks about each of some queries, not checked yet.
+    """What is asked about each of some queries, checked when it is made.
 
     The k nearest documents, within the radius if there is one; without k, everything within the
     radius, of which `limit` are returned. The options are those of `Collection.search`.
     """
 
-    k: SupportsIndex | None = None
-    radius: SupportsIndex | None = None
-    limit: SupportsIndex | None = MOST_MATCHES
-    where: Where | None = None
-    exclude: Iterable[str] = ()
-    explain: bool = False
-    text: bool = False
-    mask: Mask = "auto"
-    way: Way | None = None
-    threads: SupportsIndex | None = None
-    tolerance: SupportsIndex | None = None
-    min_votes: SupportsIndex | None = None
-    min_score: SupportsFloat | None = None
+    def __init__(
+        self, *, k: SupportsIndex | None = None, radius: SupportsIndex | None = None,
+        limit: SupportsIndex | None = MOST_MATCHES, where: Where | None = None,
+        exclude: Iterable[str] = (), explain: bool = False, text: bool = False,
+        mask: Mask = "auto", plan: Plan | None = None, threads: SupportsIndex | None = None,
+        tolerance: SupportsIndex | None = None, min_votes: SupportsIndex | None = None,
+        min_score: SupportsFloat | None = None,
+    ) -> None:  # fmt: skip
+        self.limit = how_many("limit", limit) if k is None else None
+        """The largest number of documents to return; None: all that are found."""
+        self.k = how_many("k", k) if self.limit is None else self.limit + 1
+        """The number of documents to find: one above the limit shows that there are more."""
+        self.radius = None if radius is None and k is not None else _whole("radius", radius, 0)
+        """The largest distance; None: as large as needed to find k documents."""
+        self.where, self.predicate = where, compile_where(where)
+        self.exclude = frozenset(as_id(id) for id in listed("exclude", exclude))
+        self.explain, self.text = flag("explain", explain), flag("text", text)
+        self.mask: Mask = as_mask(mask)
+        self.plan = None if plan is None else one_of("plan", plan, PLANS)
+        self.threads = thread_count(threads)
+        self.tolerance = None if tolerance is None else _whole("tolerance", tolerance, 0, FARTHEST)
+        self.min_votes = None if min_votes is None else _whole("min_votes", min_votes, 1)
+        self.min_score = None if min_score is None else share("min_score", min_score)
 
+    def refuse_votes(self, name: str) -> None:
+        """Refuse options that are for documents of many parts."""
+        for option in ("tolerance", "min_votes", "min_score"):
+            if getattr(self, option) is not None:
+                raise ArgumentError(
+                    Said(option),
+                    f" is for votes of many parts, and documents of the collection {name!r} have "
+                    "one signature each; leave it out",
+                )
 
-@dataclass(frozen=True, eq=False)
-class Query:
-    """A question about each of some signatures; everything in it is valid."""
-
-    signatures: NDArray[np.uint8]
-    """uint8[queries, bytes]"""
-    radius: int | None
-    """The largest distance; None: as large as needed to find k documents."""
-    k: int
-    """The number of documents to find for each signature."""
-    limit: int | None
-    """How many of these are returned; finding one more shows that there are more."""
-    predicate: Predicate | None
-    """The condition on metadata."""
-    exclude: frozenset[str]
-    explain: bool
-    text: bool
-    way: Way
-    threads: int
-    masks: tuple[NDArray[np.uint8] | None, ...]
-    """The bits of each signature that count; None: all."""
-
-    @classmethod
-    def of(
-        cls,
-        question: Question,
-        signatures: NDArray[np.uint8],
-        masks: tuple[NDArray[np.uint8] | None, ...] | None = None,
-        way: Way = "native",
-    ) -> Query:
-        """Return the question about these signatures; `way` if it names none."""
-        predicate = compile_where(question.where)
-        exclude = frozenset(as_id(id) for id in listed("exclude", question.exclude))
-        limit = how_many("limit", question.limit) if question.k is None else None
-        k = how_many("k", question.k) if limit is None else limit + 1
-        radius = None
-        if question.radius is not None or question.k is None:
-            radius = whole_number("radius", question.radius, at_least=0)  # type: ignore[arg-type]
-            radius = min(radius, 8 * signatures.shape[1])
-        return cls(
-            signatures,
-            radius,
-            k,
-            limit,
-            predicate,
-            exclude,
-            flag("explain", question.explain),
-            flag("text", question.text),
-            one_of("way", way if question.way is None else question.way, WAYS),  # type: ignore[arg-type]
-            thread_count(question.threads),
-            (None,) * len(signatures) if masks is None else masks,
-        )
+    def refuse_single(self, name: str, plan: str) -> None:
+        """Refuse options that are for documents of one signature."""
+        if self.limit is not None:
+            raise no_single_signatures(name)
+        if plan != "native":
+            raise ArgumentError(
+                Said("plan"),
+                f" is {brief(plan)}, and documents have many parts, whose votes are counted in "
+                'memory alone: leave it out, or "native"',
+            )
+        if self.mask is True:
+            raise ArgumentError(
+                Said("mask"),
+                Said("=True", " yes"),
+                " is for documents of one signature; leave it out",
+            )
 
 
 def no_single_signatures(name: str) -> ArgumentError:
@@ -131,35 +110,15 @@ def no_single_signatures(name: str) -> ArgumentError:
     )
 
 
-def refuse_ways(way: str, mask: Mask) -> None:
-    """Refuse options that are for documents of one signature."""
-    if one_of("way", way, WAYS) != "native":
-        raise ArgumentError(
-            Said("way"),
-            f" is {brief(way)}, and documents have many parts, whose votes are counted in memory "
-            'alone: leave it out, or "native"',
-        )
-    if as_mask(mask) is True:
-        raise ArgumentError(
-            Said("mask"), Said("=True", " yes"), " is for documents of one signature; leave it out"
-        )
-
-
-def refuse_votes(name: str, **told: object) -> None:
-    """Refuse options that are for documents of many parts."""
-    for setting, value in told.items():
-        if value is not None:
-            raise ArgumentError(
-                Said(setting),
-                f" is for votes of many parts, and documents of the collection {name!r} have one "
-                "signature each; leave it out",
-            )
-
-
 def how_many(name: str, value: SupportsIndex | None, at_least: int = 1) -> int:
     """Return a number of documents, checked."""
-    whole = whole_number(name, value, at_least=at_least)  # type: ignore[arg-type]  # not None
-    return min(whole, _MORE_THAN_ALL)
+    return min(_whole(name, value, at_least), _MORE_THAN_ALL)
+
+
+def _whole(
+    name: str, value: SupportsIndex | None, at_least: int, at_most: int | None = None
+) -> int:
+    return whole_number(name, value, at_least=at_least, at_most=at_most)  # type: ignore[arg-type]  # None is refused
 
 
 def listed(name: str, values: Iterable[T]) -> list[T]:

@@ -20,7 +20,7 @@ from lookalike.collection.documents import (
     digest_of,
     packed,
 )
-from lookalike.collection.query import listed
+from lookalike.collection.query import Question, listed
 from lookalike.collection.stores.schema import Signatures, State
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
 from lookalike.images.decode import ImageSource
@@ -29,7 +29,7 @@ from lookalike.parts.index import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
 from lookalike.signatures import Signer, as_queries, signer_from_dict
-from lookalike.signatures.bit_weights import Mask, as_mask, sign_masked
+from lookalike.signatures.bit_weights import Mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
@@ -48,12 +48,11 @@ Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 """The bits of each query that count; None: all."""
 
 
-def wanted_mask(queries: AskedMany, mask: Mask, whole: bool) -> tuple[Mask, list[str] | None]:
-    """Return whether to mask queries, with `whole` only if `mask` is True, and their texts."""
-    wanted: Mask = as_mask(mask)
-    if whole and wanted == "auto":
+def wanted_mask(queries: AskedMany, question: Question) -> tuple[Mask, list[str] | None]:
+    """Return whether to mask queries, with a radius only if `mask` is True, and their texts."""
+    wanted, texts = question.mask, None
+    if wanted == "auto" and question.radius is not None:
         wanted = False
-    texts: list[str] | None = None
     if isinstance(queries, Sequence) and not isinstance(queries, str):
         texts = [one for one in queries if isinstance(one, str)]
         texts = texts if len(texts) == len(queries) else None
@@ -99,6 +98,14 @@ def _query_rows(queries: ArrayLike, bits: int, signer: ReadSigner) -> Signatures
     if known is not None and known.medium == "vector":
         return known.sign(np.atleast_2d(array))
     return as_queries(queries, bits)
+
+
+def check_signer(signer: object) -> None:
+    """Raise unless this is a signer, or None."""
+    if signer is not None and not isinstance(signer, Signer):
+        raise ArgumentError(
+            Said("signer"), f" is {signer!r}; expected one such as la.SimHash(bits=128)"
+        )
 
 
 def no_signer_of_texts(name: str, signer: str) -> ArgumentError:
@@ -207,23 +214,21 @@ class Signing:
         """Return signatures of documents that the caller gives."""
         return Signed(as_queries(signatures, self._opened.bits, "signatures"))
 
-    def queries(self, queries: AskedMany) -> Signatures:
+    def _queries(self, queries: AskedMany) -> Signatures:
         """Return the signatures of many queries."""
         if not isinstance(queries, str) and (rows := self._sign_files(queries)) is not None:
             return rows
         asked = texts_or_rows(queries, self._opened.bits, lambda: self.signer)
         return self._sign(asked) if isinstance(asked, list) else asked
 
-    def masked_queries(
-        self, queries: AskedMany, mask: Mask, whole: bool
-    ) -> tuple[Signatures, Masks]:
+    def masked_queries(self, queries: AskedMany, question: Question) -> tuple[Signatures, Masks]:
         """Return the signatures of many queries, and a mask of those that get one."""
-        wanted, texts = wanted_mask(queries, mask, whole)
+        wanted, texts = wanted_mask(queries, question)
         if wanted == "auto" and self.medium is not None:
             wanted = False
         found = sign_masked(self._of_texts(), texts, wanted) if wanted and texts else None
         if found is None:
-            rows = self.queries(queries)
+            rows = self._queries(queries)
             return rows, (None,) * len(rows)
         masks = zip(found.masks, found.masked.tolist(), strict=True)
         return found.signatures, tuple(mask if used else None for mask, used in masks)

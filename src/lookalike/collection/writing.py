@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import one_of
-from lookalike.collection.documents import Items, Row, Seen, checksum, intact, now, prepare_items
+from lookalike.collection.documents import (
+    Row,
+    Seen,
+    as_id,
+    checksum,
+    encode_metadata,
+    encode_text,
+    intact,
+    now,
+)
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.collection.stores.base import Writer
@@ -36,6 +45,22 @@ class Written:
     """Items that were left out, with `on_error="skip"`."""
     version: int = 0
     """The version of the collection after the batch."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """The valid items of a batch, ready to be written."""
+
+    positions: list[int]
+    """Positions in the batch."""
+    ids: list[str]
+    texts: list[bytes | None]
+    metadata: list[str]
+
+    def only(self, kept: Sequence[int]) -> Items:
+        """Return some of the items."""
+        columns = (self.positions, self.ids, self.texts, self.metadata)
+        return Items(*([column[place] for place in kept] for column in columns))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -84,13 +109,27 @@ class Given:
             raise ArgumentError("there are neither texts nor signatures; give one of them")
         if rows is None:
             check_signs()
-        items, errors = prepare_items(
-            self.ids, self.texts, self.metadata, need_text=rows is None, keep_text=keep_text,
-            unique=not self.replace,
-        )  # fmt: skip
+        valid: dict[str, tuple[int, str, bytes | None, str]] = {}
+        errors = []
+        for position, given in enumerate(self.ids):
+            try:
+                id = as_id(given)
+                if id in valid and not self.replace:
+                    raise ArgumentError("the id is given more than once in this batch")
+                text = None
+                if self.texts is not None and (rows is None or self.texts[position] is not None):
+                    text = encode_text(self.texts[position])
+                described = (
+                    "{}" if self.metadata is None else encode_metadata(self.metadata[position])
+                )
+            except ArgumentError as error:
+                errors.append(ItemError(position, given, str(error)))
+                continue
+            valid[id] = position, id, text if keep_text else None, described
         if errors and not self.skip:
             raise BatchError(errors, len(self.ids))
-        return items, rows, errors
+        columns = map(list, zip(*valid.values(), strict=True)) if valid else ([], [], [], [])
+        return Items(*columns), rows, errors  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,7 @@ class Asked(Body):
     mask: Literal["auto"] | bool = Field(
         "auto", description="compare only bits that the words of a text decide"
     )
-    way: Literal["native", "sql"] | None = None
+    plan: Literal["native", "sql"] | None = None
 
     @model_validator(mode="after")
     def _limited(self) -> Asked:

@@ -27,7 +27,7 @@ from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.parser import Subparsers, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
-from lookalike.collection.query import refuse_votes
+from lookalike.collection.query import Question
 from lookalike.common_passages.signing import PassageHash
 from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded
@@ -54,8 +54,8 @@ def declare(actions: Subparsers) -> None:
   | --radius N       number of bits that may differ
 {THRESHOLD}
   --where JSON       condition on metadata
-  --way sql|native   in the database, or in an index in memory, which pays for many searches, and is
-                     the only way for passages and recordings
+  --plan sql|native  search in the database, or in an index in memory (default: sql, or native for
+                     passages and recordings)
   --min-score SHARE  of passages and recordings: share of the parts looked for, above 0 to 1
   --columns LIST     columns of the metadata to show: title,url
   --compare          compare the documents themselves, where texts are kept: exact similarities, by
@@ -84,7 +84,7 @@ def _search(options: argparse.Namespace) -> None:
         if docs.parts:
             _search_parts(docs, options)
             return
-        refuse_votes(docs.name, min_score=options.min_score)
+        Question(k=1, min_score=options.min_score).refuse_votes(docs.name)
         exclude = []
         query: Any
         text: str | None = None
@@ -101,7 +101,7 @@ def _search(options: argparse.Namespace) -> None:
         radius = radius_of(options, docs.signer, docs.bits, proposing=options.compare)
         asked: dict[str, Any] = {
             "where": options.where, "exclude": exclude, "explain": options.explain,
-            "text": options.compare, "way": options.way or "sql",
+            "text": options.compare, "plan": options.plan or "sql",
         }  # fmt: skip
         if options.compare and options.threshold is not None and radius is not None:
             # The nearest signatures need not be those of the most similar documents.
@@ -180,7 +180,7 @@ def _print_answer(
     if options.explain and answer.work is not None:
         work = answer.work
         say(
-            f"{work.way}: {work.probes} slice values looked up, {work.candidates} signatures "
+            f"{work.plan}: {work.probes} slice values looked up, {work.candidates} signatures "
             f"compared; version {answer.version}, "
             f"{'complete' if answer.exact else 'not complete'}",
             file=sys.stderr,
@@ -210,7 +210,7 @@ def _search_parts(docs: Collection, options: argparse.Namespace) -> None:
         )
     answer = docs.search(
         query, options.k, radius=options.radius, where=options.where, exclude=exclude,
-        explain=options.explain, way=options.way, min_score=options.min_score,
+        explain=options.explain, plan=options.plan, min_score=options.min_score,
     )  # fmt: skip
     for match in answer:
         _print_place(match, options, in_time=of_files(docs.signer))

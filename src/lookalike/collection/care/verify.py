@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,16 +16,16 @@ _PAGE = 2_000
 _MOST_NAMED = 20
 
 
-@dataclass(frozen=True)
+@dataclass
 class Report:
     """What `verify` and `repair` have found."""
 
-    documents: int
-    signatures: int
-    keys: int
-    """How many of each were read and checked."""
-    problems: tuple[str, ...]
-    damaged: tuple[str, ...] = ()
+    documents: int = 0
+    signatures: int = 0
+    keys: int = 0
+    """The number of keys that were checked; so of `documents` and `signatures`."""
+    problems: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
     """Ids of documents that do not match their checksums, at most twenty."""
     cache: str | None = None
     """What is wrong with the saved index, if anything; it is rebuilt automatically."""
@@ -37,25 +36,16 @@ class Report:
         return not self.problems
 
 
-@dataclass
-class _Findings:
-    documents: int = 0
-    signatures: int = 0
-    keys: int = 0
-    problems: list[str] = field(default_factory=list)
-    damaged: list[str] = field(default_factory=list)
-
-
-def verify(store: Store, name: str, native: KeptIndex[Any]) -> Report:
+def verify(store: Store, name: str, native: KeptIndex) -> Report:
     """Read and check everything at one version.
 
     Memory stays constant: sets of keys are compared by the exclusive or of the hashes of their
     members. A table that cannot be read to its end is a problem like others; the remaining steps
     then check the newest version.
     """
-    found = _Findings()
+    found = Report()
     steps = iter((_check_tables, _check_documents, _check_signatures, _check_parts))
-    cache, done = None, False
+    done = False
     while not done:
         state = None
         try:
@@ -64,18 +54,15 @@ def verify(store: Store, name: str, native: KeptIndex[Any]) -> Report:
                 for step in steps:
                     step(view.at(state), found)
                 done = True
-                cache = native.check_file(state)
+                found.cache = native.check_file(state)
         except CollectionError as error:
             if done or state is None or isinstance(error, CollectionBusyError | StaleView):
                 raise
             found.problems.append(str(error))
-    return Report(
-        found.documents, found.signatures, found.keys, tuple(found.problems),
-        tuple(found.damaged[:_MOST_NAMED]), cache,
-    )  # fmt: skip
+    return found
 
 
-def repair(store: Store, name: str, native: KeptIndex[Any]) -> Report:
+def repair(store: Store, name: str, native: KeptIndex) -> Report:
     """Rebuild keys, counts, digest and the saved index from the documents and signatures.
 
     Documents that do not match their checksums stay as they are: nothing tells what they were.
@@ -111,14 +98,14 @@ def repair(store: Store, name: str, native: KeptIndex[Any]) -> Report:
     return verify(store, name, native)
 
 
-def _check_tables(view: View, found: _Findings) -> None:
+def _check_tables(view: View, found: Report) -> None:
     """Ask the database itself, and count."""
     found.problems += view.problems()
     if signer_hash(view.signer()) != view.state.signer:
         found.problems.append("the signer is not described as it was")
 
 
-def _check_documents(view: View, found: _Findings) -> None:
+def _check_documents(view: View, found: Report) -> None:
     try:
         for page in view.pages(_PAGE):
             found.documents += len(page)
@@ -133,9 +120,10 @@ def _check_documents(view: View, found: _Findings) -> None:
                 f"{len(found.damaged)} documents do not match their checksums, such as "
                 f"{found.damaged[0]!r}"
             )
+            del found.damaged[_MOST_NAMED:]
 
 
-def _check_signatures(view: View, found: _Findings) -> None:
+def _check_signatures(view: View, found: Report) -> None:
     """Compare the keys in the table with those of the signatures, position by position."""
     state, slicing, problems = view.state, view.state.slicing, found.problems
     expected = [0] * slicing.count
@@ -162,7 +150,7 @@ def _check_signatures(view: View, found: _Findings) -> None:
             )
 
 
-def _check_parts(view: View, found: _Findings) -> None:
+def _check_parts(view: View, found: Report) -> None:
     if view.state.parts:
         for batch in view.signatures_after(-1):
             for _ in view.parts(batch):

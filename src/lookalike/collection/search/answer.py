@@ -10,16 +10,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.answers import Answer, Level, Match, Work, joined_bound, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata, decoded_text
-from lookalike.collection.query import Query
-from lookalike.collection.search.native import KeptIndex, NativeLevels
-from lookalike.collection.search.sql import HotValues, SqlLevels
+from lookalike.collection.query import Question
+from lookalike.collection.search.native import NativeLevels
+from lookalike.collection.search.sql import SqlLevels
+from lookalike.collection.signing import Masks
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Signatures
 from lookalike.errors import ResultTooLargeError
@@ -133,39 +134,34 @@ class Budget:
 
 
 def answers(
-    query: Query,
+    question: Question,
+    signatures: Signatures,
+    masks: Masks,
+    search: NativeLevels | SqlLevels,
     view: View,
-    native: KeptIndex[Any],
-    hot: HotValues,
     take: Callable[[int, Answer], Taken],
     budget: Budget,
 ) -> list[Taken]:
     """Return what `take` makes of the position of each query and its answer, in order."""
     # Texts are read once it is known which ones are wanted.
-    fetcher = DocumentFetcher(view, query, budget)
-    search: NativeLevels | SqlLevels
-    if query.way == "sql":
-        search = SqlLevels(view, hot)
-    else:
-        explain = query.explain or budget.work is not None
-        search = NativeLevels(native.at(view), query.threads, explain)
+    fetcher = DocumentFetcher(view, question, budget)
     before, size, count = budget.held, 0, 0
     results: list[Taken] = []
-    for positions, levels in _near(query, search, view.state.bits, budget):
+    for positions, levels in _near(question, signatures, masks, search, budget):
         found_bytes = _FOUND * sum(len(one.numbers) for one in levels if isinstance(one, Level))
         budget.hold(found_bytes)
-        for group in _groups(levels, query.k):
+        for group in _groups(levels, question.k):
             known = [levels[place] for place in group]
             if len(known) > 1:
                 fetcher.prefetch(one for one in known if isinstance(one, Level))
             found = []
             for place, near in zip(group, known, strict=True):
                 stop_if_canceled()
-                signature, mask = query.signatures[positions[place]], query.masks[positions[place]]
-                found.append(_answer(fetcher, signature, mask, near))
+                at = positions[place]
+                found.append(_answer(fetcher, signatures[at], masks[at], near))
                 count += len(found[-1])
                 budget.check_matches(count)
-            if query.text:
+            if question.text:
                 _add_texts(view, found, budget)
             for place, answer in zip(group, found, strict=True):
                 taken = take(positions[place], answer)
@@ -199,22 +195,26 @@ def _groups(levels: list[Level] | list[Iterator[Level]], k: int) -> Iterator[lis
 
 
 def _near(
-    query: Query, search: NativeLevels | SqlLevels, bits: int, budget: Budget
+    question: Question,
+    signatures: Signatures,
+    masks: Masks,
+    search: NativeLevels | SqlLevels,
+    budget: Budget,
 ) -> Iterator[Near]:
     """Yield what is within the radius of some signatures at a time, or without a radius, or if that
     is too much, more and more of what is nearest.
     """
-    signatures, radius = query.signatures, query.radius
-    counting = [mask for mask in query.masks if mask is not None]
-    masks = np.stack(counting) if radius is not None and counting else None  # of all, or of none
+    bits, radius = 8 * signatures.shape[1], question.radius
+    counting = [mask for mask in masks if mask is not None]
+    stacked = np.stack(counting) if radius is not None and counting else None  # of all, or of none
     counted = False
 
     def levels(position: int) -> Iterator[Level]:
-        return search.levels(signatures[position], query.k, query.masks[position])
+        return search.levels(signatures[position], question.k, masks[position])
 
     def parts(begin: int, end: int, near: int) -> Iterator[Near]:
         some = slice(begin, end)
-        masked = None if masks is None else masks[some]
+        masked = None if stacked is None else stacked[some]
         try:
             found = search.within(signatures[some], near, masked, _FOUND_AT_ONCE)
         except ResultTooLargeError:
@@ -228,27 +228,27 @@ def _near(
         else:
             yield range(begin, end), found
             return
-        farthest = joined_bound(near, masks is not None, bits)
+        farthest = joined_bound(near, stacked is not None, bits)
         yield [begin], [_cut(levels(begin), farthest)]
 
     def count_first(near: int) -> None:
         """Refuse queries with too many matches before any of these becomes a document."""
         nonlocal counted
-        if counted or query.predicate is not None or budget.matches is None:
+        if counted or question.predicate is not None or budget.matches is None:
             return
         counted, least = True, 0
-        most = query.k if query.limit is None else query.limit
+        most = question.k if question.limit is None else question.limit
         for _, some in parts(0, len(signatures), near):
             for one in some:
                 found = len(one.numbers) if isinstance(one, Level) else _FOUND_AT_ONCE
-                least += max(0, min(most, found) - len(query.exclude))
+                least += max(0, min(most, found) - len(question.exclude))
             budget.check_matches(least)
 
     every = range(len(signatures))
     if radius is None:
         yield every, [levels(position) for position in every]
     elif len(signatures):
-        yield from parts(0, len(signatures), radius)
+        yield from parts(0, len(signatures), min(radius, bits))
 
 
 def _cut(levels: Iterator[Level], radius: int) -> Iterator[Level]:
@@ -266,7 +266,7 @@ def _answer(
     mask: Signatures | None,
     near: Level | Iterator[Level],
 ) -> Answer:
-    query, budget, state = fetcher.query, fetcher.budget, fetcher.view.state
+    question, budget, state = fetcher.question, fetcher.budget, fetcher.view.state
     rows, found = fetcher.first([near] if isinstance(near, Level) else near)
     if mask is None:
         matches = [match_of(row, distance) for distance, row in rows]
@@ -275,11 +275,11 @@ def _answer(
     budget.hold(_MATCH * len(matches))
     if budget.work is not None and found.work is not None:
         budget.work.append(found.work)
-    cut = query.limit is not None and len(matches) > query.limit
+    cut = question.limit is not None and len(matches) > question.limit
     if cut:
-        matches = matches[: query.limit]
+        matches = matches[: question.limit]
     work = None
-    if query.explain:
+    if question.explain:
         _explain(fetcher, signature, mask, matches, found)
         work = found.work
     return Answer(matches, version=state.version, exact=not cut, work=work, masked=mask is not None)
@@ -321,7 +321,7 @@ class DocumentFetcher:
     """Fetches the documents of signatures, and keeps them if they do not take much memory."""
 
     view: View
-    query: Query
+    question: Question
     budget: Budget
     text: bool = False
     """Whether to fetch texts."""
@@ -339,7 +339,7 @@ class DocumentFetcher:
         Each level holds all signatures up to its bound, so its documents are final. Later levels,
         which may reach less far, are used beyond what earlier ones held.
         """
-        k = self.query.k
+        k = self.question.k
         result: list[tuple[int, Row]] = []
         found, done = _NOTHING, -1
         for level in levels:
@@ -367,7 +367,7 @@ class DocumentFetcher:
         """The number of signatures whose documents are fetched with one statement."""
         if self.view.state.documents - self.view.state.signatures <= _PIECE:
             return _PIECE
-        return max(16, _PIECE // (self.query.k + len(self.query.exclude)))
+        return max(16, _PIECE // (self.question.k + len(self.question.exclude)))
 
     def forget(self, found: Container[str] = ()) -> None:
         """Keep only the signatures of what was found."""
@@ -392,7 +392,7 @@ class DocumentFetcher:
         wanted: set[int] = set()
         for found in founds:
             if found.numbers:
-                end = self._chunk_end(found.distances, 0, self.query.k)
+                end = self._chunk_end(found.distances, 0, self.question.k)
                 wanted.update(found.numbers[:end])
         self.fetch(sorted(wanted))
 
@@ -406,8 +406,8 @@ class DocumentFetcher:
         found: dict[int, list[Row]] = {number: [] for number in missing}
         without = set(missing)
         # Excluded ones may come first, so that many more are needed.
-        query = self.query
-        each = None if query.predicate else query.k + len(query.exclude)
+        k, question = self.question.k, self.question
+        each = None if question.predicate else k + len(question.exclude)
         for row, signature in self.view.documents_of(missing, each, self.text):
             known = check_row(row, signature, self.text)
             if row.signature not in found:
@@ -426,7 +426,7 @@ class DocumentFetcher:
             self._here[row.id] = size + _ROW
             self.signatures[row.id] = known
             found[row.signature].append(row)
-            if len(found[row.signature]) > 2 * query.k + _PIECE:
+            if len(found[row.signature]) > 2 * k + _PIECE:
                 self._drop_last(found[row.signature])
         for number in without:
             raise damaged(f"the signature {number} has no document")
@@ -435,23 +435,23 @@ class DocumentFetcher:
     def _drop_last(self, rows: list[Row]) -> None:
         """Keep the first k documents of one signature, by id."""
         rows.sort(key=lambda row: row.id)
-        for row in rows[self.query.k :]:
+        for row in rows[self.question.k :]:
             del self.signatures[row.id]
             size = self._here.pop(row.id)
             self.held -= size
             self.budget.release(size)
             self.budget.spend(_ROW - size)
-        del rows[self.query.k :]
+        del rows[self.question.k :]
 
     def _allowed(self, row: Row) -> bool:
-        if row.id in self.query.exclude:
+        if row.id in self.question.exclude:
             return False
-        predicate = self.query.predicate
+        predicate = self.question.predicate
         return predicate is None or bool(predicate(decoded_metadata(row)))
 
     def _chunk_end(self, distances: list[int], begin: int, missing: int) -> int:
         """Return the end of the signatures to fetch, which is the end of a distance."""
-        if self.query.predicate:
+        if self.question.predicate:
             missing = max(missing, _FILTERED_CHUNK)
         if begin + missing >= len(distances):
             return len(distances)

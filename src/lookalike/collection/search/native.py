@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from lookalike.cancellation import Canceled, acquired, shielded
 from lookalike.collection.answers import Level, Work, joined, joined_bound
@@ -36,11 +36,8 @@ _DAY = 24 * 3600
 _LEAST_COUNT = 1 << 16
 _SPARE = 8
 
-Asked = TypeVar("Asked")
-"""What searches use: the index at one version, which does not change."""
 
-
-class KeptIndex(ABC, Generic[Asked]):
+class KeptIndex(ABC):
     """The index of one collection. All methods may be called from many threads."""
 
     kind: ClassVar[str]
@@ -64,7 +61,7 @@ class KeptIndex(ABC, Generic[Asked]):
         self._changes = 0
         """Signatures added or removed since the file was written."""
 
-    def at(self, view: View) -> Asked:
+    def at(self, view: View) -> Any:
         """Return an index of exactly the version of the view, which later changes do not affect."""
         state = view.state
         with acquired(self._lock):
@@ -224,8 +221,8 @@ class KeptIndex(ABC, Generic[Asked]):
     # What depends on the kind of index
 
     @abstractmethod
-    def _asked(self, index: Any) -> Asked:
-        """Return what searches use, as it is now."""
+    def _asked(self, index: Any) -> Any:
+        """Return what searches use: the index as it is now, which later changes do not affect."""
 
     @abstractmethod
     def _built(self, view: View) -> Any:
@@ -242,7 +239,7 @@ class KeptIndex(ABC, Generic[Asked]):
         return False
 
 
-class NativeSearch(KeptIndex[Any]):
+class NativeSearch(KeptIndex):
     """The index of a collection whose documents have one signature each."""
 
     kind = "slices"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,7 +47,7 @@ class HotValues:
     """Values that many signatures have; old counts make a search slower, never wrong."""
 
     def __init__(self) -> None:
-        self._counts: list[dict[int, int]] = []
+        self._counts: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._lock = threading.Lock()
         self._uid = ""
 
@@ -54,17 +55,15 @@ class HotValues:
         """Forget the values of another collection."""
         with self._lock:
             if uid != self._uid:
-                self._counts, self._uid = [], uid
+                self._counts.clear()
+                self._uid = uid
 
     def note(self, keys: dict[int, int]) -> int:
         """Remember how many signatures have each of these keys; return how many keys are new."""
         news = 0
         with self._lock:
             for key, count in keys.items():
-                position, value = key >> 32, key & 0xFFFFFFFF
-                while len(self._counts) <= position:
-                    self._counts.append({})
-                known = self._counts[position]
+                known, value = self._counts[key >> 32], key & 0xFFFFFFFF
                 if len(known) >= _MOST_HOT:
                     known.clear()
                 news += value not in known
@@ -77,14 +76,14 @@ class HotValues:
         """
         sums = [0] * (most + 1)
         with self._lock:
-            for hot, count in self._counts[position].items() if self._counts[position:] else ():
+            for hot, count in self._counts[position].items():
                 apart = (hot ^ value).bit_count()
                 if apart <= most:
                     sums[apart] += count
         return sums
 
     def __len__(self) -> int:
-        return sum(map(len, self._counts))
+        return sum(map(len, self._counts.values()))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ A kind of database is a `Store` with its `Writer`, registered in `stores.address
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -506,29 +506,26 @@ class Store(ABC):
         self._timeout = timeout
         self._durable = durable
         self._create = create
-        self._pool: Pool[Any] = Pool(self._connect, self._usable)
+        self._pool = Pool(self._connect, self._usable)
         with self._translated(), self._pool.connection() as connection:
             self._prepare(connection)
 
-    @contextmanager
-    def reading(self) -> Iterator[View]:
+    def reading(self) -> AbstractContextManager[View]:
         """Return a view of one moment."""
-        with self._translated(), self._pool.connection() as connection:
-            with interruptible(partial(self._interrupt, connection)):
-                self._begin(connection, self.begin_reading)
-                yield self.transaction(connection)
-            self._pool.refuse_other_process()
-            connection.execute("ROLLBACK")
+        return self._begun(self.begin_reading, lambda connection: connection.execute("ROLLBACK"))
+
+    def writing(self) -> AbstractContextManager[Writer]:
+        """Return a transaction, committed at the end unless it raises or is cancelled before."""
+        return self._begun(self.begin_writing, self._commit)
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Return a transaction, committed at the end unless it raises or is cancelled before."""
+    def _begun(self, begin: str, end: Callable[[Any], object]) -> Iterator[Writer]:
         with self._translated(), self._pool.connection() as connection:
             with interruptible(partial(self._interrupt, connection)):
-                self._begin(connection, self.begin_writing)
+                self._begin(connection, begin)
                 yield self.transaction(connection)
             self._pool.refuse_other_process()
-            self._commit(connection)
+            end(connection)
 
     def _begin(self, connection: Any, statement: str) -> None:
         """Begin a transaction; waiting for a lock ends when the work is cancelled."""

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from lookalike.errors import CollectionError
 
@@ -96,30 +96,19 @@ os.register_at_fork(
 )
 
 
-class _Closable(Protocol):
-    def close(self) -> Any: ...
-
-
-Connection = TypeVar("Connection", bound=_Closable)
-
-
-class Pool(Generic[Connection]):
+class Pool:
     """Idle connections. One that met an error is closed and not used again."""
 
-    def __init__(
-        self,
-        connect: Callable[[], Connection],
-        usable: Callable[[Connection], bool] = lambda connection: True,
-    ) -> None:
+    def __init__(self, connect: Callable[[], Any], usable: Callable[[Any], bool]) -> None:
         self._connect = connect
         self._usable = usable
-        self._idle: list[Connection] = []
+        self._idle: list[Any] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._closed = False
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> Iterator[Any]:
         """Lend a connection; it comes back with its transaction ended."""
         self.refuse_other_process()
         with _gate.transaction():
@@ -158,7 +147,7 @@ class Pool(Generic[Connection]):
         for connection in idle:
             connection.close()
 
-    def _take(self) -> Connection:
+    def _take(self) -> Any:
         with self._lock:
             if self._closed:
                 raise CollectionError("the collection is closed; open it again")

@@ -7,7 +7,7 @@ encoded in the thread that has found them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
@@ -71,7 +71,7 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     service = context.service
     _check(body, 1, service)
     docs = await service.collection(name)
-    asking = _Queries(service, name, context.format, _question(body, service))
+    asking = _Queries(service, name, context.format, _options(body, service))
     threads = _threads(body, service, docs, 1)
     if body.id is not None:
         return await context.reply(await threads(asking.like, body.id))
@@ -85,8 +85,8 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     if large or threads is not service.read:  # in a batch, others would wait for it
         reply = (await threads(asking.answer_all, [asked]))[0]
     else:
-        # Without conditions, which have other threads, a question has a hash.
-        lane = name, context.format, type(asked), docs.bits, asking.question
+        # Without conditions, which have other threads, all options have a hash.
+        lane = name, context.format, type(asked), docs.bits, *asking.options.values()
         reply = await service.lanes.ask(lane, asking.answer_all, asked)
     if isinstance(reply, Exception):
         raise reply
@@ -104,18 +104,19 @@ async def query_batch(context: Context, name: CollectionName, body: BatchQueryBo
     for place, text in enumerate(body.texts or ()):
         check_text(f"text {place}", text, service.settings.max_text)
     docs = await service.collection(name)
-    asking = _Queries(service, name, context.format, _question(body, service))
+    asking = _Queries(service, name, context.format, _options(body, service))
     threads = _threads(body, service, docs, number)
     return await context.reply(await threads(asking.answer_batch, body))
 
 
-def _question(body: Asked, service: Service) -> Question:
-    """Return what a body asks about each of its queries."""
-    return Question(
-        k=body.k, radius=body.radius, limit=body.limit or min(_MOST, service.settings.max_k),
-        where=body.where, exclude=tuple(body.exclude), explain=body.explain,
-        text=body.include_text, mask=body.mask, way=body.way,
-    )  # fmt: skip
+def _options(body: Asked, service: Service) -> dict[str, Any]:
+    """Return the options of the `Question` about each query of a body."""
+    return {
+        "k": body.k, "radius": body.radius,
+        "limit": body.limit or min(_MOST, service.settings.max_k), "where": body.where,
+        "exclude": tuple(body.exclude), "explain": body.explain, "text": body.include_text,
+        "mask": body.mask, "plan": body.plan,
+    }  # fmt: skip
 
 
 def _threads(body: Asked, service: Service, docs: Collection, queries: int) -> Threads:
@@ -124,7 +125,7 @@ def _threads(body: Asked, service: Service, docs: Collection, queries: int) -> T
     if body.k is None and body.limit is None and (body.radius or 0) > docs.bits // _WIDE:
         each = service.settings.max_k
     many = queries * each > _CHEAP
-    if many or not docs.has_index or body.explain or body.include_text or body.way == "sql":
+    if many or not docs.has_index or body.explain or body.include_text or body.plan == "sql":
         return service.read_much
     return service.read if body.where is None else service.read_filtered
 
@@ -152,7 +153,7 @@ class _Queries:
     service: Service
     name: str
     format: str
-    question: Question
+    options: dict[str, Any]
 
     def answer_all(self, queries: Sequence[Any]) -> list[bytes | Exception]:
         """Return encoded answers, together no larger than one may be; the others are `Later`."""
@@ -177,7 +178,7 @@ class _Queries:
             document = docs.get(id)
             if document is None:
                 raise no_document(id, self.name)
-            exclude = (*self.question.exclude, document.id)
+            exclude = (*self.options["exclude"], document.id)
             rows = document.signature[None]
             take = partial(self._encoded, docs)
             return self._ask(docs, rows, take, exclude=exclude)[0]
@@ -236,16 +237,16 @@ class _Queries:
         beside: int = 0,
         **changed: Any,
     ) -> list[T]:
-        """Return what `take` makes of the answers to the question with these fields changed.
+        """Return what `take` makes of the answers to the question with these options changed.
 
         `take` leaves out `beside` of their matches.
         """
         if isinstance(asked, np.ndarray) and asked.shape[1] * 8 != docs.bits:
             raise CollectionError("the collection was replaced by one of another width; ask again")
         service, threads = self.service, self.service.threads
-        if self.question.radius is not None:  # a few queries take less time than waking threads up
+        if self.options["radius"] is not None:  # a few queries take less time than waking threads up
             threads = min(threads, 1 + len(asked) // _EACH)
-        question = replace(self.question, threads=threads, **changed)
+        question = Question(**{**self.options, "threads": threads, **changed})
         done: list[Work] | None = [] if question.explain or not next(_batches) % _SAMPLED else None
         with service.answering(beside, done) as budget:
             answers = docs.answers_each(asked, question, take, budget)
