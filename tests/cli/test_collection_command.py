@@ -280,7 +280,7 @@ def test_signers(shell: Shell, tmp_path: Path) -> None:
         ("create", ["--name", "x", "--bits", "12"], "12"),
         ("create", ["--name", "x", "--ngram", "2", "--chars", "0"], "--chars is 0"),
         ("create", ["--name", "x", "--ngram", "two"], "such as 1,2"),
-        ("add", ["fox", "again"], "there is a document of this id"),
+        ("add", ["fox", "again"], "a document with this id exists"),
         ("add", ["x", "00", "--signature"], "expected 32 hexadecimal digits"),
         ("add", ["x", "--file", "nowhere.txt"], "nowhere.txt cannot be read"),
         ("add", ["x", "text", "--file", "nowhere.txt"], "--file takes the place of TEXT"),

@@ -129,7 +129,9 @@ def test_collections_mask_short_texts(folder: Path, capsys: pytest.CaptureFixtur
     assert SAID not in errors
     command = ["collection", "search", "docs.db", "--mask", "yes"]
     told = refused([*command, "doc 7", "--like"], capsys)
-    assert told.startswith("--mask yes is for texts, whose words say which bits count, and")
+    assert told.startswith(
+        "--mask yes is only for texts, whose words determine the bits to compare"
+    )
     search = ["search", "slices.lookalike", "--mask", "yes"]
     for asked in ([*command, "--compare"], command, search):
         told = refused([*asked, SHORT, "--threshold", "0.5"], capsys)

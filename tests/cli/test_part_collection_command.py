@@ -96,7 +96,9 @@ def test_what_is_for_parts_is_refused_elsewhere(capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     search = ["collection", "search", "plain.db", "text", "--min-score", "0.5"]
     for more in ([], ["--compare", "--threshold", "0.8"]):
-        assert "--min-score is for votes of many parts" in refused([*search, *more], capsys)
+        assert "--min-score is only for documents of many parts" in refused(
+            [*search, *more], capsys
+        )
     create = ["collection", "create", "new.db"]
     for more in (["--words", "5"], ["--method", "recordings", "--bits", "64"]):
         assert "does nothing with --method" in refused([*create, *more], capsys)

@@ -158,7 +158,7 @@ def test_arguments(docs: la.Collection) -> None:
     docs.add(["a"], signatures=ROW)
     calls: list[tuple[Any, str]] = [
         (lambda: docs.add(["b"]), "neither texts nor signatures"),
-        (lambda: docs.add("b", signatures=ROW), "ids are one str"),
+        (lambda: docs.add("b", signatures=ROW), "ids is a str"),
         (lambda: docs.add(["b"], ["text"]), "no signer of texts"),
         (lambda: docs.search("text"), "no signer of texts"),
         (lambda: docs.search(np.zeros((2, 8), np.uint8)), "expected one"),
@@ -180,7 +180,7 @@ def test_arguments(docs: la.Collection) -> None:
 
 def test_opening(tmp_path: Path) -> None:
     path = tmp_path / "docs.db"
-    with pytest.raises(la.errors.NotFoundError, match="give a signer"):
+    with pytest.raises(la.errors.NotFoundError, match="pass a signer"):
         la.open_collection(path)
     assert not path.exists(), "looking does not make files"
     with pytest.raises(la.errors.NotFoundError, match="no file"):

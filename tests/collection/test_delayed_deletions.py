@@ -360,7 +360,7 @@ def test_restoring_replaces_the_collection_that_was_there_when_it_began(
 
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "_copy", copied)
-        with pytest.raises(la.errors.ArgumentError, match="was made at .* meanwhile"):
+        with pytest.raises(la.errors.ArgumentError, match="was created at .* meanwhile"):
             la.restore_collection(tmp_path / "snapshot.db", url, replace=True)
     with la.open_collection(url) as docs:
         assert [one.id for one in docs] == ["new"]

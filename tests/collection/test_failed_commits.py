@@ -51,7 +51,7 @@ def test_a_sync_that_fails_leaves_open_what_was_written(
     for write in writes:
         with la.open_collection(path) as docs, pytest.raises(la.errors.CollectionError) as caught:
             write(docs)
-        assert "may have been written, all of it or nothing" in str(caught.value)
+        assert "may have been written, completely or not at all" in str(caught.value)
         assert "nothing was written" not in str(caught.value)
     monkeypatch.undo()
     with la.open_collection(path) as docs:
@@ -118,6 +118,6 @@ def test_any_failed_commit_on_postgresql_leaves_it_open(
 
         with monkeypatch.context() as patched:
             patched.setattr(psycopg.Connection, "execute", fail)
-            with pytest.raises(la.errors.CollectionError, match="it may have been written"):
+            with pytest.raises(la.errors.CollectionError, match="may have been written"):
                 docs.add(["a"], signatures=ROWS[:1])
         assert docs.count() == 1

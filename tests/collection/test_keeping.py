@@ -70,7 +70,7 @@ def test_restoring(url: str, new_url: Callable[[], str], tmp_path: Path) -> None
     with la.open_collection(url, signer=SIGNER) as docs, la.open_collection(url, "other", bits=8):
         fill(docs)
         docs.snapshot(path)
-        with pytest.raises(la.errors.FileError, match="is there already"):
+        with pytest.raises(la.errors.FileError, match="already exists"):
             docs.snapshot(path)
         before = list(docs)
         docs.search("quick fox", 1)  # its native index is there, and then belongs to the past

@@ -54,7 +54,7 @@ def test_passages_are_found_where_they_are(url: str) -> None:
         many = docs.search_many([query, some_text(3)], 1)
         assert [answer.ids for answer in many] == [["t7"], ["t3"]]
         assert docs.search("").ids == docs.search("", radius=64).ids == []
-        with pytest.raises(la.errors.ArgumentError, match="are one str"):
+        with pytest.raises(la.errors.ArgumentError, match="is a str"):
             docs.search_many(query)
     with la.open_collection(url) as docs:
         assert docs.signer == signer and docs.parts
@@ -200,7 +200,7 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
         for call in calls:
             with pytest.raises(la.errors.ArgumentError, match="many signatures each.*use search"):
                 call()
-        with pytest.raises(la.errors.ArgumentError, match="plan is 'sql'.*in memory alone"):
+        with pytest.raises(la.errors.ArgumentError, match="plan is 'sql'.*only in memory"):
             docs.search(rows_of(1), plan="sql")
         with pytest.raises(la.errors.ArgumentError, match="mask=True is for documents of one"):
             docs.search(rows_of(1), mask=True)
@@ -208,7 +208,7 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
         ({"plan": "sql"}, "plan is 'sql'"),
         ({"bits": 64}, "has 32 bits"),
         ({"signer": la.AudioHash()}, "another signer"),
-        ({"name": "x", "signer": la.SimHash(), "parts": True}, "goes with a signer of parts"),
+        ({"name": "x", "signer": la.SimHash(), "parts": True}, "needs a signer of parts"),
         ({"name": "x", "bits": 32, "parts": True, "slice_bits": 9}, "slice_bits is for"),
     ]
     for given, message in wrong:
@@ -217,9 +217,11 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
     with la.open_collection(url, "plain", bits=32) as docs:
         for name in ("tolerance", "min_votes", "min_score"):
             settings: dict[str, Any] = {name: 1}
-            with pytest.raises(la.errors.ArgumentError, match=f"{name} is for votes of many parts"):
+            with pytest.raises(
+                la.errors.ArgumentError, match=f"{name} is only for documents of many parts"
+            ):
                 docs.search(rows_of(1), **settings)
-        with pytest.raises(la.errors.ArgumentError, match="have one signature each: get has it"):
+        with pytest.raises(la.errors.ArgumentError, match="have one signature each; use get"):
             docs.parts_of("a")
     with pytest.raises(la.errors.ArgumentError, match="have one signature each; leave parts out"):
         la.open_collection(url, "plain", parts=True)
@@ -238,7 +240,7 @@ def test_too_many_parts_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -
         assert docs.add(["a", "b"], texts, on_error="skip").added == 1
         many = np.zeros((7, 8), np.uint8)
         with pytest.raises(
-            la.errors.ArgumentError, match="item 1: has 7 parts.*cut it into pieces"
+            la.errors.ArgumentError, match="item 1: has 7 parts.*split it into pieces"
         ):
             docs.add(["c", "d"], signatures=[many[:6], many])
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.collection.search.sql import HotValues, plan_probes
+from lookalike.collection.search.sql import FrequentValues, plan_probes
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Slicing, default_slice_bits, flips
 from support.cases.strategies import collections
@@ -62,7 +62,9 @@ def test_four_equal_slices_alone_find_a_quarter_and_probes_find_all() -> None:
     apart = slicing.differing(query, rows)
     alone = float((apart == 0).any(axis=1).mean())
     assert 0.24 < alone < 0.28
-    plan = plan_probes(slicing, slicing.values(query[None])[:, 0].tolist(), 9, 10**9, HotValues())
+    plan = plan_probes(
+        slicing, slicing.values(query[None])[:, 0].tolist(), 9, 10**9, FrequentValues()
+    )
     assert plan is not None
     assert sum(most + 1 for most in plan.thresholds) == 10
     assert (apart <= np.array(plan.thresholds)).any(axis=1).all()
@@ -77,7 +79,7 @@ def test_thresholds_are_always_enough(
     width: int, radius: int, count: int, hot_keys: dict[int, int], data: st.DataObject
 ) -> None:
     slicing = Slicing(8 * data.draw(st.integers(4, 20)), width)
-    hot = HotValues()
+    hot = FrequentValues()
     hot.note(hot_keys)
     values = [data.draw(st.integers(0, (1 << width) - 1)) for width in slicing.widths]
     plan = plan_probes(slicing, values, radius, count, hot)

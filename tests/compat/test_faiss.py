@@ -237,7 +237,9 @@ def test_files_of_faiss_are_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(la.errors.FileError):
         faiss.read_index_binary(tmp_path / "missing")
     la.ScanIndex(ROWS).save(tmp_path / "index")
-    with pytest.raises(la.errors.FormatError, match=r"no index that lookalike.compat.faiss wrote"):
+    with pytest.raises(
+        la.errors.FormatError, match=r"not have an index that lookalike.compat.faiss wrote"
+    ):
         faiss.read_index_binary(tmp_path / "index")
 
 

@@ -188,7 +188,7 @@ def test_what_is_more_than_a_request(both: Both, tmp_path: Path) -> None:
     both.there.snapshot(tmp_path / "copy.db")
     with la.open_collection(tmp_path / "copy.db", "both", create=False) as copy:
         assert len(copy) == 1_237
-    with pytest.raises(la.errors.FileError, match="is there already"):
+    with pytest.raises(la.errors.FileError, match="already exists"):
         both.there.snapshot(tmp_path / "copy.db")
     assert both.there.signer == both.here.signer and both.there.bits == BITS
 
@@ -268,11 +268,11 @@ def test_what_cannot_be_sent(both: Both) -> None:
         ((7,), {}, "of type int; expected one such as http"),
         (("docs.db",), {}, "expected one such as http://127.0.0.1:8600"),
         (("ftp://x",), {}, "expected one such as http"),
-        (("http://user:pass@host",), {}, "give a key with key="),
+        (("http://user:pass@host",), {}, "pass the API key with key="),
         (("http://host:99999",), {}, "cannot be read"),
         (("http://127.0.0.1:1", "x"), {"timeout": 0}, "timeout is 0; expected seconds"),
         (("http://127.0.0.1:1", "x"), {"retries": -1}, "retries is -1"),
-        (("http://127.0.0.1:1", "x"), {"key": "a\nb"}, "the key is none"),
+        (("http://127.0.0.1:1", "x"), {"key": "a\nb"}, "invalid API key"),
         (("http://127.0.0.1:1", "x"), {"signer": 5}, "signer is 5; expected one such as la"),
         (("http://127.0.0.1:1", ""), {}, "the name of the collection is ''"),
         (("http://127.0.0.1:1", "x"), {"keep_text": 1}, "keep_text is 1; expected True or False"),
@@ -286,7 +286,7 @@ def test_bad_addresses_and_arguments(arguments: Any, options: Any, said: str) ->
 
 
 def test_services_that_are_not_there_or_none(served: Running) -> None:
-    with pytest.raises(la.errors.NotFoundError, match="serves 0 collections|say which one"):
+    with pytest.raises(la.errors.NotFoundError, match="serves 0 collections|choose one"):
         la.connect(served.url)
     with pytest.raises(la.errors.NotFoundError, match="there is no collection 'none'"):
         la.connect(served.url, "none")
@@ -360,7 +360,7 @@ def test_reads_are_tried_again_and_writes_are_not() -> None:
     docs = la.connect(talker.url, "x")
     assert docs.count() == 5, "after a hang-up and a refusal"
     before = len(talker.asked)
-    with pytest.raises(la.errors.CollectionError, match="the write may have been done"):
+    with pytest.raises(la.errors.CollectionError, match="The write may have been applied"):
         docs.upsert(["a"], ["text"])
     assert len(talker.asked) == before + 1, "once"
     assert docs.count() == 6

@@ -402,5 +402,5 @@ def test_a_damaged_file_is_an_error_of_its_collection_alone(
         answer = served.good("POST", f"{COLLECTIONS}/{name}/query", query)
         assert [one["id"] for one in answer["matches"]] == ["d7"]
     served.refused(409, "exists", "POST", COLLECTIONS, {"name": "bad", "bits": 64})
-    with pytest.raises(la.errors.NotFoundError, match="say which one"):
+    with pytest.raises(la.errors.NotFoundError, match="choose one"):
         la.connect(served.url)

@@ -93,7 +93,7 @@ def test_a_collection_of_images_opens_no_paths(tmp_path: Path) -> None:
     with running(tmp_path / "data", tmp_path) as service:
         asked = {"documents": [{"id": "a", "text": str(photo)}]}
         wrong = service.refused(422, "bad_argument", "PUT", f"{base}/documents", asked)
-        assert "not opened by their paths here" in wrong
+        assert "not opened by path here" in wrong
         for path in ("/query", "/query/batch"):
             text: Any = {"text": str(photo)} if path == "/query" else {"texts": [str(photo)]}
             assert "not opened" in service.refused(422, "bad_argument", "POST", base + path, text)

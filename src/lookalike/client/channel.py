@@ -55,7 +55,7 @@ class Channel:
         self._lock = threading.Lock()
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []
         self._closed = False
-        weakref.finalize(self, _close_all, self._idle)  # if nobody calls `close`
+        weakref.finalize(self, _close_all, self._idle)  # if `close` is not called
 
     def read(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request that changes nothing; retry it if the transmission fails."""
@@ -80,8 +80,8 @@ class Channel:
             status, _, raw = self._send(method, path, body)
         except OSError as error:
             raise CollectionError(
-                f"the service at {self.shown} did not answer ({_said(error)}): the write may have "
-                "been done, all of it or nothing: look with get(), or write it again with upsert()"
+                f"the service at {self.shown} did not answer ({_said(error)}). The write may have "
+                "been applied, completely or not at all. Check with get(), or repeat with upsert()"
             ) from error
         return self._value(status, raw)
 
@@ -100,7 +100,7 @@ class Channel:
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
         if expected is not None and size != int(expected):
-            raise CollectionError(f"the download broke off after {size} of {expected} bytes; again")
+            raise CollectionError(f"the download ended after {size} of {expected} bytes; try again")
 
     def close(self) -> None:
         """Close all connections."""
@@ -167,8 +167,8 @@ class Channel:
         error = value.get("error") if isinstance(value, dict) else None
         if not isinstance(error, dict):
             raise CollectionError(
-                f"what is at {self.shown} answers with status {status} and {brief(raw[:80])}, "
-                "which is none of lookalike's answers; is it another service?"
+                f"{self.shown} answered with status {status} and {brief(raw[:80])}, which is not "
+                "an answer of lookalike; is another service running there?"
             )
         raise _as_raised(error)
 
@@ -235,8 +235,8 @@ def _checked(url: str) -> SplitResult:
         raise ArgumentError(f"the address of a service is {brief(_hidden(url))}; {expected}")
     if parts.query or parts.fragment or parts.username or not url.isascii() or " " in url:
         raise ArgumentError(
-            f"the address of a service has more in it than a name, a port and a path; {expected}, "
-            "and give a key with key="
+            "the address of a service must have only a host, a port and a path; "
+            f"{expected}, and pass the API key with key="
         )
     return parts
 
@@ -248,7 +248,9 @@ def _hidden(url: str) -> str:
 
 def _checked_key(key: str) -> str:
     if not isinstance(key, str) or not key or not key.isascii() or not key.isprintable():
-        raise ArgumentError("the key is none: expected the text that `--new-key` has printed")
+        raise ArgumentError(
+            "invalid API key; expected the text that `lookalike serve --new-key` printed"
+        )
     return key
 
 

@@ -26,7 +26,7 @@ from lookalike.collection.signing import (
     wanted_mask,
 )
 from lookalike.collection.stores.base import checked_name
-from lookalike.collection.writing import Given, Written
+from lookalike.collection.writing import BatchInput, Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
 from lookalike.signatures import Signer, signer_from_dict
 from lookalike.storage.files import is_there, whole_file
@@ -38,11 +38,11 @@ _ENDED = ("done", "failed", "cancelled")
 
 
 class RemoteCollection(BaseCollection):
-    """Documents of a collection that a service holds, with the methods of `Collection`.
+    """A collection of a service, with the methods of `Collection`.
 
-    Connect to one with `la.connect`. When a writing method returns, its changes are committed and
-    seen by the next search of every client. Safe to use from many threads. Conditions are
-    dictionaries: a function cannot be sent. The service chooses its own number of threads.
+    Connect with `la.connect`. When a writing method returns, its changes are committed and visible
+    to the next search of every client. Thread-safe. Conditions must be dictionaries, because a
+    function cannot be sent. The service chooses its own number of threads.
     """
 
     def __init__(self, channel: Channel, described: Mapping[str, Any]) -> None:
@@ -55,9 +55,7 @@ class RemoteCollection(BaseCollection):
 
     @cached_property
     def signer(self) -> Signer | None:
-        """How documents are signed, without learned weights, which stay in the service; None if
-        signatures are given by the caller.
-        """
+        """The signer without its learned weights; None if the caller passes signatures."""
         return None if self._described is None else signer_from_dict(self._described)
 
     @property
@@ -69,13 +67,13 @@ class RemoteCollection(BaseCollection):
         return f"RemoteCollection({self.name!r}, {self.bits} bits, at {self._channel.shown})"
 
     def stats(self) -> dict[str, Any]:
-        """Return what the service tells about the collection, in plain values."""
+        """Return what the service reports about the collection, as plain values."""
         found: dict[str, Any] = self._channel.read("GET", self._path)
         return found
 
     # Writing
 
-    def _write(self, given: Given) -> Written:
+    def _write(self, given: BatchInput) -> Written:
         sent = Sent.of(given, self.bits, self._check_signs, self._keeps_text)
         if not sent.documents:
             return Written(errors=sent.errors, version=self.version)
@@ -157,7 +155,7 @@ class RemoteCollection(BaseCollection):
     ) -> list[Pair]:
         """Return every pair of documents within the radius, each once, by (left, right).
 
-        A job of the service looks for them. More than `limit` raise `ResultTooLargeError`.
+        A job of the service finds them. More than `limit` pairs raise `ResultTooLargeError`.
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = how_many("limit", limit, at_least=0)
@@ -194,12 +192,10 @@ class RemoteCollection(BaseCollection):
         return self.version
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Write the collection, as it is at one moment, to a new local SQLite file."""
+        """Write one version of the collection to a new local SQLite file."""
         target = file_path("path", path)
         if is_there(target):
-            raise errors.FileError(
-                f"{target} is there already; name a new file, or remove that one"
-            )
+            raise errors.FileError(f"{target} already exists; choose another name, or remove it")
         made = self._channel.write("POST", f"{self._path}/snapshots")["name"]
         place = f"{self._path}/snapshots/{made}"
         try:
@@ -224,7 +220,10 @@ def connect(
     timeout: float = 30.0,
     retries: SupportsIndex = 2,
 ) -> RemoteCollection:
-    """Return a collection of the service at `url`, which `lookalike serve` runs.
+    """Connect to a collection of a service that `lookalike serve` runs.
+
+        docs = la.connect("http://127.0.0.1:8600", "documents")
+        docs.search("the quick brown fox", k=5).ids
 
     It has the methods of `Collection` and raises the same errors.
 
@@ -236,17 +235,19 @@ def connect(
         bits: Create the collection for signatures of this width if it does not exist.
         keep_text: Whether a collection that is created keeps texts.
         timeout: Seconds to wait for an answer.
-        retries: How often a failed read is retried; writes never are.
+        retries: Number of retries of a failed read; writes are not retried.
     """
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= 1e6:
-        raise ArgumentError(Said("timeout"), f" is {timeout!r}; expected seconds, up to a million")
+        raise ArgumentError(
+            Said("timeout"), f" is {timeout!r}; expected seconds, above 0 and up to a million"
+        )
     again = whole_number("retries", retries, at_least=0, at_most=100)
     keep_text = flag("keep_text", keep_text)
     if name is not None:
         checked_name(name)
     check_signer(signer)
     if signer is not None and bits is not None:
-        raise ArgumentError(Said("bits"), " is the signer's matter; leave it out")
+        raise ArgumentError(Said("bits"), " is set by the signer; leave it out")
     width = None if bits is None else whole_number("bits", bits, at_least=8)
     channel = Channel(url, os.environ.get(_KEY) if key is None else key, timeout, again)
     try:
@@ -267,8 +268,7 @@ def _described(
         if len(there) != 1 or listed.get("unavailable"):
             names = [one["name"] for one in [*there, *listed.get("unavailable", [])]]
             raise NotFoundError(
-                f"{channel.shown} serves {len(names)} collections, {names}: say which one with "
-                "name="
+                f"{channel.shown} serves {len(names)} collections, {names}; choose one with name="
             )
         found = there[0]
     else:
@@ -282,8 +282,8 @@ def _described(
             found = channel.write("POST", "/v1/collections", body)
     if signer is not None and found["signer"] != signer.to_dict():
         raise ArgumentError(
-            f"the collection {found['name']!r} was made with another signer than {signer!r}, so "
-            "their signatures cannot be compared; connect without a signer to use its own"
+            f"the collection {found['name']!r} has another signer than {signer!r}, so signatures "
+            "cannot be compared; connect without a signer"
         )
     if bits is not None and bits != found["bits"]:
         raise ArgumentError(

@@ -16,7 +16,7 @@ from lookalike.collection.answers import Answer, Match, Work
 from lookalike.collection.documents import Document
 from lookalike.collection.query import Question, Where, compile_where
 from lookalike.collection.signing import Signed
-from lookalike.collection.writing import Given, Written
+from lookalike.collection.writing import BatchInput, Written
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 from lookalike.signatures import as_queries
 
@@ -90,7 +90,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise ArgumentError(
-        Said("where"), f" holds something of type {type(value).__name__}, which JSON does not have"
+        Said("where"), f" has a value of type {type(value).__name__}, which JSON cannot represent"
     )
 
 
@@ -105,7 +105,9 @@ class Sent:
     errors: list[ItemError]
 
     @classmethod
-    def of(cls, given: Given, bits: int, check_signs: Callable[[], None], keep_text: bool) -> Sent:
+    def of(
+        cls, given: BatchInput, bits: int, check_signs: Callable[[], None], keep_text: bool
+    ) -> Sent:
         """Check all items as a local collection does."""
         items, rows, errors = given.checked(
             lambda rows: Signed(as_queries(rows, bits, "signatures")), check_signs, keep_text

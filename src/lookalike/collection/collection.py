@@ -36,13 +36,13 @@ from lookalike.collection.reading import (
     row_pages,
 )
 from lookalike.collection.search.answer import Budget, answers, whole
-from lookalike.collection.search.native import KeptIndex, NativeLevels, NativeSearch
-from lookalike.collection.search.sql import HotValues, SqlLevels
+from lookalike.collection.search.native import CachedIndex, NativeLevels, NativeSearch
+from lookalike.collection.search.sql import FrequentValues, SqlLevels
 from lookalike.collection.search.votes import PartSearch, answers_by_votes
-from lookalike.collection.signing import Asked, AskedMany, PartsGiven, PartSigning, Signing
+from lookalike.collection.signing import PartSigning, PartsInput, QueryInput, QueryInputs, Signing
 from lookalike.collection.stores.base import StaleView, Store, View, Writer
 from lookalike.collection.stores.schema import State
-from lookalike.collection.writing import Batch, Given, Written, delete_documents, write_batch
+from lookalike.collection.writing import Batch, BatchInput, Written, delete_documents, write_batch
 from lookalike.errors import ArgumentError, CollectionError, NotFoundError
 from lookalike.parts.signer import SignedParts
 from lookalike.signatures import Signer
@@ -68,7 +68,7 @@ class BaseCollection(ABC):
         return isinstance(id, str) and self.get(id) is not None
 
     def __iter__(self) -> Iterator[Document]:
-        """Yield all documents by id; those written meanwhile may or may not be among them."""
+        """Yield all documents by id; those written meanwhile may or may not be included."""
         for page in self.pages():
             yield from page
 
@@ -85,41 +85,46 @@ class BaseCollection(ABC):
         ids: Sequence[str],
         texts: Sequence[str] | None = None,
         *,
-        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
+        signatures: ArrayLike | Sequence[PartsInput] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
-        """Add documents, all of them or none; an id that exists already is an error.
+        """Add documents in one transaction; an id that already exists is an error.
 
         Args:
-            ids: The id of each document.
-            texts: Texts to be signed. If the signer is `la.ImageHash` or `la.AudioHash`, paths of
-                files.
-            signatures: Signatures, in place of texts or with them. If documents have many parts,
-                (signatures, offsets) of each.
-            metadata: A dictionary for each document, or None.
-            on_error: "raise": `BatchError` names every invalid item, and nothing is written.
-                "skip": invalid items are left out and listed in `errors` of the result.
+            ids: Id of each document.
+            texts: Texts to sign; file paths if the signer is `la.ImageHash` or `la.AudioHash`.
+            signatures: Signatures, instead of texts or with them. For documents of many parts,
+                (signatures, offsets) of each document.
+            metadata: A dictionary or None for each document.
+            on_error: "raise" writes nothing if an item is invalid; "skip" writes the valid items
+                and returns the errors.
+
+        Returns:
+            The number of documents written, the errors and the new version.
+
+        Raises:
+            BatchError: Some items are invalid, and `on_error` is "raise".
         """
-        return self._write(Given.of(ids, texts, signatures, metadata, on_error, replace=False))
+        return self._write(BatchInput.of(ids, texts, signatures, metadata, on_error, replace=False))
 
     def upsert(
         self,
         ids: Sequence[str],
         texts: Sequence[str] | None = None,
         *,
-        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
+        signatures: ArrayLike | Sequence[PartsInput] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
-        """Add documents or replace those with the same ids, all of them or none.
+        """Add documents, or replace those with the same ids, in one transaction.
 
-        If an id comes twice in a batch, the later item counts. Otherwise as `add`.
+        If an id occurs twice in a batch, the last item is written. The arguments are as in `add`.
         """
-        return self._write(Given.of(ids, texts, signatures, metadata, on_error, replace=True))
+        return self._write(BatchInput.of(ids, texts, signatures, metadata, on_error, replace=True))
 
     def delete(self, ids: Sequence[str] | str) -> Written:
-        """Remove documents, all in one step; ids that do not exist are ignored."""
+        """Remove documents in one transaction; ids that do not exist are ignored."""
         several = [ids] if isinstance(ids, str) else listed("ids", ids)
         return self._delete([as_id(id) for id in several])
 
@@ -130,11 +135,11 @@ class BaseCollection(ABC):
         """Return the number of documents, or of those that meet a condition (reads all)."""
 
     def get(self, id: str) -> Document | None:
-        """Return a document, or None if there is none of that id."""
+        """Return the document with this id, or None."""
         return self.get_many([id])[0]
 
     def get_many(self, ids: Sequence[str]) -> list[Document | None]:
-        """Return the documents of these ids at one moment, None for each that does not exist."""
+        """Return the documents with these ids, of one version; None for each missing one."""
         wanted = [id if is_id(id) else "" for id in listed("ids", ids)]
         found = self._documents(list(dict.fromkeys(id for id in wanted if id)))
         return [found.get(id) for id in wanted]
@@ -142,7 +147,7 @@ class BaseCollection(ABC):
     def scroll(
         self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
     ) -> list[Document]:
-        """Return the next documents by id, those after the id `after`; an empty list at the end."""
+        """Return up to `limit` documents after the id `after`, by id; an empty list at the end."""
         wanted = how_many("limit", limit)
         begin = "" if isinstance(after, str) and not after else as_id(after)
         return self._next(begin, wanted, where)
@@ -150,10 +155,10 @@ class BaseCollection(ABC):
     def pages(
         self, size: SupportsIndex = 1000, *, where: Where | None = None
     ) -> Iterator[list[Document]]:
-        """Yield all documents by id, `size` at a time, or those of them that meet a condition.
+        """Yield all documents by id, `size` at a time, or those that meet a condition.
 
-        Documents that are written meanwhile may or may not be among them. If nothing is written, a
-        local collection raises at the end if documents are missing.
+        Documents that are written meanwhile may or may not be included. If nothing is written, a
+        local collection raises an error at the end if documents are missing.
         """
         return self._pages(how_many("size", size), where)
 
@@ -161,7 +166,7 @@ class BaseCollection(ABC):
 
     def search(
         self,
-        query: Asked,
+        query: QueryInput,
         k: SupportsIndex = 10,
         *,
         radius: SupportsIndex | None = None,
@@ -178,28 +183,32 @@ class BaseCollection(ABC):
     ) -> Answer:
         """Return the k nearest documents, by (distance, id); exact.
 
-        If documents have many parts, return the k that most parts of the query vote for, with the
-        place in them: differences of positions within `tolerance` of each other count together.
+        If documents have many parts, return the k documents with the most votes from parts of the
+        query, and the offset of each match. Votes at offsets within `tolerance` count together.
 
         Args:
             query: A text or a signature; an image for `la.ImageHash`, a recording for
                 `la.AudioHash`, a vector for `la.Projection`.
-            k: The number of documents.
-            radius: The largest distance, which makes searches in the database fast. For parts: the
-                largest distance of parts that vote.
-            where: A condition on metadata.
+            k: Number of documents.
+            radius: Largest distance; makes searches in the database fast. For parts: largest
+                distance of a part that votes.
+            where: Condition on metadata, such as `{"year": {">=": 2020}}`.
             exclude: Ids of documents to leave out.
-            explain: Whether to return the bits and slices that differ, and what the search did.
+            explain: Whether to return the differing bits and slices, and what the search did.
             text: Whether to return texts.
-            mask: True: compare only the bits that the words of the text decide, and sort by
-                (distance, distance over all bits, id). "auto": do so for short texts if the signer
-                is TopSig and there is no radius. `masked` of the answer tells.
-            plan: "native" (an index in memory) or "sql" (in the database); answers are the same.
-            threads: The number of threads of a native search (default: one for each processor).
-            tolerance: For parts: see above (default: the signer's).
-            min_votes: For parts: votes that a document needs (default: the signer's).
-            min_score: For parts: votes that a document needs, as a share of the parts of the query
-                (default: the signer's).
+            mask: True compares only the bits that the words of the text determine, and sorts by
+                (distance, distance over all bits, id). "auto" does so for short texts if the signer
+                is TopSig and there is no radius. `masked` of the answer says whether it was done.
+            plan: "native" (an index in memory) or "sql" (in the database); answers are the same
+                (default: as opened).
+            threads: Number of threads of a native search (default: one per processor).
+            tolerance: For parts: see above (default: from the signer).
+            min_votes: For parts: least number of votes of a document (default: from the signer).
+            min_score: For parts: least share of the query's parts that vote for a document
+                (default: from the signer).
+
+        Returns:
+            The matches, nearest first, with ids, distances and metadata.
         """
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
@@ -209,13 +218,13 @@ class BaseCollection(ABC):
         return self._ask(self._one(query), question)[0]
 
     def search_many(
-        self, queries: AskedMany, k: SupportsIndex = 10, *, radius: SupportsIndex | None = None,
+        self, queries: QueryInputs, k: SupportsIndex = 10, *, radius: SupportsIndex | None = None,
         where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
         text: bool = False, mask: Mask = "auto", plan: Plan | None = None,
         threads: int | None = None, tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
     ) -> list[Answer]:  # fmt: skip
-        """Return what `search` returns for each of many queries, at one version."""
+        """Return the answer of `search` for each of many queries, at one version."""
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
             text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
@@ -225,7 +234,7 @@ class BaseCollection(ABC):
 
     def within(
         self,
-        query: Asked,
+        query: QueryInput,
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = MOST_MATCHES,
@@ -238,8 +247,8 @@ class BaseCollection(ABC):
     ) -> Answer:
         """Return every document at distance `radius` or less, by (distance, id).
 
-        At most `limit` of them, the nearest. If there are more, `exact` of the answer is False;
-        indexes raise an error instead. For the other arguments see `search`.
+        If there are more than `limit`, return the nearest ones, and `exact` of the answer is False.
+        Indexes raise an error instead. The other arguments are those of `search`.
         """
         question = Question(
             radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
@@ -248,11 +257,11 @@ class BaseCollection(ABC):
         return self._ask(self._one(query), question)[0]
 
     def within_many(
-        self, queries: AskedMany, radius: SupportsIndex, *, limit: SupportsIndex = MOST_MATCHES,
+        self, queries: QueryInputs, radius: SupportsIndex, *, limit: SupportsIndex = MOST_MATCHES,
         where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
         text: bool = False, plan: Plan | None = None, threads: int | None = None,
     ) -> list[Answer]:  # fmt: skip
-        """Return what `within` returns for each of many queries, at one version."""
+        """Return the answer of `within` for each of many queries, at one version."""
         question = Question(
             radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
             plan=plan, threads=threads,
@@ -281,7 +290,7 @@ class BaseCollection(ABC):
     def _pages(self, size: int, where: Where | None) -> Iterator[list[Document]]: ...
 
     @abstractmethod
-    def _write(self, given: Given) -> Written: ...
+    def _write(self, given: BatchInput) -> Written: ...
 
     @abstractmethod
     def _delete(self, ids: list[str]) -> Written: ...
@@ -293,7 +302,7 @@ class BaseCollection(ABC):
     def _next(self, after: str, limit: int, where: Where | None) -> list[Document]: ...
 
     @abstractmethod
-    def _one(self, query: Asked) -> Any: ...
+    def _one(self, query: QueryInput) -> Any: ...
 
     @abstractmethod
     def _ask(self, queries: Any, question: Question) -> list[Answer]: ...
@@ -304,12 +313,24 @@ class BaseCollection(ABC):
 
 
 class Collection(BaseCollection):
-    """Documents with ids, signatures, metadata and maybe text, in a database.
+    """Documents with ids, signatures, metadata and optional text, in a database.
 
     Open one with `la.open_collection`. When a writing method returns, its changes are committed:
-    durable, and seen by the next search of every process. A search sees one version of the
-    collection, the last that was committed when it began. Safe to use from many threads; after a
-    fork, open it again.
+    durable, and visible to the next search of every process. A search sees one version of the
+    collection, the last one committed when it began. Thread-safe; after a fork, open it again.
+
+    >>> docs = la.open_collection("docs.db", signer=la.SimHash(bits=128))
+    >>> texts = ["the quick brown fox jumps", "the quick brown fox jumped", "something else"]
+    >>> docs.add(["a", "b", "c"], texts, metadata=[{"year": 2020}, {"year": 2024}, None]).added
+    3
+    >>> docs.search("the quick brown fox jumps", k=2)
+    Answer({'a': 0, 'b': 28}, exact=True)
+    >>> docs.search("the quick brown fox jumps", k=2, where={"year": {">=": 2021}}).ids
+    ['b']
+    >>> docs.pairs(radius=32)
+    [Pair(left='a', right='b', distance=28)]
+    >>> docs.delete("b").deleted, len(docs), docs.get("c").text
+    (1, 2, 'something else')
     """
 
     def __init__(self, store: Store, state: State, *, plan: Plan, cache: Path | None) -> None:
@@ -320,15 +341,15 @@ class Collection(BaseCollection):
         self._opened = state
         """The row of the collection when it was opened."""
         self._plan: Plan = plan
-        self._hot = HotValues()
-        self._native: KeptIndex = (PartSearch if state.parts else NativeSearch)(cache)
+        self._hot = FrequentValues()
+        self._native: CachedIndex = (PartSearch if state.parts else NativeSearch)(cache)
         self._signing = (PartSigning if state.parts else Signing)(
             state, lambda: self._read(lambda view: view.checked_signer())
         )
 
     @property
     def signer(self) -> Signer | None:
-        """How documents are signed; None if signatures are given by the caller."""
+        """The signer of documents; None if the caller passes signatures."""
         return self._signing.signer
 
     @property
@@ -378,7 +399,7 @@ class Collection(BaseCollection):
 
     # Writing
 
-    def _write(self, given: Given) -> Written:
+    def _write(self, given: BatchInput) -> Written:
         batch = Batch.of(given, self._signing, self._opened.keep_text)
         with self._writing() as writer:
             return write_batch(writer, batch)
@@ -397,7 +418,7 @@ class Collection(BaseCollection):
         """Return signatures and offsets of the parts of a document."""
         if not self.parts:
             raise ArgumentError(
-                f"the documents of the collection {self.name!r} have one signature each: get has it"
+                f"documents of the collection {self.name!r} have one signature each; use get"
             )
         found = self._read(partial(documents_with_parts, ids=[as_id(id)]))
         if not found:
@@ -421,7 +442,7 @@ class Collection(BaseCollection):
 
     # Searching
 
-    def _one(self, query: Asked) -> Any:
+    def _one(self, query: QueryInput) -> Any:
         return self._signing.one(query)
 
     def _ask(self, queries: Any, question: Question) -> list[Answer]:
@@ -437,7 +458,7 @@ class Collection(BaseCollection):
 
     def answers_each(
         self,
-        queries: AskedMany,
+        queries: QueryInputs,
         question: Question,
         take: Callable[[int, Answer], T],
         budget: Budget | None = None,
@@ -478,18 +499,26 @@ class Collection(BaseCollection):
     ) -> list[Pair]:
         """Return every pair of documents within the radius, each once, by (left, right).
 
-        Reads all signatures, which are compared in memory. More than `limit` raise
-        `ResultTooLargeError`. With a `recall`, each pair is found with at least that probability,
-        as by `Index.pairs`, which is many times faster for a wide radius.
+        Reads all signatures and compares them in memory.
+
+        Args:
+            radius: Largest distance of a pair.
+            limit: Largest number of pairs.
+            threads: Number of threads (default: one per processor).
+            recall: Find each pair with at least this probability, which is many times faster for a
+                large radius (default: find all pairs).
+
+        Raises:
+            ResultTooLargeError: There are more than `limit` pairs.
         """
         return list(find_pairs(self, radius, limit, threads, recall))
 
     # Care
 
     def refresh(self) -> int:
-        """Bring the native index to the last committed version now, and return that version.
+        """Update the native index to the last committed version now, and return that version.
 
-        Every search does so; this only moves the time it takes.
+        Every search does this; calling it makes the next search faster.
         """
 
         def caught_up(view: View) -> int:
@@ -501,21 +530,21 @@ class Collection(BaseCollection):
         return version
 
     def verify(self) -> Report:
-        """Recompute every slice, count and checksum, and return what is wrong; reads all."""
+        """Recompute every slice, count and checksum, and report what is wrong; reads all."""
         return verify(self._store, self.name, self._native)
 
     def repair(self) -> Report:
-        """Rebuild what is derived from documents and signatures, and return what is still wrong.
+        """Rebuild slices, counts and indexes from the documents, and report what is still wrong.
 
-        Also removes what killed restores of any collection have left in the database.
+        Also removes the remains of interrupted restores from the database.
         """
         self._store.remove_abandoned()
         return repair(self._store, self.name, self._native)
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
-        """Write the collection, as it is at one moment, to a new SQLite file, whole or not at all.
+        """Write one version of the collection to a new SQLite file, completely or not at all.
 
-        The file can be opened, or put back with `la.restore_collection`.
+        The file can be opened, or restored with `la.restore_collection`.
         """
         snapshot(self._store, self.name, file_path("path", path))
 
@@ -545,9 +574,7 @@ class Collection(BaseCollection):
                     return work(view.at(state))
             except StaleView:
                 continue
-        raise CollectionError(
-            "the collection is written to faster than a search can begin; try again"
-        )
+        raise CollectionError("the collection changes faster than a search can start; try again")
 
     def _state(self) -> State:
         return self._read(lambda view: view.state)

@@ -148,7 +148,7 @@ def decoded_metadata(row: Row) -> dict[str, Any]:
     except (ValueError, RecursionError):
         metadata = None
     if not isinstance(metadata, dict):
-        raise damaged(f"the metadata of the document {row.id[:80]!r} are not a JSON object")
+        raise damaged(f"the metadata of the document {row.id[:80]!r} is not a JSON object")
     return metadata
 
 
@@ -166,7 +166,7 @@ def as_document(row: Row, signature: bytes | None) -> Document:
     try:
         added, updated = _datetime(row.added), _datetime(row.updated)
     except (ValueError, OverflowError, OSError):
-        raise damaged(f"the times of the document {row.id[:80]!r} are none") from None
+        raise damaged(f"the document {row.id[:80]!r} has invalid times") from None
     return Document(row.id, bits, decoded_metadata(row), decoded_text(row), added, updated)
 
 
@@ -177,7 +177,7 @@ def as_id(id: object) -> str:
     if not id:
         raise ArgumentError("the id is empty; expected at least one character")
     if "\0" in id:
-        raise ArgumentError("the id contains the character NUL, which databases do not take")
+        raise ArgumentError("the id contains the character NUL, which databases do not accept")
     size = len(id) if id.isascii() else len(_utf8(id, "id"))
     if size > MOST_ID_BYTES:
         raise ArgumentError(
@@ -199,7 +199,7 @@ def is_id(id: object) -> bool:
 def encode_metadata(metadata: object) -> str:
     """Return metadata as JSON that decodes to equal values; raise if there is none."""
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise ArgumentError(f"metadata are of type {type(metadata).__name__}; expected a dict")
+        raise ArgumentError(f"metadata is of type {type(metadata).__name__}; expected a dict")
     if not metadata:
         return "{}"
     try:
@@ -215,7 +215,7 @@ def encode_metadata(metadata: object) -> str:
         size = len(_utf8(text, "metadata"))
         if size > MOST_METADATA_BYTES:
             raise ArgumentError(
-                f"metadata take {size} bytes as JSON; expected at most {MOST_METADATA_BYTES}"
+                f"metadata takes {size} bytes as JSON; expected at most {MOST_METADATA_BYTES}"
             )
     elif not text.isascii():
         _utf8(text, "metadata")
@@ -223,7 +223,7 @@ def encode_metadata(metadata: object) -> str:
 
 
 def _too_deep() -> ArgumentError:
-    return ArgumentError(f"metadata are nested more than {MOST_DEPTH} levels deep")
+    return ArgumentError(f"metadata is nested more than {MOST_DEPTH} levels deep")
 
 
 def encode_text(text: object) -> bytes:
@@ -234,8 +234,10 @@ def encode_text(text: object) -> bytes:
     if len(encoded) > MOST_TEXT_BYTES:
         raise ArgumentError(
             f"the text has {len(encoded)} bytes; expected at most {MOST_TEXT_BYTES}: "
-            "keep it elsewhere, and ",
-            Said("open the collection with keep_text=False", "make the collection with --no-text"),
+            "store it elsewhere, and ",
+            Said(
+                "open the collection with keep_text=False", "create the collection with --no-text"
+            ),
         )
     return encoded
 
@@ -245,7 +247,7 @@ def _utf8(text: str, name: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ArgumentError(
-            f"the {name} holds half of a surrogate pair at {error.start}, which is no character"
+            f"the {name} has half of a surrogate pair at {error.start}, which is not a character"
         ) from None
 
 
@@ -276,7 +278,7 @@ def unpacked(data: bytes, bits: int) -> SignedParts | None:
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return the cryptographic digest that stands for packed parts."""
+    """Return the cryptographic digest of packed parts."""
     import hashlib  # takes milliseconds to import, which most callers do not need
 
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()

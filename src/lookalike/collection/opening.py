@@ -51,28 +51,34 @@ def open_collection(
     durable: bool = True,
     parts: bool = False,
 ) -> Collection:
-    """Open a collection, or create it if there is none of that name.
+    """Open a collection, or create it if it does not exist.
 
-    An existing collection keeps its settings: another signer or width is refused.
+    An existing collection keeps its settings; another signer or width is an error.
 
     Args:
         url: An SQLite file (`docs.db`, `sqlite:///docs.db`) or the address of a PostgreSQL database
-            (`postgresql://user@host/database`, extra `postgresql`). One database holds any number
-            of collections.
-        name: The name of the collection.
-        signer: The signer of a new collection, stored with it. Documents of a signer of parts
-            (`la.AudioHash`, `la.PassageHash`) have many signatures, and are found by their votes.
-        bits: The width of signatures of a new collection without a signer.
-        slice_bits: The width of the slices in the table of keys (default: by the width).
+            (`postgresql://user@host/database`, extra `postgresql`). A database can have many
+            collections.
+        name: Name of the collection.
+        signer: Signer of a new collection, stored with it. Documents of a signer of parts
+            (`la.AudioHash`, `la.PassageHash`) have many signatures, which vote in searches.
+        bits: Width of the signatures of a new collection without a signer.
+        slice_bits: Width of the slices in the table of keys (default: derived from the width).
         keep_text: Whether to store texts.
         create: Whether to create a collection that does not exist.
-        plan: Where searches run by default: "native", in an index in memory, or "sql", in the
-            database.
-        cache: The folder of saved indexes (default: beside the file, or in the user's cache
-            folder); False: none.
+        plan: Where searches run: "native", in an index in memory, or "sql", in the database.
+        cache: Folder of saved indexes (default: beside the file, or in the user's cache folder);
+            False saves none.
         timeout: Seconds to wait for locks.
-        durable: False: faster writes, but a power failure may lose the last ones.
+        durable: Whether a write survives a power failure; False makes writes faster.
         parts: With `bits`: whether documents have many signatures.
+
+    >>> with la.open_collection("signed.db", "pages", bits=64) as pages:
+    ...     pages
+    Collection('pages', 64 bits, at ...signed.db)
+    >>> la.list_collections("signed.db")
+    ['pages']
+    >>> la.drop_collection("signed.db", "pages")
     """
     address = parse_address(url)
     one_of("plan", plan, PLANS)
@@ -124,8 +130,8 @@ def _reading(url: str | os.PathLike[str], timeout: float = 30.0) -> Iterator[Vie
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
     """Remove a collection with all its documents; this cannot be undone.
 
-    Only the tables of the collection are dropped: an SQLite file stays, even if it is then empty,
-    and so do tables, views and schemas that lookalike did not create.
+    Only the tables of the collection are dropped. An SQLite file is kept, even if it is then empty.
+    Tables, views and schemas that lookalike did not create are not changed.
     """
     address = parse_address(url)
     with closing(open_store(address, create=False)) as store, store.writing() as writer:
@@ -184,7 +190,8 @@ def _wanted(
     check_signer(signer)
     if isinstance(signer, ValueSigner):
         raise ArgumentError(
-            f"{signer.name} gives numbers and not bits, whose Hamming distance means nothing; use ",
+            f"{signer.name} returns numbers, not bits, and their Hamming distance has no meaning; "
+            "use ",
             Said("la.BBitMinHash", "--method bbitminhash"),
         )
     keep_text = flag("keep_text", keep_text)
@@ -203,8 +210,8 @@ def _wanted(
         width = whole_number("the signer's bits", own, at_least=8, at_most=MOST_BITS)
     if parts and signer is not None and not isinstance(signer, PartSigner):
         raise ArgumentError(
-            "parts=True goes with a signer of parts, such as la.PassageHash(la.SimHash()), or with "
-            f"bits alone; the signer is {brief(signer)}"
+            "parts=True needs a signer of parts, such as la.PassageHash(la.SimHash()), or bits "
+            f"without a signer; the signer is {brief(signer)}"
         )
     if parts and slices is not None:
         raise ArgumentError(Said("slice_bits"), " is for documents of one signature; leave it out")
@@ -234,7 +241,7 @@ def _find_or_create(
 def _no_collection(name: str, shown: str, others: list[str], described: bool) -> NotFoundError:
     """Return the error for a collection that does not exist; `described` if it could be created."""
     known = f"; there are {others}" if others else ""
-    hint = Said("; create=True makes one", TO_MAKE_ONE.typed) if described else TO_MAKE_ONE
+    hint = Said("; create=True creates it", TO_MAKE_ONE.typed) if described else TO_MAKE_ONE
     return NotFoundError(f"there is no collection {name!r} at {shown}{known}", hint)
 
 
@@ -245,9 +252,8 @@ def _refuse_other(
     """Refuse arguments that do not fit an existing collection."""
     if signer is not None and signer_hash(describe_signer(signer)) != state.signer:
         raise ArgumentError(
-            f"the collection {state.name!r} was made with another signer than {signer!r}, so "
-            "their signatures cannot be compared; open it without a signer to use its own, or "
-            "make another collection"
+            f"the collection {state.name!r} has another signer than {signer!r}, so signatures "
+            "cannot be compared; open it without a signer, or create another collection"
         )
     if bits is not None and int(bits) != state.bits:
         raise ArgumentError(f"the collection {state.name!r} has {state.bits} bits, not {bits}")
@@ -258,11 +264,11 @@ def _refuse_other(
         )
     if parts and not state.parts:
         raise ArgumentError(
-            f"the documents of the collection {state.name!r} have one signature each; leave parts "
-            "out, or make another collection"
+            f"documents of the collection {state.name!r} have one signature each; leave parts "
+            "out, or create another collection"
         )
     if state.parts and plan != "native":
         raise ArgumentError(
-            f"plan is {plan!r}, but the documents of the collection {state.name!r} have many "
-            "parts, whose votes are counted in memory alone; leave it out"
+            f"plan is {plan!r}, but documents of the collection {state.name!r} have many parts, "
+            "whose votes are counted only in memory; leave it out"
         )

@@ -80,8 +80,8 @@ class Question:
             if getattr(self, option) is not None:
                 raise ArgumentError(
                     Said(option),
-                    f" is for votes of many parts, and documents of the collection {name!r} have "
-                    "one signature each; leave it out",
+                    f" is only for documents of many parts, and those of the collection {name!r} "
+                    "have one signature each; leave it out",
                 )
 
     def refuse_single(self, name: str, plan: str) -> None:
@@ -91,8 +91,8 @@ class Question:
         if plan != "native":
             raise ArgumentError(
                 Said("plan"),
-                f" is {brief(plan)}, and documents have many parts, whose votes are counted in "
-                'memory alone: leave it out, or "native"',
+                f" is {brief(plan)}, but votes of parts are counted only in memory; leave it out, "
+                "or use 'native'",
             )
         if self.mask is True:
             raise ArgumentError(
@@ -105,8 +105,7 @@ class Question:
 def no_single_signatures(name: str) -> ArgumentError:
     """Return the error for a search that compares single signatures."""
     return ArgumentError(
-        f"the documents of the collection {name!r} have many signatures each, and are found by the "
-        "votes of these: use search"
+        f"documents of the collection {name!r} have many signatures each, which vote; use search"
     )
 
 
@@ -124,20 +123,18 @@ def _whole(
 def listed(name: str, values: Iterable[T]) -> list[T]:
     """Return the values as a list; refuse a string, which is a list of characters."""
     if isinstance(values, str | bytes):
-        raise ArgumentError(f"{name} are one {type(values).__name__}; expected a list")
+        raise ArgumentError(f"{name} is a {type(values).__name__}; expected a list")
     try:
         return list(values)
     except TypeError:
-        raise ArgumentError(
-            f"{name} are of type {type(values).__name__}; expected a list"
-        ) from None
+        raise ArgumentError(f"{name} is of type {type(values).__name__}; expected a list") from None
 
 
 # Conditions
 
 
 def compile_where(where: Where | None, levels: int = _MOST_LEVELS) -> Predicate | None:
-    """Return a function that tells whether metadata meet the condition; None if there is none."""
+    """Return a function that says whether metadata meets the condition; None without one."""
     if where is None or callable(where):
         return where
     if not levels:
@@ -181,7 +178,7 @@ def _condition(key: object, value: Any, levels: int) -> Predicate:
 def _nested(key: str, condition: Any, levels: int) -> Predicate:
     inner = compile_where(condition, levels - 1) if isinstance(condition, Mapping) else None
     if inner is None:
-        raise ArgumentError(f"{key!r} holds {condition!r}; expected a condition, which is a dict")
+        raise ArgumentError(f"{key!r} holds {condition!r}; expected a condition (a dict)")
     return inner
 
 
@@ -204,7 +201,7 @@ def _operation(key: str, name: object, operand: Any) -> Callable[[Any], bool]:
             return lambda value: _has(value, operand)
         case "starts":
             if not isinstance(operand, str):
-                raise ArgumentError(f"'starts' of {key!r} has {operand!r}; expected text")
+                raise ArgumentError(f"'starts' of {key!r} has {operand!r}; expected a string")
             return lambda value: isinstance(value, str) and value.startswith(operand)
         case "exists":
             if not isinstance(operand, bool):
@@ -218,9 +215,7 @@ def _operation(key: str, name: object, operand: Any) -> Callable[[Any], bool]:
 
 def _ordering(key: str, name: str, operand: Any) -> Callable[[Any], bool]:
     if not _is_number(operand) and not isinstance(operand, str):
-        raise ArgumentError(
-            f"{name!r} of {key!r} has {operand!r}; only numbers and text have an order"
-        )
+        raise ArgumentError(f"{name!r} of {key!r} has {operand!r}; expected a number or a string")
     comparable = _is_number if _is_number(operand) else lambda value: isinstance(value, str)
     compare = _ORDERINGS[name]
     return lambda value: comparable(value) and bool(compare(value, operand))

@@ -87,7 +87,7 @@ def row_pages(docs: Collection, size: int, text: bool = True) -> Iterator[list[S
         yield rows
     now = docs._state()
     if now == before and seen != now.documents:
-        raise damaged(f"{seen} documents are there to be read, not {now.documents}")
+        raise damaged(f"{seen} documents can be read, not {now.documents}")
 
 
 def documents_with(

@@ -35,20 +35,20 @@ from lookalike.signatures.signer import DocumentSigner
 if TYPE_CHECKING:
     from lookalike.recordings.audio_hash import Fingerprint
 
-PartsGiven: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike | None]
+PartsInput: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike | None]
 """Signatures of the parts of one document, alone or with their positions."""
-PartsAsked: TypeAlias = (
-    "PartsGiven | str | os.PathLike[str] | bytes | tuple[Any, Any] | Fingerprint"
+PartsQuery: TypeAlias = (
+    "PartsInput | str | os.PathLike[str] | bytes | tuple[Any, Any] | Fingerprint"
 )
 """A query by parts, or by what a signer of parts signs: a text or a recording."""
-Asked: TypeAlias = "str | ArrayLike | ImageSource | PartsAsked"
+QueryInput: TypeAlias = "str | ArrayLike | ImageSource | PartsQuery"
 """A query: what the signer signs, or a signature."""
-AskedMany: TypeAlias = Sequence[str] | Sequence[ImageSource] | Sequence[PartsAsked] | ArrayLike
+QueryInputs: TypeAlias = Sequence[str] | Sequence[ImageSource] | Sequence[PartsQuery] | ArrayLike
 Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 """The bits of each query that count; None: all."""
 
 
-def wanted_mask(queries: AskedMany, question: Question) -> tuple[Mask, list[str] | None]:
+def wanted_mask(queries: QueryInputs, question: Question) -> tuple[Mask, list[str] | None]:
     """Return whether to mask queries, with a radius only if `mask` is True, and their texts."""
     wanted, texts = question.mask, None
     if wanted == "auto" and question.radius is not None:
@@ -60,8 +60,8 @@ def wanted_mask(queries: AskedMany, question: Question) -> tuple[Mask, list[str]
         raise ArgumentError(
             Said("mask"),
             Said("=True", " yes"),
-            " is for texts, whose words say which bits count, and signatures were given; leave "
-            "it out",
+            " is only for texts, whose words determine the bits to compare; leave it out for "
+            "signatures",
         )
     return wanted, texts
 
@@ -73,7 +73,7 @@ ReadSigner: TypeAlias = Callable[[], Signer | None]
 def texts_or_rows(queries: Any, bits: int, signer: ReadSigner) -> list[str] | Signatures:
     """Return many queries: texts as they are, everything else as signatures."""
     if isinstance(queries, str):
-        raise ArgumentError("queries are one str; expected a list of them, or use search()")
+        raise ArgumentError("queries is a str; expected a list, or use search()")
     if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
         return [str(query) for query in queries]
     return _query_rows(queries, bits, signer)
@@ -86,7 +86,7 @@ def text_or_row(query: Any, bits: int, signer: ReadSigner) -> list[str] | Signat
     rows = _query_rows(query, bits, signer)
     if len(rows) != 1:
         raise ArgumentError(
-            f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
+            f"the query has {len(rows)} signatures; expected one, or use search_many or within_many"
         )
     return rows
 
@@ -112,7 +112,7 @@ def no_signer_of_texts(name: str, signer: str) -> ArgumentError:
     """Return the error for texts that cannot be signed; `signer` is what there is instead."""
     return ArgumentError(
         f"the collection {name!r} has no signer of texts"
-        f"{f', but {signer}' if signer else ''}: give signatures, not texts"
+        f"{f', but {signer}' if signer else ''}; pass signatures, not texts"
     )
 
 
@@ -173,8 +173,8 @@ class Signing:
     def _check_reads(self) -> None:
         if not self.reads_files:
             raise ArgumentError(
-                f"the collection {self._opened.name!r} is one of {self.noun}s, which are not "
-                "opened by their paths here: give signatures, not texts"
+                f"the {self.noun}s of the collection {self._opened.name!r} are not opened by path "
+                "here; pass signatures, not texts"
             )
 
     def _of_texts(self) -> DocumentSigner:
@@ -214,14 +214,14 @@ class Signing:
         """Return signatures of documents that the caller gives."""
         return Signed(as_queries(signatures, self._opened.bits, "signatures"))
 
-    def _queries(self, queries: AskedMany) -> Signatures:
+    def _queries(self, queries: QueryInputs) -> Signatures:
         """Return the signatures of many queries."""
         if not isinstance(queries, str) and (rows := self._sign_files(queries)) is not None:
             return rows
         asked = texts_or_rows(queries, self._opened.bits, lambda: self.signer)
         return self._sign(asked) if isinstance(asked, list) else asked
 
-    def masked_queries(self, queries: AskedMany, question: Question) -> tuple[Signatures, Masks]:
+    def masked_queries(self, queries: QueryInputs, question: Question) -> tuple[Signatures, Masks]:
         """Return the signatures of many queries, and a mask of those that get one."""
         wanted, texts = wanted_mask(queries, question)
         if wanted == "auto" and self.medium is not None:
@@ -287,9 +287,9 @@ class PartSigning(Signing):
 
     def asked_parts(self, queries: Any) -> list[SignedParts]:
         """Return the parts of queries."""
-        return [self._asked(query) for query in listed("queries", queries)]
+        return [self._query_parts(query) for query in listed("queries", queries)]
 
-    def _asked(self, query: Any) -> SignedParts:
+    def _query_parts(self, query: Any) -> SignedParts:
         if _is_given(query):
             return self._given(query)
         signer = self._of_parts()
@@ -309,8 +309,8 @@ class PartSigning(Signing):
         if not isinstance(signer, PartSigner):
             other = "" if signer is None else f" of parts, but {type(signer).__name__}"
             raise ArgumentError(
-                f"the collection {self._opened.name!r} has no signer{other}: give (signatures, "
-                "offsets), as la.PartIndex takes them"
+                f"the collection {self._opened.name!r} has no signer{other}; pass (signatures, "
+                "offsets), as to la.PartIndex"
             )
         return signer
 
@@ -343,7 +343,7 @@ def _packed(parts: SignedParts) -> bytes:
     if len(data) > MOST_PARTS_BYTES:
         raise ArgumentError(
             f"has {len(parts.offsets):,} parts, which take {len(data):,} bytes; expected at most "
-            f"{MOST_PARTS_BYTES:,}: cut it into pieces"
+            f"{MOST_PARTS_BYTES:,}; split it into pieces"
         )
     return data
 

@@ -64,7 +64,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Given:
+class BatchInput:
     """A batch as the caller gives it, in lists."""
 
     ids: list[Any]
@@ -79,7 +79,7 @@ class Given:
     @classmethod
     def of(
         cls, ids: Any, texts: Any, signatures: Any, metadata: Any, on_error: str, replace: bool
-    ) -> Given:
+    ) -> BatchInput:
         """Return the batch of `Collection.add` or `upsert`."""
         one_of("on_error", on_error, ("raise", "skip"))
         return cls(
@@ -106,7 +106,7 @@ class Given:
                     f"there are {len(self.ids)} ids and {len(values)} {name}; expected one for each"
                 )
         if self.texts is None and rows is None:
-            raise ArgumentError("there are neither texts nor signatures; give one of them")
+            raise ArgumentError("neither texts nor signatures were given; pass one of them")
         if rows is None:
             check_signs()
         valid: dict[str, tuple[int, str, bytes | None, str]] = {}
@@ -136,13 +136,13 @@ class Given:
 class Batch:
     """Valid documents to be written, and what is wrong with others."""
 
-    given: Given
+    given: BatchInput
     items: Items
     signed: Signed
     errors: list[ItemError]
 
     @classmethod
-    def of(cls, given: Given, signing: Signing, keep_text: bool) -> Batch:
+    def of(cls, given: BatchInput, signing: Signing, keep_text: bool) -> Batch:
         """Check all items, and sign the texts unless there are signatures."""
         items, rows, errors = given.checked(signing.given, signing.check_signs, keep_text)
         if rows is not None:
@@ -163,7 +163,7 @@ class Batch:
     def without(self, known: Container[str]) -> Batch:
         """Return the batch without documents whose ids exist already, which are errors."""
         errors = [
-            ItemError(position, id, "there is a document of this id", _TO_REPLACE)
+            ItemError(position, id, "a document with this id exists", _TO_REPLACE)
             for position, id in zip(self.items.positions, self.items.ids, strict=True)
             if id in known
         ]

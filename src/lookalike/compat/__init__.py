@@ -1,11 +1,11 @@
-"""Modules that are called as other packages are, and work with this one's core.
+"""Modules with the interfaces of other packages, implemented with lookalike.
 
     from lookalike.compat.datasketch import MinHash, MinHashLSH     # instead of: from datasketch
     from lookalike.compat.simhash import Simhash, SimhashIndex      # instead of: from simhash
     import lookalike.compat.faiss as faiss                          # instead of: import faiss
 
-`install_as("datasketch")` puts one in the other's place for a whole program, so that code which
-cannot be changed, and objects that were pickled by the other, find it under the name they know.
+`install_as("datasketch")` installs one under the name of the other package in this process, for
+code that cannot be changed, and for objects that the other package pickled.
 """
 
 from __future__ import annotations
@@ -24,13 +24,18 @@ _MODULES = {
     "faiss": "",
     "simhash": "",
 }
-"""What can be stood in for, with the modules that are part of it."""
+"""The packages, and their modules."""
 
 
 def install_as(name: str, *, replace: bool = False) -> None:
-    """Let `import name` mean the module of that name here, from now on and in this process.
+    """Make `import name` import the module of lookalike with that interface, in this process.
 
-    If the other package was imported before, its classes may be in use: refused, unless `replace`.
+        lookalike.compat.install_as("datasketch")
+        import datasketch  # lookalike.compat.datasketch
+
+    Args:
+        name: "datasketch", "faiss" or "simhash".
+        replace: Whether to replace the other package if it was imported before.
     """
     one_of("name", name, _MODULES)
     ours = importlib.import_module(f"{__name__}.{name}")

@@ -115,7 +115,7 @@ class LiveValues(Generic[Key]):
                 del self._keys[number]
 
     def near(self, values: Sequence[int], radius: SupportsIndex) -> list[list[Key]]:
-        """Return the keys within so many bits of each value, by distance, then the oldest first."""
+        """Return the keys within the radius of each value, by distance, then the oldest first."""
         reach = whole_number("the number of bits that may differ", radius, at_least=0)
         found = self._index.within(to_signatures(values, self._index.bits), reach)
         return [[self._keys[number] for number in ids.tolist()] for ids, _ in found]
@@ -415,7 +415,7 @@ def _checked_blocks(number_of_blocks: SupportsIndex, different_bits: SupportsInd
     if blocks <= radius:
         raise ArgumentError(
             f"number_of_blocks is {blocks} and different_bits {radius}; expected more blocks than "
-            "bits that may differ, so that one block has none"
+            "bits that may differ, so that one block is equal"
         )
     return radius
 

@@ -104,7 +104,7 @@ def _document_pairs(
     if total > limit:
         raise ResultTooLargeError(
             f"there are {total} pairs within radius {radius}, more than limit={limit}; "
-            "ask with a smaller radius, or raise the limit"
+            "use a smaller radius, or raise the limit"
         )
     pair, left, right = found.combined(one, two)
     _, equal_left, equal_right = found.combined(copies, copies)

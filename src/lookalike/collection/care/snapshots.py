@@ -29,13 +29,13 @@ _SQLITE = b"SQLite format 3\0"
 _BATCH = 50_000
 _PARTS_BYTES = 64 << 20
 _TRIES = 20
-_GONE = "what was being copied is gone from the database: it was removed; try again"
+_GONE = "the copy was removed from the database while it was being written; try again"
 
 
 def snapshot(store: Store, name: str, path: Path) -> None:
     """Write one collection, as it is at one moment, to a new SQLite file."""
     if is_there(path):
-        raise FileError(f"{path} is there already; name a new file, or remove that one")
+        raise FileError(f"{path} already exists; choose another name, or remove it")
     _remove_old_snapshots(path.absolute().parent)
     with whole_file(path) as temporary:
         pages = temporary.with_name(f"{temporary.name}-pages")
@@ -60,22 +60,26 @@ def restore_collection(
     source: str | None = None,
     replace: bool = False,
 ) -> str:
-    """Put the collection of a snapshot into a database, and return its name there.
+    """Restore the collection of a snapshot into a database, and return its name there.
 
     Args:
-        path: The snapshot, an SQLite file.
-        url: The database.
-        name: The name of the collection there (default: as in the snapshot).
-        source: The collection to take, if the file has several.
-        replace: Whether to replace a collection of that name, in one step, when everything has been
-            copied.
+        path: Snapshot, an SQLite file.
+        url: Database.
+        name: Name of the restored collection (default: as in the snapshot).
+        source: Collection to restore, if the file has several.
+        replace: Whether to replace a collection with that name, in one transaction at the end.
+
+    >>> with la.open_collection("before.db", bits=64) as docs:
+    ...     docs.snapshot("snapshot.db")
+    >>> la.restore_collection("snapshot.db", "after.db", "restored")
+    'restored'
     """
     replace = flag("replace", replace)
     source = None if source is None else checked_name(source)
     source_address, address = parse_address(path), parse_address(url)
     if source_address == address:
         raise ArgumentError(
-            f"{address.shown} is both the snapshot and the database; name another one"
+            f"{address.shown} is both the snapshot and the database; choose another database"
         )
     with closing(open_store(source_address, create=False)) as origin, origin.reading() as view:
         state = _choose(view, source, origin.shown)
@@ -122,7 +126,7 @@ def _put_in_place(target: Store, hidden: str, name: str, replaced: str | None) -
         old, new = writer.lock(name), writer.lock(hidden)
         if old is not None and old.uid != replaced:
             raise ArgumentError(
-                f"a collection {name!r} was made at {target.shown} meanwhile; nothing was replaced"
+                f"a collection {name!r} was created at {target.shown} meanwhile; none was replaced"
             )
         if new is None:
             raise CollectionError(_GONE)
@@ -190,12 +194,12 @@ def _choose(view: View, source: str | None, shown: str) -> State:
     if len(states) != 1:
         names = [state.name for state in view.states()]
         raise NotFoundError(
-            f"{shown} holds the collections {names}; snapshots hold one: "
+            f"{shown} has the collections {names}; a snapshot has one: "
             if states
-            else f"{shown} holds no collection {source or ''!r}; there are {names}: ",
+            else f"{shown} has no collection {source or ''!r}; there are {names}: ",
             Said(
-                "say which one to restore with source=",
-                "make one with `lookalike collection snapshot`, and restore that",
+                "choose the one to restore with source=",
+                "create a snapshot of one with `lookalike collection snapshot`, and restore that",
             ),
         )
     return states[0]

@@ -128,7 +128,7 @@ def import_documents(
     if columns.text is None and columns.signature is None:
         raise ArgumentError(
             f"{corpus.name} has neither texts nor signatures; there are the columns "
-            f"{', '.join(corpus.columns()) or 'none'}: say which one has them"
+            f"{', '.join(corpus.columns()) or 'none'}: name the column that has them"
         )
     if columns.text is not None:
         chosen = Columns(columns.text, columns.id)

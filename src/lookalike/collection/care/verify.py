@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lookalike.collection.documents import as_document
-from lookalike.collection.search.native import KeptIndex
+from lookalike.collection.search.native import CachedIndex
 from lookalike.collection.stores.base import StaleView, Store, View
 from lookalike.collection.stores.schema import Numbered, Numbers, signer_hash
 from lookalike.errors import CollectionBusyError, CollectionError
@@ -36,7 +36,7 @@ class Report:
         return not self.problems
 
 
-def verify(store: Store, name: str, native: KeptIndex) -> Report:
+def verify(store: Store, name: str, native: CachedIndex) -> Report:
     """Read and check everything at one version.
 
     Memory stays constant: sets of keys are compared by the exclusive or of the hashes of their
@@ -62,10 +62,10 @@ def verify(store: Store, name: str, native: KeptIndex) -> Report:
     return found
 
 
-def repair(store: Store, name: str, native: KeptIndex) -> Report:
+def repair(store: Store, name: str, native: CachedIndex) -> Report:
     """Rebuild keys, counts, digest and the saved index from the documents and signatures.
 
-    Documents that do not match their checksums stay as they are: nothing tells what they were.
+    Documents that do not match their checksums are not changed: their content cannot be recovered.
     """
     native.forget()
     with store.writing() as database:
@@ -102,7 +102,7 @@ def _check_tables(view: View, found: Report) -> None:
     """Ask the database itself, and count."""
     found.problems += view.problems()
     if signer_hash(view.signer()) != view.state.signer:
-        found.problems.append("the signer is not described as it was")
+        found.problems.append("the description of the signer has changed")
 
 
 def _check_documents(view: View, found: Report) -> None:
@@ -146,7 +146,7 @@ def _check_signatures(view: View, found: Report) -> None:
         found.keys += rows
         if rows != count or stored != expected[position]:
             problems.append(
-                f"the keys of slice {position} are {rows} for {count} signatures, or not theirs"
+                f"slice {position} has {rows} keys for {count} signatures, or keys of others"
             )
 
 

@@ -104,16 +104,16 @@ class Budget:
         self._spent += size
         if self._spent > self.most:
             raise AnswerTooLargeError(
-                f"the documents of the answer have more than {self.most} bytes; ask for fewer of "
-                "them, or without their texts"
+                f"the documents of the answer have more than {self.most} bytes; ask for fewer "
+                "documents, or without their texts"
             )
 
     def check_matches(self, found: int) -> None:
         """Refuse a search that has found more matches than the limit, for all its queries."""
         if self.matches is not None and found > self.matches + self.beside:
             raise ResultTooLargeError(
-                f"the queries have more than {self.matches} matches in all; ask for fewer at once, "
-                "with a smaller radius or with a limit"
+                f"the queries have more than {self.matches} matches in all; send fewer queries, or "
+                "use a smaller radius or a limit"
             )
 
     def hold(self, size: int) -> None:
@@ -416,7 +416,7 @@ class DocumentFetcher:
             if not self._allowed(row):  # they may be many, so nothing of them is held
                 continue
             if row.id in self._here:
-                raise damaged(f"the document {row.id[:80]!r} is there twice")
+                raise damaged(f"the document {row.id[:80]!r} exists twice")
             if row.text is not None and not self.text:
                 row = row._replace(text=None)  # it came for its checksum alone
             size = len(row.metadata) + len(row.text or b"")
@@ -484,4 +484,4 @@ def _add_texts(view: View, answers: Iterable[Answer], budget: Budget) -> None:
             for fields in places:
                 fields["text"] = text
     for id in wanted:
-        raise damaged(f"the document {id[:80]!r} was found, but is not there")
+        raise damaged(f"the document {id[:80]!r} was found, but cannot be read")

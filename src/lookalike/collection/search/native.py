@@ -37,7 +37,7 @@ _LEAST_COUNT = 1 << 16
 _SPARE = 8
 
 
-class KeptIndex(ABC):
+class CachedIndex(ABC):
     """The index of one collection. All methods may be called from many threads."""
 
     kind: ClassVar[str]
@@ -52,7 +52,7 @@ class KeptIndex(ABC):
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._index: Any = None
-        self._searched: Any = None
+        self._current: Any = None
         """What searches use, made of the index when that has changed."""
         self._uid = ""
         self._version = 0
@@ -69,7 +69,7 @@ class KeptIndex(ABC):
             if known and self._version > state.version:
                 raise StaleView  # another thread has moved the index on
             if not known or (self._version, self._digest) != (state.version, state.digest):
-                self._searched = None
+                self._current = None
                 with shielded():  # if it were cancelled, the next search would begin again
                     known = known or self._load(state)
                     if known and self._version < state.version:
@@ -77,8 +77,8 @@ class KeptIndex(ABC):
                     elif not known or self._digest != state.digest:
                         # There is none; or the collection went back to an earlier version and on.
                         self._build(view)
-                self._searched = self._asked(self._whole)
-            return self._searched
+                self._current = self._searchable(self._whole)
+            return self._current
 
     @property
     def version(self) -> int:
@@ -89,7 +89,7 @@ class KeptIndex(ABC):
         """Drop an index of a later version than the collection has now."""
         with self._lock:
             if self._uid == state.uid and self._version > state.version:
-                self._index = self._searched = None
+                self._index = self._current = None
 
     def save(self) -> None:
         """Write the index beside the database if much has changed, and if that is possible."""
@@ -103,7 +103,7 @@ class KeptIndex(ABC):
             return
         with self._lock:
             path = self._path(self._uid) if self._uid else None
-            self._index = self._searched = None
+            self._index = self._current = None
             self._uid = ""
         if path:
             with suppress(OSError):
@@ -140,7 +140,7 @@ class KeptIndex(ABC):
     @property
     def _whole(self) -> Any:
         if self._index is None:
-            raise CollectionError("the native index is gone; open the collection again")
+            raise CollectionError("the native index no longer exists; open the collection again")
         return self._index
 
     def _path(self, uid: str) -> Path | None:
@@ -221,7 +221,7 @@ class KeptIndex(ABC):
     # What depends on the kind of index
 
     @abstractmethod
-    def _asked(self, index: Any) -> Any:
+    def _searchable(self, index: Any) -> Any:
         """Return what searches use: the index as it is now, which later changes do not affect."""
 
     @abstractmethod
@@ -239,12 +239,12 @@ class KeptIndex(ABC):
         return False
 
 
-class NativeSearch(KeptIndex):
+class NativeSearch(CachedIndex):
     """The index of a collection whose documents have one signature each."""
 
     kind = "slices"
 
-    def _asked(self, index: Any) -> Any:
+    def _searchable(self, index: Any) -> Any:
         return copy.copy(index)  # changing an index replaces its arrays, so a copy stays as it is
 
     def _built(self, view: View) -> Any:

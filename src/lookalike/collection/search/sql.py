@@ -43,7 +43,7 @@ _MORE = 8
 _HOT = 64
 
 
-class HotValues:
+class FrequentValues:
     """Values that many signatures have; old counts make a search slower, never wrong."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class ProbePlan:
 
 
 def plan_probes(
-    slicing: Slicing, values: list[int], radius: int, count: int, hot: HotValues
+    slicing: Slicing, values: list[int], radius: int, count: int, hot: FrequentValues
 ) -> ProbePlan | None:
     """Return the cheapest thresholds that miss nothing within the radius; None if reading all
     `count` signatures costs less.
@@ -171,7 +171,7 @@ class SqlLevels:
     """Searches through the table of keys."""
 
     view: View
-    hot: HotValues
+    hot: FrequentValues
 
     def within(
         self, queries: Signatures, radius: int, masks: Signatures | None, limit: int

@@ -12,7 +12,7 @@ from typing import Any
 from lookalike.collection.answers import Answer, Level, voted
 from lookalike.collection.query import Question
 from lookalike.collection.search.answer import Budget, DocumentFetcher
-from lookalike.collection.search.native import KeptIndex
+from lookalike.collection.search.native import CachedIndex
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbered, Numbers
 from lookalike.indexes.kinds import KINDS
@@ -24,14 +24,14 @@ _SPARE = 8
 _TOGETHER = 1_000
 
 
-class PartSearch(KeptIndex):
+class PartSearch(CachedIndex):
     """The index of a collection whose documents have many signatures each."""
 
     kind = "parts"
     save_after = 20  # documents; a recording has thousands of parts
     save_between = 2_000
 
-    def _asked(self, index: Any) -> tuple[Indexed, ...]:
+    def _searchable(self, index: Any) -> tuple[Indexed, ...]:
         segments: tuple[Indexed, ...] = index.settled()
         return segments
 
@@ -60,7 +60,7 @@ def answers_by_votes(
     queries: Sequence[SignedParts],
     settings: VoteSettings,
     view: View,
-    search: KeptIndex,
+    search: CachedIndex,
 ) -> list[Answer]:
     """Return the answer for each query, at the version of the view; settings are the defaults."""
     radius = settings.radius if question.radius is None else question.radius

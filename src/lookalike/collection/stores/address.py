@@ -70,7 +70,7 @@ def parse_address(url: str | os.PathLike[str]) -> Address:
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        wrong = "contains half of a surrogate pair, which is no character"
+        wrong = "contains half of a surrogate pair, which is not a character"
     if wrong:
         raise ArgumentError(f"the address of a collection {wrong}; {EXPECTED}")
     scheme, separator, rest = text.partition("://")

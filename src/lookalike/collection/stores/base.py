@@ -63,8 +63,8 @@ SCAN_BATCH = 20_000
 HIDDEN = "\1"
 """The beginning of the name of a collection while it is being restored; it cannot be opened."""
 TO_MAKE_ONE = Said(
-    "; to make one, give a signer such as la.SimHash(bits=128), or bits",
-    "; `lookalike collection create` makes one",
+    "; to create one, pass a signer such as la.SimHash(bits=128), or bits",
+    "; `lookalike collection create` creates one",
 )
 
 _MOST_NAME = 200
@@ -74,7 +74,7 @@ _MOST_PARTS = 64
 
 
 class NoCollectionsError(NotFoundError):
-    """A database that has no tables of ours, opened without permission to create them."""
+    """A database without our tables, opened without permission to create them."""
 
     def __init__(self, shown: str) -> None:
         super().__init__(f"there are no collections in {shown}")
@@ -100,11 +100,11 @@ def checked_name(name: str) -> str:
 def maybe_written(shown: str, error: Exception) -> CollectionError:
     """Return the error for a commit that may or may not have happened."""
     return CollectionError(
-        f"{shown}: this batch could not be committed ({error}): it may have been written, all of "
-        "it or nothing: ",
+        f"{shown}: this batch could not be committed ({error}). It may have been written, "
+        "completely or not at all: ",
         Said(
-            "look with get(), or write it again with upsert()",
-            "look with `lookalike collection get`, or write it again with --replace",
+            "check with get(), or repeat it with upsert()",
+            "check with `lookalike collection get`, or repeat it with --replace",
         ),
     )
 
@@ -181,7 +181,7 @@ class View(ABC):
         """Return the description of the signer as JSON; raise if it is not as written."""
         description = self.signer()
         if signer_hash(description) != self.state.signer:
-            raise damaged(f"the signer of {self.state.name[:80]!r} is not described as it was")
+            raise damaged(f"the description of the signer of {self.state.name[:80]!r} has changed")
         return description
 
     # Signatures
@@ -515,7 +515,7 @@ class Store(ABC):
         return self._begun(self.begin_reading, lambda connection: connection.execute("ROLLBACK"))
 
     def writing(self) -> AbstractContextManager[Writer]:
-        """Return a transaction, committed at the end unless it raises or is cancelled before."""
+        """Return a transaction, which is committed at the end unless an error was raised."""
         return self._begun(self.begin_writing, self._commit)
 
     @contextmanager
@@ -576,8 +576,8 @@ class Store(ABC):
             )
         if version > len(MIGRATIONS):
             raise FormatError(
-                f"{self.shown} has collections of schema version {version}; this lookalike knows "
-                f"versions up to {len(MIGRATIONS)}: use the one that wrote it, or a newer one"
+                f"{self.shown} has collections of schema version {version}; this lookalike reads "
+                f"versions up to {len(MIGRATIONS)}. Install a newer lookalike"
             )
         return version
 

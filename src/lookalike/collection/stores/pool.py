@@ -42,9 +42,9 @@ class _Gate:
     def transaction(self) -> Iterator[None]:
         if self._unfit:
             raise CollectionError(
-                "this process was forked in the middle of a transaction on a collection, so that "
-                "databases cannot be used safely here; fork while no thread reads or writes, or "
-                "start processes by 'spawn' or 'forkserver'"
+                "this process was forked during a transaction on a collection, so it cannot use "
+                "databases safely. Fork while no thread reads or writes, or start processes with "
+                "'spawn' or 'forkserver'"
             )
         me = threading.get_ident()
         with self._changed:

@@ -204,7 +204,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
-        """Share the lock of processes that restore, on a connection of its own."""
+        """Share the lock of processes that restore, on a separate connection."""
         with self._translated(), self._pool.connection() as connection:
             connection.execute("SELECT pg_advisory_lock_shared(%s)", (_RESTORING,))
             yield
@@ -276,8 +276,8 @@ class PostgresStore(Store):
         (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
         if encoding != "UTF8":
             raise CollectionError(
-                f"{self.shown} has the encoding {encoding}, in which not every text can be "
-                "written; make a database with ENCODING 'UTF8'"
+                f"{self.shown} has the encoding {encoding}, which cannot represent every "
+                "text; create a database with ENCODING 'UTF8'"
             )
         super()._prepare(connection)
 
@@ -299,8 +299,8 @@ class PostgresStore(Store):
             yield
         except self._psycopg.errors.LockNotAvailable as error:
             raise CollectionBusyError(
-                f"{self.shown}: the collection was locked by another writer for more than "
-                f"{self._timeout:g} s; nothing was written: try again",
+                f"{self.shown}: another writer locked the collection for more than "
+                f"{self._timeout:g} s, and nothing was written. Try again",
                 Said(", or open the collection with a longer timeout", " later"),
             ) from error
         except (
@@ -312,7 +312,7 @@ class PostgresStore(Store):
         except self._psycopg.errors.DiskFull as error:
             raise CollectionError(
                 f"{self.shown}: the disk of the server is full ({error}); nothing of this batch "
-                "was written: make room and write it again"
+                "was written. Free some space and write it again"
             ) from error
         except self._psycopg.Error as error:
             raise CollectionError(

@@ -213,7 +213,7 @@ class Numbered:
         return len(self.numbers)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """Return a hash of each number and signature; their exclusive or stands for the set."""
+        """Return a hash of each number and signature; their exclusive or identifies the set."""
         rows = np.empty((len(self), 8 + self.signatures.shape[1]), np.uint8)
         rows[:, :8] = self.numbers.astype("<i8")[:, None].view(np.uint8)
         rows[:, 8:] = self.signatures
@@ -231,9 +231,9 @@ def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
     numbers, blobs = [row[0] for row in rows], [row[1] for row in rows]
     # A damaged schema may turn numbers into text and bytes.
     if not (set(map(type, numbers)) <= {int} and set(map(type, blobs)) <= {bytes}):
-        raise damaged("the table of signatures holds something else than numbers and bytes")
+        raise damaged("the table of signatures has values that are not numbers and bytes")
     if not set(map(len, blobs)) <= {width}:
-        raise damaged(f"the table of signatures holds something else than {width} bytes each")
+        raise damaged(f"the table of signatures has values that are not of {width} bytes")
     rows_of_bytes = np.frombuffer(b"".join(blobs), np.uint8).reshape(len(rows), width)
     return Numbered(np.array(numbers, np.int64), rows_of_bytes)
 
@@ -257,7 +257,7 @@ def checked_parts(number: int, data: object, known_by: bytes, bits: int) -> Sign
 def integers(rows: Sequence[tuple[int, int]]) -> tuple[Numbers, Numbers]:
     """Return rows of two integers as arrays."""
     if not all(isinstance(one, int) and isinstance(two, int) for one, two in rows):
-        raise damaged("a table of numbers holds something else")
+        raise damaged("a table of numbers has other values")
     array = np.array(rows, np.int64).reshape(-1, 2)
     return array[:, 0].copy(), array[:, 1].copy()
 

@@ -118,7 +118,7 @@ class SqliteTransaction(Writer):
         try:
             rows = self._execute("PRAGMA integrity_check(20)").fetchall()
         except MemoryError:
-            raise damaged("SQLite finds lengths in the file that memory does not have") from None
+            raise damaged("SQLite finds lengths in the file that exceed the memory") from None
         found = [str(row[0]) for row in rows]
         found = [] if found == ["ok"] else [f"SQLite: {problem}" for problem in found]
         return found + super().problems()
@@ -230,13 +230,13 @@ class SqliteStore(Store):
         host, _, name = rest.partition("/") if scheme else ("", "", rest)
         if host or not name:
             raise ArgumentError(
-                f"{hide_passwords(f'{scheme}://{rest}')!r} names no file; sqlite:///docs.db is a "
-                "file here, sqlite:////data/docs.db one at /data"
+                f"{hide_passwords(f'{scheme}://{rest}')!r} does not name a file; sqlite:///docs.db "
+                "is a file in this folder, sqlite:////data/docs.db a file in /data"
             )
         name = unquote(name) if scheme else name
         if name == ":memory:" or name.startswith("file:"):
             raise ArgumentError(
-                f"{name!r} is no file; collections are durable, so they need one: {EXPECTED}"
+                f"{name!r} is not a file, and collections are durable, so they need one; {EXPECTED}"
             )
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name) or re.search(r"\bpassword\s*=", name):
             # A pathlib.Path of an address, which has lost a slash, or the settings of psql.
@@ -247,7 +247,7 @@ class SqliteStore(Store):
         try:
             path = Path(name).expanduser().absolute()
         except RuntimeError as error:
-            raise ArgumentError(f"{name!r} is no file: {error}; {EXPECTED}") from None
+            raise ArgumentError(f"{name!r} is not a valid file name: {error}; {EXPECTED}") from None
         return Address("sqlite", path, f"sqlite:///{path}", str(path))
 
     def restoring(self) -> AbstractContextManager[None]:
@@ -326,9 +326,8 @@ class SqliteStore(Store):
             (mode,) = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()
             if mode != "truncate":
                 raise CollectionError(
-                    f"{self.shown} is in journal mode {mode!r} and another process has it open; "
-                    "close that one, so that it can be put into the mode TRUNCATE, which is safe "
-                    "with every version of SQLite"
+                    f"{self.shown} is in journal mode {mode!r}, and another process has it open. "
+                    "Close that process, so that lookalike can set the mode TRUNCATE"
                 )
             connection.execute(f"PRAGMA synchronous={'EXTRA' if self._durable else 'NORMAL'}")
             connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
@@ -421,32 +420,32 @@ def _translate(error: Exception, shown: str, timeout: float) -> Exception:
         return NoCollectionsError(shown)
     if code in _BUSY:
         return CollectionBusyError(
-            f"{shown} was locked by another process for more than {timeout:g} s; nothing was "
-            "written: try again",
+            f"{shown} was locked by another process for more than {timeout:g} s, and nothing was "
+            "written. Try again",
             Said(", or open the collection with a longer timeout", " later"),
         )
     if code == sqlite3.SQLITE_NOTADB:
         return FormatError(
-            f"{shown} is not an SQLite database; give the name of another file"
-            "; to search a corpus, make one: `lookalike collection create NAME.db`, then import it"
+            f"{shown} is not an SQLite database; choose another file. To search a corpus, run "
+            "`lookalike collection create NAME.db`, then import it"
         )
     if code == sqlite3.SQLITE_FULL:
         return CollectionError(
-            f"{shown}: the disk is full ({error}); nothing of this batch was written: "
-            "make room and write it again"
+            f"{shown}: the disk is full ({error}); nothing of this batch was written. "
+            "Free some space and write it again"
         )
     if not code and isinstance(error, sqlite3.OperationalError | UnicodeDecodeError):
         # The driver's own error quotes the text, which is better not shown.
         return damaged(f"{shown} has text that is not UTF-8, and {_UNWRITTEN}")
     if code == sqlite3.SQLITE_CORRUPT:
         return CollectionError(
-            f"{shown} is damaged ({error}), or cannot be read, and {_UNWRITTEN}: try again, then ",
+            f"{shown} is damaged ({error}) or cannot be read, and {_UNWRITTEN}. Try again, then ",
             Said("repair()", "`lookalike collection repair`"),
             ", which rebuilds what is derived, or restore a snapshot",
         )
     if code == sqlite3.SQLITE_CANTOPEN:
         return CollectionError(
-            f"{shown} cannot be opened, and {_UNWRITTEN}: is there such a folder or file?"
+            f"{shown} cannot be opened, and {_UNWRITTEN}. Does the folder or file exist?"
         )
     return CollectionError(f"{shown}: SQLite reports: {error}; {_UNWRITTEN}")
 
@@ -464,8 +463,8 @@ def shared_file(path: Path, timeout: float) -> Iterator[None]:
         raise CollectionError(f"{path} cannot be locked: {error}; nothing was written") from error
     if descriptor is None:
         raise CollectionBusyError(
-            f"{path} was locked by another process for more than {timeout:g} s; nothing was "
-            "written: try again"
+            f"{path} was locked by another process for more than {timeout:g} s, and nothing was "
+            "written. Try again"
         )
     try:
         yield
@@ -502,7 +501,7 @@ def _locked(path: Path, kind: int) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        # The last holder may have removed the file: then nobody else sees this lock.
+        # The last holder may have removed the file: then no other process sees this lock.
         if os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
     except OSError:

@@ -30,9 +30,9 @@ def check_parameters(
     kind = (storage_config or {}).get("type", "dict")
     if kind in ("redis", "cassandra", "aioredis", "aiomongo"):
         raise ArgumentError(
-            f"storage_config has the type {kind!r}; here the index is in memory: leave it out, and "
-            "keep it with pickle, or la.BandIndex(...).save(path); for documents that processes "
-            "share there are collections, on SQLite and PostgreSQL: la.open_collection"
+            f"storage_config has the type {kind!r}, but the index is in memory; leave it out, and "
+            "save it with pickle or la.BandIndex(...).save(path). To share documents between "
+            "processes, use a collection: la.open_collection"
         )
     if kind != "dict":
         raise ArgumentError(f"storage_config has the type {kind!r}; expected 'dict'")

@@ -110,7 +110,7 @@ class MinHashLSHEnsemble:
                 lsh.insert(key, minhash)
 
     def query(self, minhash: Any, size: int) -> Iterator[Any]:
-        """Yield the keys of sets that contain a set of that size, as far as can be told."""
+        """Yield the keys of sets that probably contain the set of this MinHash and size."""
         for upper, index in zip(self.uppers, self.indexes, strict=True):
             if upper is not None:
                 b, r = self._params(upper, size)

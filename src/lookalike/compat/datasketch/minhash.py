@@ -72,7 +72,7 @@ class Scheme:
                 f"hashfunc returned a value that does not fit: {error}; scheme {self.name!r} takes "
                 f"{8 * np.dtype(self.dtype).itemsize} bits"
             ) from error
-        least = values.copy()  # who was given the array before keeps it as it was
+        least = values.copy()  # callers that have the array keep it unchanged
         if self.name == LEGACY:
             _native.mersenne_minima(array, factors, terms, least)
             return least

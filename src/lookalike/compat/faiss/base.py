@@ -151,11 +151,11 @@ class IDSelectorTranslated(IDSelector):
 
 
 class SearchParameters:
-    """What a search is told beside the queries: `sel`, which ids it may return."""
+    """Options of a search: `sel`, the ids that it may return."""
 
     def __init__(self, sel: IDSelector | None = None, **others: Any) -> None:
         if others:
-            raise ArgumentError(f"{sorted(others)} are unknown here; expected sel alone")
+            raise ArgumentError(f"{sorted(others)} are not supported; expected only sel")
         if sel is not None and not isinstance(sel, IDSelector):
             raise ArgumentError(f"sel is {brief(sel)}; expected an IDSelector or None")
         self.sel = sel
@@ -174,13 +174,13 @@ class FaissError(ArgumentError, RuntimeError):
 
 
 def omp_set_num_threads(n: SupportsIndex) -> None:
-    """Let searches use so many threads from now on."""
+    """Set the number of threads of searches."""
     global _threads
     _threads = whole_number("n", n, at_least=1)
 
 
 def omp_get_max_threads() -> int:
-    """Return how many threads searches use."""
+    """Return the number of threads of searches."""
     return thread_count(_threads)
 
 
@@ -190,7 +190,7 @@ def vector_to_array(v: ArrayLike) -> NDArray[Any]:
 
 
 class IndexBinary(ABC):
-    """Signatures of `d` bits under labels, their positions unless told."""
+    """Signatures of `d` bits with labels (default: their positions)."""
 
     metric_type: ClassVar[int] = 1
     is_trained: ClassVar[bool] = True
@@ -406,7 +406,9 @@ def index_in(container: Container) -> IndexBinary:
     """Return the index that a container holds."""
     name = container.meta.get("class")
     if container.meta.get("kind") != _KIND or name not in IndexBinary._classes:
-        raise FormatError(f"{container.path} holds no index that lookalike.compat.faiss wrote")
+        raise FormatError(
+            f"{container.path} does not have an index that lookalike.compat.faiss wrote"
+        )
     try:
         return IndexBinary._classes[name]._restored(container)
     except (KeyError, ArgumentError, RecursionError) as error:
@@ -427,7 +429,7 @@ def _foreign(begin: bytes, name: str) -> FileError | None:
     if begin[:2] != b"IB":  # their binary indexes: IBxF, IBMp, IBM2, IBHh, IBHm, ...
         return None
     return FormatError(
-        f"{name} was written by faiss (it begins with {begin!r}), lookalike reads only what it "
-        "wrote itself: read it with faiss, and add "
-        "faiss.vector_to_array(index.xb).reshape(-1, index.code_size) to an index of these"
+        f"{name} was written by faiss (it begins with {begin!r}), and lookalike reads only its own "
+        "files. Read it with faiss, and add "
+        "faiss.vector_to_array(index.xb).reshape(-1, index.code_size) to a new index"
     )

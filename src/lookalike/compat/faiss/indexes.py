@@ -228,7 +228,7 @@ class IndexBinaryIDMap2(IndexBinaryIDMap):
     def check_consistency(self) -> None:
         """Raise if a label is there more than once."""
         if len(np.unique(self.id_map)) != self.ntotal:
-            raise FaissError("a label is there more than once")
+            raise FaissError("a label exists more than once")
 
     def _signature(self, label: int) -> NDArray[np.uint8]:
         places = np.flatnonzero(self.id_map == label)
@@ -554,7 +554,7 @@ def index_binary_factory(d: SupportsIndex, description: str) -> IndexBinary:
     else:
         raise FaissError(
             f"description is {brief(description)}; expected BFlat, BHash12 or BHash5x6, with "
-            "IDMap, or IDMap2, before or after a comma: there are no others here"
+            "IDMap or IDMap2 before or after a comma"
         )
     if len(maps) > 1:
         raise FaissError(f"description is {brief(description)}; expected one IDMap at most")

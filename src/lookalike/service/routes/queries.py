@@ -244,7 +244,9 @@ class _Queries:
         if isinstance(asked, np.ndarray) and asked.shape[1] * 8 != docs.bits:
             raise CollectionError("the collection was replaced by one of another width; ask again")
         service, threads = self.service, self.service.threads
-        if self.options["radius"] is not None:  # a few queries take less time than waking threads up
+        if (
+            self.options["radius"] is not None
+        ):  # a few queries take less time than waking threads up
             threads = min(threads, 1 + len(asked) // _EACH)
         question = Question(**{**self.options, "threads": threads, **changed})
         done: list[Work] | None = [] if question.explain or not next(_batches) % _SAMPLED else None
