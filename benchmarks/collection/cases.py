@@ -202,7 +202,7 @@ def _signatures(count: int, rng: np.random.Generator) -> NDArray[np.uint8]:
 
 def _same(one: Sequence[la.results.Answer], two: Sequence[la.results.Answer]) -> None:
     for left, right in zip(one, two, strict=True):
-        if left.ids != right.ids or left.distances != right.distances or not left.complete:
+        if left.ids != right.ids or left.distances != right.distances or not left.exact:
             raise WrongAnswerError(f"{left} and {right} differ")
 
 

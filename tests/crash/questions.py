@@ -180,7 +180,7 @@ def _met(metadata: dict[str, Any]) -> bool:
 
 def _flat(search: Callable[..., la.results.Answer], *arguments: Any, **options: Any) -> list[Any]:
     answer = search(*arguments, **options)
-    assert answer.complete
+    assert answer.exact
     found = [(match.id, match.distance, match.metadata, match.text) for match in answer]
     assert found == sorted(found, key=lambda match: (match[1], match[0])), "not in order"
     assert len({match[0] for match in found}) == len(found), "a document came twice"

@@ -132,8 +132,8 @@ class AddToCollection(Scenario):
             assert found in possible, f"after {journal} there is {found}"
             report = docs.verify()
             assert report.ok and report.cache is None, report
-            for way in ("native", "sql"):
-                near = docs.within(_ROWS[0], 64, way=way)
+            for plan in ("native", "sql"):
+                near = docs.within(_ROWS[0], 64, plan=plan)
                 assert sorted(near.ids) == sorted(found)
             docs.upsert(["d0"], ["once more"], signatures=_ROWS[:1])
 

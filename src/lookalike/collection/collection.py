@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import starmap
+from itertools import chain, islice, starmap
 from pathlib import Path
 from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
 
@@ -29,12 +29,7 @@ from lookalike.collection.query import (
     listed,
     no_single_signatures,
 )
-from lookalike.collection.reading import (
-    count_meeting,
-    documents_with_parts,
-    next_documents,
-    row_pages,
-)
+from lookalike.collection.reading import FILTERED_PAGE, documents_with_parts, meeting, row_pages
 from lookalike.collection.search.answer import Budget, answers, whole
 from lookalike.collection.search.native import CachedIndex, NativeLevels, NativeSearch
 from lookalike.collection.search.sql import FrequentValues, SqlLevels
@@ -428,11 +423,22 @@ class Collection(BaseCollection):
     def count(self, where: Where | None = None) -> int:
         """Return the number of documents, or of those that meet a condition (reads all)."""
         predicate = compile_where(where)
-        return self._state().documents if predicate is None else count_meeting(self, predicate)
+        if predicate is None:
+            return self._state().documents
+        return sum(
+            len(meeting(rows, predicate)) for rows in row_pages(self, FILTERED_PAGE, text=False)
+        )
 
     def _next(self, after: str, limit: int, where: Where | None) -> list[Document]:
         predicate = compile_where(where)
-        return self._read(lambda view: next_documents(view, after, limit, predicate))
+
+        def found(view: View) -> list[Document]:
+            pages = view.pages(limit if predicate is None else max(limit, FILTERED_PAGE), after)
+            documents = starmap(as_document, chain.from_iterable(pages))
+            meeting = (one for one in documents if predicate is None or predicate(one.metadata))
+            return list(islice(meeting, limit))
+
+        return self._read(found)
 
     def _pages(self, size: int, where: Where | None) -> Iterator[list[Document]]:
         predicate = compile_where(where)

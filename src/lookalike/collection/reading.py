@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,28 +34,14 @@ from lookalike.parts.signer import SignedParts
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
 
-_FILTERED_PAGE = 1000
+FILTERED_PAGE = 1_000
+"""Documents that are read together, if few may meet a condition."""
 _AT_ONCE = 64
 """Documents of a page that are read together: each may have a text of a megabyte."""
 _FILTERED = 256
 """Documents whose metadata are read together, if few may meet a condition."""
-_COUNTED = 1_000
 _DELETED = 5_000
 """Documents that are deleted together."""
-
-
-def next_documents(
-    view: View, after: str, wanted: int, predicate: Predicate | None
-) -> list[Document]:
-    """Return the next documents after an id, `wanted` at most."""
-    result: list[Document] = []
-    size = wanted if predicate is None else max(wanted, _FILTERED_PAGE)
-    for page in view.pages(size, after):
-        documents = starmap(as_document, page)
-        result += [one for one in documents if predicate is None or predicate(one.metadata)]
-        if len(result) >= wanted:
-            break
-    return result[:wanted]
 
 
 def documents_with_parts(view: View, ids: Sequence[str]) -> list[tuple[Document, SignedParts]]:
@@ -152,11 +137,6 @@ def page_of(
     return found, begin
 
 
-def count_meeting(docs: Collection, predicate: Predicate) -> int:
-    """Count the documents that meet a condition; their texts are not read."""
-    return sum(len(_meeting(page, predicate)) for page in row_pages(docs, _COUNTED, text=False))
-
-
 def delete_meeting(docs: Collection, where: Where | None) -> Written:
     """Delete the documents that still meet a condition then, several in one transaction."""
     predicate = compile_where(where)
@@ -166,24 +146,25 @@ def delete_meeting(docs: Collection, where: Where | None) -> Written:
     def delete() -> None:
         nonlocal deleted, version
         with docs._writing() as writer:
-            meeting = []
+            found: list[str] = []
             for first in range(0, len(waiting), _FILTERED):
                 some = waiting[first : first + _FILTERED]
-                meeting += _meeting(writer.documents(some, text=False), predicate)
-            done = delete_documents(writer, meeting)
+                found += meeting(writer.documents(some, text=False), predicate)
+            done = delete_documents(writer, found)
         deleted, version = deleted + done.deleted, done.version
         waiting.clear()
 
-    for page in row_pages(docs, _COUNTED, text=False):
-        waiting += _meeting(page, predicate)
-        if len(waiting) + _COUNTED > _DELETED:
+    for page in row_pages(docs, FILTERED_PAGE, text=False):
+        waiting += meeting(page, predicate)
+        if len(waiting) + FILTERED_PAGE > _DELETED:
             delete()
     if waiting:
         delete()
     return Written(deleted=deleted, version=version)
 
 
-def _meeting(rows: Sequence[Stored], predicate: Predicate | None) -> list[str]:
+def meeting(rows: Sequence[Stored], predicate: Predicate | None) -> list[str]:
+    """Return the ids of the documents that meet a condition; their texts are not needed."""
     ids = []
     for row, signature in rows:
         check_row(row, signature, text=False)
@@ -198,7 +179,7 @@ def _documents(
     """Return some documents after an id, with their sizes, and the id to go on with."""
     size = most if predicate is None else _FILTERED
     page = next(view.pages(size, begin, text=False), [])
-    ids, following = _meeting(page, predicate), page[-1][0].id if len(page) == size else None
+    ids, following = meeting(page, predicate), page[-1][0].id if len(page) == size else None
     if len(ids) > most:
         ids, following = ids[:most], ids[most - 1]
     found = [_document(row, signature, text) for row, signature in rows_with_texts(view, ids)]

@@ -129,7 +129,7 @@ class BatchInput:
         if errors and not self.skip:
             raise BatchError(errors, len(self.ids))
         columns = map(list, zip(*valid.values(), strict=True)) if valid else ([], [], [], [])
-        return Items(*columns), rows, errors  # type: ignore[arg-type]
+        return Items(*columns), rows, errors
 
 
 @dataclass(frozen=True)

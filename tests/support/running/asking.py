@@ -30,7 +30,7 @@ class Question:
     radius: int | None
     where: dict[str, Any] | None
     exclude: tuple[str, ...]
-    way: str
+    plan: str
     parts: bool = False
     """Whether documents have a part for each byte, and so has the query."""
 
@@ -60,13 +60,13 @@ class Question:
                 self.query[:, None], self.k, where=self.where, exclude=self.exclude, explain=True,
                 **PART_SETTINGS,
             )  # fmt: skip
-            return Answered(self, answer.version, answer.complete, told(answer))
+            return Answered(self, answer.version, answer.exact, told(answer))
         answer = docs.search(
             self.query, self.k, radius=self.radius, where=self.where, exclude=self.exclude,
-            way=self.way,  # type: ignore[arg-type]
+            plan=self.plan,  # type: ignore[arg-type]
         )  # fmt: skip
         found = [(match.distance, match.id, match.metadata) for match in answer]
-        return Answered(self, answer.version, answer.complete, found)
+        return Answered(self, answer.version, answer.exact, found)
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def _die_at(url: str, point: str, calls: int) -> None:
                 perhaps()
                 return result
 
-        owner.writing = lambda store: Writing(store)  # type: ignore[method-assign,assignment,return-value]
+        owner.writing = lambda store: Writing(store)  # type: ignore[method-assign,assignment]
         return
     setattr(Transaction, point, around(getattr(Transaction, point)))
 
@@ -223,8 +223,8 @@ class Ledger:
         if self.known:
             wanted = sorted(self.known)
             rows = np.array([np.frombuffer(self.known[id][0], np.uint8) for id in wanted])
-            for way in () if self.parts else ("native", "sql"):
-                answers = docs.within_many(rows, 0, way=way)
+            for plan in () if self.parts else ("native", "sql"):
+                answers = docs.within_many(rows, 0, plan=plan)
                 for id, answer in zip(wanted, answers, strict=True):
                     assert id in answer.ids
             for _ in range(2):

@@ -349,24 +349,15 @@ def consistency(state: State, table: Table) -> list[tuple[str, str]]:
             (parts, "number", rows, "number", "parts belong to no signature"),
         ]
     without = "SELECT count(*) FROM {} a WHERE NOT EXISTS (SELECT 1 FROM {} b WHERE b.{} = a.{})"
-    counts = (("documents", documents, state.documents), ("signatures", rows, state.signatures))
-    return [
-        *(
-            (without.format(one, other, theirs, own), problem)
-            for one, own, other, theirs, problem in references
-        ),
-        *(
-            (
-                f"SELECT abs((SELECT count(*) FROM {counted}) - {expected})",
-                f"{name} more or fewer than the {expected} that were counted",
-            )
-            for name, counted, expected in counts
-        ),
-        (
-            f"SELECT count(*) FROM {keys} WHERE key < 0 OR key >= {state.slicing.count << 32}",
-            "keys are at positions that do not exist",
-        ),
+    found = [
+        (without.format(one, other, theirs, own), problem)
+        for one, own, other, theirs, problem in references
     ]
+    for name, expected in (("documents", state.documents), ("signatures", state.signatures)):
+        difference = f"SELECT abs((SELECT count(*) FROM {table(name)}) - {expected})"
+        found.append((difference, f"{name} more or fewer than the {expected} that were counted"))
+    beyond = f"SELECT count(*) FROM {keys} WHERE key < 0 OR key >= {state.slicing.count << 32}"
+    return [*found, (beyond, "keys are at positions that do not exist")]
 
 
 Execute: TypeAlias = Callable[[str], object]

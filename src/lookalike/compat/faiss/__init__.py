@@ -17,78 +17,11 @@ radius, which itself is left out. What differs:
 
 import sys
 
-from lookalike.compat.faiss import base
-from lookalike.compat.faiss.base import (
-    FaissError,
-    IDSelector,
-    IDSelectorAll,
-    IDSelectorAnd,
-    IDSelectorArray,
-    IDSelectorBatch,
-    IDSelectorBitmap,
-    IDSelectorNot,
-    IDSelectorOr,
-    IDSelectorRange,
-    IDSelectorTranslated,
-    IDSelectorXOr,
-    IndexBinary,
-    SearchParameters,
-    clone_binary_index,
-    deserialize_index_binary,
-    downcast_IndexBinary,
-    omp_get_max_threads,
-    omp_set_num_threads,
-    read_index_binary,
-    serialize_index_binary,
-    vector_to_array,
-    write_index_binary,
-)
-from lookalike.compat.faiss.indexes import (
-    IndexBinaryFlat,
-    IndexBinaryHash,
-    IndexBinaryHashStats,
-    IndexBinaryIDMap,
-    IndexBinaryIDMap2,
-    IndexBinaryMultiHash,
-    cvar,
-    index_binary_factory,
-    knn_hamming,
-)
+from lookalike.compat.faiss import base, indexes
+from lookalike.compat.faiss.base import *  # noqa: F403
+from lookalike.compat.faiss.indexes import *  # noqa: F403
 
-__all__ = [
-    "FaissError",
-    "IDSelector",
-    "IDSelectorAll",
-    "IDSelectorAnd",
-    "IDSelectorArray",
-    "IDSelectorBatch",
-    "IDSelectorBitmap",
-    "IDSelectorNot",
-    "IDSelectorOr",
-    "IDSelectorRange",
-    "IDSelectorTranslated",
-    "IDSelectorXOr",
-    "IndexBinary",
-    "IndexBinaryFlat",
-    "IndexBinaryHash",
-    "IndexBinaryHashStats",
-    "IndexBinaryIDMap",
-    "IndexBinaryIDMap2",
-    "IndexBinaryMultiHash",
-    "SearchParameters",
-    "clone_binary_index",
-    "cvar",
-    "deserialize_index_binary",
-    "downcast_IndexBinary",
-    "index_binary_factory",
-    "knn_hamming",
-    "omp_get_max_threads",
-    "omp_set_num_threads",
-    "read_index_binary",
-    "serialize_index_binary",
-    "vector_to_array",
-    "write_index_binary",
-]
+__all__ = base.__all__ + indexes.__all__
 
 sys.modules[f"{__name__}.files"] = base  # older pickles name it
 del sys

@@ -25,6 +25,32 @@ from lookalike.storage.container import (
     write_container,
 )
 
+__all__ = [
+    "FaissError",
+    "IDSelector",
+    "IDSelectorAll",
+    "IDSelectorAnd",
+    "IDSelectorArray",
+    "IDSelectorBatch",
+    "IDSelectorBitmap",
+    "IDSelectorNot",
+    "IDSelectorOr",
+    "IDSelectorRange",
+    "IDSelectorTranslated",
+    "IDSelectorXOr",
+    "IndexBinary",
+    "SearchParameters",
+    "clone_binary_index",
+    "deserialize_index_binary",
+    "downcast_IndexBinary",
+    "omp_get_max_threads",
+    "omp_set_num_threads",
+    "read_index_binary",
+    "serialize_index_binary",
+    "vector_to_array",
+    "write_index_binary",
+]
+
 Mask = NDArray[np.bool_]
 
 

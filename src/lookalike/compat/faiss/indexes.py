@@ -32,6 +32,18 @@ from lookalike.shown import brief
 from lookalike.signatures.arrays import hamming
 from lookalike.storage.container import Container
 
+__all__ = [
+    "IndexBinaryFlat",
+    "IndexBinaryHash",
+    "IndexBinaryHashStats",
+    "IndexBinaryIDMap",
+    "IndexBinaryIDMap2",
+    "IndexBinaryMultiHash",
+    "cvar",
+    "index_binary_factory",
+    "knn_hamming",
+]
+
 
 class Growing:
     """Rows of an array with room for more, so that adding one at a time costs no copy each."""
