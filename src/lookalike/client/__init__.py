@@ -1,4 +1,4 @@
-"""Use a collection that a service holds like a local one."""
+"""A client for collections behind a service, with the methods of a local collection."""
 
 from lookalike.client.remote import RemoteCollection, connect
 

@@ -1,4 +1,4 @@
-"""A collection that a service holds, and how to connect to it."""
+"""A collection behind a service, and the function that connects to it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Documents, questions and answers as a service takes and returns them.
+"""Documents, questions and answers in the JSON of the service.
 
-What is sent is checked here first, with the error messages of a local collection.
+Arguments are checked before they are sent, with the error messages of a local collection.
 """
 
 from __future__ import annotations

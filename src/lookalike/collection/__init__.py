@@ -1,4 +1,4 @@
-"""Live documents on SQLite or PostgreSQL, searched exactly."""
+"""Collections: documents in SQLite or PostgreSQL with exact search."""
 
 from lookalike.collection.answers import Answer, Match, Pair, Work
 from lookalike.collection.care.snapshots import restore_collection

@@ -1,4 +1,4 @@
-"""What searches of a collection find and return."""
+"""The results of searches in a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents: what a caller gives and gets, and how they are stored."""
+"""Documents: validation, the row of a document in the database, and its checksum."""
 
 from __future__ import annotations
 

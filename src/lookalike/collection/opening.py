@@ -1,4 +1,4 @@
-"""Opening, listing and dropping collections."""
+"""Open, list and drop collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a collection, checked once.
+"""The options of a search, checked once.
 
 Conditions on metadata, such as `where={"lang": "en", "year": {">=": 2020}}`:
 

@@ -1,4 +1,4 @@
-"""How documents and queries of a collection become signatures, or parts."""
+"""Sign the documents and queries of a collection."""
 
 from __future__ import annotations
 

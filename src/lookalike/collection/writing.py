@@ -1,6 +1,6 @@
-"""What a batch does to the tables, the same on every database.
+"""Write batches of documents, in the same way on every database.
 
-Everything of a batch happens in one transaction, under the lock of the collection's row: new
+A batch is one transaction, under the lock of the collection's row: new
 signatures get numbers and keys, documents point at them, signatures without documents are removed,
 and the row gets the next version with its counts and digest.
 """

@@ -1,11 +1,11 @@
-"""The `simhash` modules of 1e0ng (PyPI: simhash) and of seomoz (simhash-py), over this core.
+"""The interfaces of both `simhash` packages: 1e0ng (PyPI: simhash) and seomoz (simhash-py).
 
-Both packages are imported as `simhash`; their names do not meet, so this module has them all. The
-fingerprints are the same, bit for bit: what was stored can be read, and compared with new ones.
+Both packages are imported as `simhash`. They share no names, so this module has those of both. The
+fingerprints are the same, bit for bit, so stored ones can be compared with new ones.
 
-Answers of indexes are exact, as theirs are, and in the order of (distance, age). What theirs refuse
-by `assert` or `Exception` raises `la.errors.ArgumentError` here. A fingerprint is a number; bit j
-of it is bit j of a signature: `to_signatures` and `to_values` convert many at once.
+Answers of indexes are exact and in the order of (distance, age). Where the originals raise
+`AssertionError` or `Exception`, this module raises `la.errors.ArgumentError`. A fingerprint is a
+number; its bit j is bit j of a signature: `to_signatures` and `to_values` convert many at once.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class LiveValues(Generic[Key]):
         return key in self._numbers
 
     def add(self, keys: Sequence[Key], values: Sequence[int]) -> None:
-        """Take these in; those that are there already stay as they are."""
+        """Add these; existing keys are not changed."""
         both = zip(keys, values, strict=True)
         new = {key: value for key, value in both if key not in self._numbers}
         if new:
@@ -106,7 +106,7 @@ class LiveValues(Generic[Key]):
             self._keys |= dict(zip(numbers, new, strict=True))
 
     def remove(self, keys: Iterable[Key]) -> None:
-        """Take these out, if they are there."""
+        """Remove these, if they exist."""
         gone = [key for key in dict.fromkeys(keys) if key in self._numbers]
         if gone:
             numbers = [self._numbers.pop(key) for key in gone]
@@ -182,14 +182,14 @@ class Simhash:
         return f"Simhash({self.value:#x}, f={self.f})"
 
     def build_by_text(self, content: str) -> None:
-        """Take the value of a text."""
+        """Set the value to that of a text."""
         letters = "".join(re.findall(self.reg, content.lower()))
         last = max(len(letters) - _WINDOW, 0)
         runs = Counter(letters[start : start + _WINDOW] for start in range(last + 1))
         self.build_by_features(dict(sorted(runs.items())))
 
     def build_by_features(self, features: Iterable[Any]) -> None:
-        """Take the value of strings, of (string, weight) pairs, or of a mapping of weights.
+        """Set the value to that of strings, (string, weight) pairs, or a mapping of weights.
 
         A string without a weight after some with one weighs what the one before it did.
         """
@@ -205,7 +205,7 @@ class Simhash:
         self.value = majority(self._sums(hashes, weights), sum(weights) / 2) if hashes else 0
 
     def distance(self, another: Simhash) -> int:
-        """Return in how many of the lowest `f` bits the other differs."""
+        """Return the number of the lowest `f` bits in which the other differs."""
         if self.f != another.f:
             raise ArgumentError(f"the other has {another.f} bits; expected {self.f}")
         return ((self.value ^ another.value) & ((1 << self.f) - 1)).bit_count()
@@ -223,7 +223,7 @@ class Simhash:
         return end
 
     def _sums(self, hashes: list[bytes], weights: list[Any]) -> NDArray[Any]:
-        """Return how much weighs what has each bit, added in the order that theirs adds in."""
+        """Return the weight of each bit, added in the order of the original."""
         rows = np.frombuffer(b"".join(hashes), np.uint8).reshape(len(hashes), -1)
         bits = np.unpackbits(rows, axis=1)
         most = self.large_weight_cutoff
@@ -272,12 +272,12 @@ class SimhashIndex:
         return list(dict.fromkeys(obj_id for _, obj_id in found))
 
     def add(self, obj_id: object, simhash: Simhash) -> None:
-        """Take in an object; one that is there with this fingerprint stays."""
+        """Add an object, unless it exists with this fingerprint."""
         key = self._key(obj_id, simhash)
         self._live.add([key], [key[0]])
 
     def delete(self, obj_id: object, simhash: Simhash) -> None:
-        """Take out an object, if it is there with this fingerprint."""
+        """Remove an object, if it exists with this fingerprint."""
         self._live.remove([self._key(obj_id, simhash)])
 
     @property
@@ -286,14 +286,14 @@ class SimhashIndex:
         return [self.f // (self.k + 1) * part for part in range(self.k + 1)]
 
     def get_keys(self, simhash: Simhash) -> Iterator[str]:
-        """Yield the parts of a fingerprint, as theirs names its buckets."""
+        """Yield the parts of a fingerprint, as the original names its buckets."""
         ends = [*self.offsets[1:], self.f]
         for number, (start, end) in enumerate(zip(self.offsets, ends, strict=True)):
             yield f"{simhash.value >> start & (1 << end - start) - 1:x}:{number:x}"
 
     @property
     def bucket(self) -> dict[str, set[str]]:
-        """What theirs keeps its objects in, put together anew at every look; changes are lost."""
+        """The buckets of the original, computed at every access; changes are lost."""
         buckets: dict[str, set[str]] = {}
         for value, obj_id in self._live:
             for key in self.get_keys(Simhash(value, self.f)):
@@ -301,7 +301,7 @@ class SimhashIndex:
         return buckets
 
     def bucket_size(self) -> int:
-        """Return how many buckets have objects; theirs counts emptied and looked up ones, too."""
+        """Return the number of buckets with objects; the original also counts empty ones."""
         return len(self.bucket)
 
     def _key(self, obj_id: object, simhash: Simhash) -> tuple[int, str]:
@@ -321,7 +321,7 @@ def unsigned_hash(obj: bytes) -> int:
 
 
 def num_differing_bits(a: SupportsIndex, b: SupportsIndex) -> int:
-    """Return in how many of 64 bits two hashes differ."""
+    """Return the number of 64 bits in which two hashes differ."""
     return ((whole_value(a) ^ whole_value(b)) & (1 << _BITS) - 1).bit_count()
 
 
@@ -367,20 +367,20 @@ class Corpus:
         self._live: LiveValues[int] = LiveValues(_BITS)
 
     def insert(self, h: SupportsIndex) -> None:
-        """Take in a hash."""
+        """Add a hash."""
         self.insert_bulk([h])
 
     def insert_bulk(self, hashes: Iterable[SupportsIndex]) -> None:
-        """Take in many hashes."""
+        """Add many hashes."""
         values = to_values(to_signatures(hashes))
         self._live.add(values, values)
 
     def remove(self, h: SupportsIndex) -> None:
-        """Take out a hash, if it is there."""
+        """Remove a hash, if it exists."""
         self.remove_bulk([h])
 
     def remove_bulk(self, hashes: Iterable[SupportsIndex]) -> None:
-        """Take out many hashes, those that are there."""
+        """Remove many hashes, if they exist."""
         self._live.remove(to_values(to_signatures(hashes)))
 
     def find_all(self, query: SupportsIndex) -> list[int]:
@@ -404,12 +404,12 @@ class Corpus:
         return sorted(self._live)
 
     def distance(self, a: SupportsIndex, b: SupportsIndex) -> int:
-        """Return in how many bits two hashes differ."""
+        """Return the number of bits in which two hashes differ."""
         return num_differing_bits(a, b)
 
 
 def _checked_blocks(number_of_blocks: SupportsIndex, different_bits: SupportsIndex) -> int:
-    """Return how many bits may differ, if so many blocks can find that."""
+    """Return the number of bits that may differ, if the number of blocks allows it."""
     radius = whole_number("different_bits", different_bits, at_least=0, at_most=_BITS - 1)
     blocks = whole_number("number_of_blocks", number_of_blocks, at_least=1, at_most=_BITS)
     if blocks <= radius:

@@ -1,1 +1,1 @@
-"""Keeping collections well: checked, copied, imported and exported."""
+"""Maintenance of collections: verify, repair, snapshot, import, export, duplicates."""

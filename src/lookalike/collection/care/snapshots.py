@@ -1,4 +1,4 @@
-"""Copies of a collection: taken while it is in use, and put back."""
+"""Snapshots of a collection: written while it is in use, and restored."""
 
 from __future__ import annotations
 

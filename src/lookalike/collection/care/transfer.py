@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from dataclasses import replace as replace_column
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
@@ -135,7 +134,7 @@ def import_documents(
         features = getattr(docs.signer, "features", None)
         if isinstance(features, FeatureKind):
             chosen = columns_for(corpus, chosen, features)
-        columns = replace_column(columns, text=chosen.text)
+        columns = columns._replace(text=chosen.text)
         corpus = filtered(corpus, chosen, filters)
     problems = Problems(skip_bad)
     done = Imported()
@@ -168,8 +167,7 @@ def export_documents(
     return write_table(_tables(docs, where, progress), target)
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     text: str | None
     id: str | None
     signature: str | None

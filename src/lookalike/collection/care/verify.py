@@ -1,4 +1,4 @@
-"""Checking everything that a collection holds, and repairing what can be derived."""
+"""Check everything in a collection, and rebuild what can be derived."""
 
 from __future__ import annotations
 

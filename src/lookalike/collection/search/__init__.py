@@ -1,1 +1,1 @@
-"""What is near, in the database or in memory; and the documents that have it."""
+"""Search: near signatures, in the database or in memory, and their documents."""

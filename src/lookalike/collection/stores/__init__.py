@@ -1,1 +1,1 @@
-"""Where collections are kept: what a database must do, and the two that do it."""
+"""Databases that store collections: the interface, SQLite and PostgreSQL."""

@@ -1,4 +1,4 @@
-"""The address of a database, and the kinds of databases there are.
+"""Addresses of databases, and the registry of kinds of databases.
 
 An address is the name of a file, which is an SQLite database, or `scheme://...`. The scheme names
 the store in `STORES`. An installed package adds a store through an entry point:

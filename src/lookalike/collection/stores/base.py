@@ -1,4 +1,4 @@
-"""What a database must be able to do to hold collections; each kind of database does it once.
+"""The interface of a database that stores collections.
 
 Tables, the same in every database, `N` being the number of a collection:
 

@@ -1,7 +1,7 @@
-"""datasketch's MinHash and LSH as its users call them.
+"""MinHash and LSH with the interface of datasketch.
 
-Hash values, permutations and serialized forms are the same, bit for bit: what datasketch stored can
-be read here, and the other way round. What is not here is named by an error that says what to do.
+Hash values, permutations and serialized forms are the same, bit for bit, so each package reads what
+the other one stored. Using a class that is missing here raises an error with an alternative.
 """
 
 from __future__ import annotations

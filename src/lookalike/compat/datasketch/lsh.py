@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pickle
 import secrets
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -108,11 +108,14 @@ def _least(
     return min(shapes, key=error)
 
 
-class _View(ABC):
-    """A table of datasketch's, as it would be: computed when it is asked for."""
+class TableView:
+    """A table of datasketch, computed when it is read."""
 
-    @abstractmethod
-    def _contents(self) -> dict[Any, Any]: ...
+    def __init__(
+        self, contents: Callable[[], dict[Any, Any]], get: Callable[[Any], list[bytes] | set[Any]]
+    ) -> None:
+        self._contents = contents
+        self.get = get
 
     def __getitem__(self, key: Any) -> Any:
         return self.get(key)
@@ -129,10 +132,6 @@ class _View(ABC):
     has_key = __contains__
     size = __len__
 
-    def get(self, key: Any) -> Any:
-        """Return what is under a key."""
-        return self._contents().get(key, [])
-
     def getmany(self, *keys: Any) -> list[Any]:
         """Return what is under each key."""
         return [self.get(key) for key in keys]
@@ -142,38 +141,8 @@ class _View(ABC):
         return list(self)
 
     def itemcounts(self) -> dict[Any, int]:
-        """Return how much is under each key."""
+        """Return the number of values under each key."""
         return {key: len(values) for key, values in self._contents().items()}
-
-
-class Keys(_View):
-    """The bands of each key, as bytes."""
-
-    def __init__(self, lsh: MinHashLSH) -> None:
-        self._lsh = lsh
-
-    def _contents(self) -> dict[Any, Any]:
-        return self._lsh._rows
-
-    def get(self, key: Any) -> list[bytes]:
-        """Return the bands under a key."""
-        rows = self._lsh._rows.get(key, [])
-        return [band for bands in self._lsh._bands(rows) for band in bands]
-
-
-class HashTable(_View):
-    """The keys of each band's values."""
-
-    def __init__(self, lsh: MinHashLSH, band: int) -> None:
-        self._lsh = lsh
-        self._band = band
-
-    def _contents(self) -> dict[Any, Any]:
-        return self._lsh._tables()[self._band]
-
-    def get(self, key: Any) -> set[Any]:
-        """Return the keys that have these values."""
-        return set(self._contents().get(key, ()))
 
 
 class DictListStorage:
@@ -237,14 +206,26 @@ class MinHashLSH:
         return [(band * self.r, (band + 1) * self.r) for band in range(self.b)]
 
     @property
-    def keys(self) -> Keys:
+    def keys(self) -> TableView:
         """What is stored under each key: the values of its bands as bytes."""
-        return Keys(self)
+        return TableView(lambda: self._rows, self._bands_of)
+
+    def _bands_of(self, key: Any) -> list[bytes]:
+        return list(chain.from_iterable(self._bands(self._rows.get(key, []))))
 
     @property
-    def hashtables(self) -> list[HashTable]:
-        """For each band, which keys have which values."""
-        return [HashTable(self, band) for band in range(self.b)]
+    def hashtables(self) -> list[TableView]:
+        """For each band, the keys of each value."""
+        return [
+            TableView(partial(self._table_of, band), partial(self._keys_in, band))
+            for band in range(self.b)
+        ]
+
+    def _table_of(self, band: int) -> dict[bytes, set[Any]]:
+        return self._tables()[band]
+
+    def _keys_in(self, band: int, value: bytes) -> set[Any]:
+        return set(self._tables()[band].get(value, ()))
 
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
         """Insert a MinHash under a key that is not there yet, unless that is not to be checked."""
@@ -307,7 +288,7 @@ class MinHashLSH:
             raise ArgumentError(f"MinHashes of the schemes {schemes} cannot be in one index")
         self._minhash_scheme = self._minhash_scheme or other._minhash_scheme
         for key in list(other._rows):
-            self._append_bands(key, other.keys[key])
+            self._append_bands(key, other._bands_of(key))
 
     def __contains__(self, key: Hashable) -> bool:
         return self._stored(key) in self._rows

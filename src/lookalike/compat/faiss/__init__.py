@@ -1,4 +1,4 @@
-"""The binary indexes of faiss, as they are called, over this core.
+"""Binary indexes with the interface of faiss.
 
     import lookalike.compat.faiss as faiss
 

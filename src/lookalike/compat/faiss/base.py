@@ -1,7 +1,4 @@
-"""What all binary indexes have: the calls of the Python API of faiss, checked; selectors; files.
-
-Each kind of index answers the calls in its methods `_...`.
-"""
+"""The base class of binary indexes with the Python API of faiss, selectors, and files."""
 
 from __future__ import annotations
 
@@ -235,24 +232,24 @@ class IndexBinary(ABC):
 
     @property
     def code_size(self) -> int:
-        """How many bytes a signature has."""
+        """The number of bytes of a signature."""
         return self.d // 8
 
     @property
     @abstractmethod
     def ntotal(self) -> int:
-        """How many signatures there are."""
+        """The number of signatures."""
 
     def train(self, x: ArrayLike) -> None:
         """Do nothing: these indexes have nothing to learn."""
         self._rows("x", x)
 
     def add(self, x: ArrayLike) -> None:
-        """Take in signatures, whose labels are the next positions."""
+        """Add signatures, whose labels are the next positions."""
         self._add(self._rows("x", x), None)
 
     def add_with_ids(self, x: ArrayLike, ids: ArrayLike) -> None:
-        """Take in signatures with labels of the caller's, any int64, repeated or not."""
+        """Add signatures with labels: any int64, also repeated."""
         rows, labels = self._rows("x", x), as_int64("ids", ids)
         if len(labels) != len(rows):
             raise FaissError(f"there are {len(rows)} signatures and {len(labels)} ids")
@@ -261,7 +258,7 @@ class IndexBinary(ABC):
     def search(
         self, x: ArrayLike, k: SupportsIndex, *, params: SearchParameters | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return distances and labels of the k nearest; 2147483647 and -1 where there are less."""
+        """Return distances and labels of the k nearest; 2147483647 and -1 in empty places."""
         found = self._search(self._rows("x", x), self._count("k", k), self._selector(params))
         distances = np.where(found.ids >= 0, found.distances, np.int32(_FARTHEST))
         return distances, self._labels(found.ids)
@@ -290,12 +287,12 @@ class IndexBinary(ABC):
         return offsets, distances, self._labels(found.ids)
 
     def remove_ids(self, x: IDSelector | ArrayLike) -> int:
-        """Take out the labels of an array or a selector, and return how many signatures went."""
+        """Remove the labels of an array or a selector; return the number of signatures removed."""
         selector = x if isinstance(x, IDSelector) else IDSelectorBatch(as_int64("x", x))
         return self._remove(selector)
 
     def reconstruct(self, key: SupportsIndex) -> NDArray[np.uint8]:
-        """Return the signature that has a label."""
+        """Return the signature with this label."""
         return self._signature(self._count("key", key, at_least=None))
 
     def reconstruct_n(
@@ -314,10 +311,10 @@ class IndexBinary(ABC):
 
     @abstractmethod
     def reset(self) -> None:
-        """Take out everything."""
+        """Remove everything."""
 
     def sa_code_size(self) -> int:
-        """Return how many bytes a signature has."""
+        """Return the number of bytes of a signature."""
         return self.code_size
 
     def __repr__(self) -> str:

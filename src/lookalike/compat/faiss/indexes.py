@@ -70,7 +70,7 @@ class Growing:
         self._count = total
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Let go of the others."""
+        """Remove the other rows."""
         self._store = self.rows[mask]
         self._count = len(self._store)
 
@@ -87,20 +87,16 @@ class IndexBinaryFlat(IndexBinary):
 
     @property
     def ntotal(self) -> int:
-        """How many signatures there are."""
+        """The number of signatures."""
         return len(self._growing.rows)
 
     @property
     def xb(self) -> NDArray[np.uint8]:
         """All signatures, one after the other."""
-        return self._signatures.reshape(-1)
-
-    @property
-    def _signatures(self) -> NDArray[np.uint8]:
-        return self._growing.rows
+        return self._growing.rows.reshape(-1)
 
     def reset(self) -> None:
-        """Take out everything."""
+        """Remove everything."""
         self._growing = Growing(np.empty((0, self.code_size), np.uint8))
 
     def _add(self, rows: NDArray[np.uint8], labels: NDArray[np.int64] | None) -> None:
@@ -109,10 +105,10 @@ class IndexBinaryFlat(IndexBinary):
         self._growing.add(rows)
 
     def _search(self, rows: NDArray[np.uint8], k: int, chosen: IDSelector | None) -> Neighbors:
-        return ScanIndex(self._signatures).search(rows, k, **self._how(chosen))
+        return ScanIndex(self._growing.rows).search(rows, k, **self._how(chosen))
 
     def _within(self, rows: NDArray[np.uint8], radius: int, chosen: IDSelector | None) -> Matches:
-        index = ScanIndex(self._signatures)
+        index = ScanIndex(self._growing.rows)
         return index.within(rows, radius, limit=NO_LIMIT, **self._how(chosen))
 
     def _how(self, chosen: IDSelector | None) -> dict[str, Any]:
@@ -127,10 +123,10 @@ class IndexBinaryFlat(IndexBinary):
     def _signature(self, label: int) -> NDArray[np.uint8]:
         if not 0 <= label < self.ntotal:
             raise FaissError(f"key {label} not found: there are {self.ntotal} signatures")
-        return np.array(self._signatures[label])
+        return np.array(self._growing.rows[label])
 
     def _state(self) -> State:
-        return {"d": self.d}, {"signatures": self._signatures}
+        return {"d": self.d}, {"signatures": self._growing.rows}
 
     @classmethod
     def _restored(cls, container: Container) -> Self:
@@ -178,11 +174,11 @@ class IndexBinaryIDMap(IndexBinary):
 
     @property
     def ntotal(self) -> int:
-        """How many signatures there are."""
+        """The number of signatures."""
         return len(self.id_map)
 
     def reset(self) -> None:
-        """Take out everything, of the other index too."""
+        """Remove everything, also from the other index."""
         self.index.reset()
         self._map = Growing(np.empty(0, np.int64))
 
@@ -322,7 +318,7 @@ class HashLists:
         self._new: list[Words] = []
 
     def add(self, hashes: Words) -> None:
-        """Take in the hashes of the next positions."""
+        """Add the hashes of the next positions."""
         self._new.append(hashes)
 
     def values(self) -> Words:
@@ -382,7 +378,7 @@ class IndexBinaryHashStats:
     """Queries, lists that are not there (of multi-hashes), lists read, and distances computed."""
 
     def reset(self) -> None:
-        """Begin to count again."""
+        """Set all counts to 0."""
         self.nq = self.n0 = self.nlist = self.ndis = 0
 
 
@@ -411,11 +407,11 @@ class _Hashed(IndexBinary):
 
     @property
     def ntotal(self) -> int:
-        """How many signatures there are."""
+        """The number of signatures."""
         return self.storage.ntotal
 
     def reset(self) -> None:
-        """Take out everything."""
+        """Remove everything."""
         self.storage.reset()
         self._lists = [HashLists() for _ in range(self.nhash)]
 
@@ -481,12 +477,12 @@ class _Hashed(IndexBinary):
             stats.nlist += lists_read
             stats.n0 += (len(part) * sets * self.nhash - lists_read) * self.counts_missing_lists
             stats.ndis += len(place)
-            distances = hamming(part[query], self.storage._signatures[place])
+            distances = hamming(part[query], self.storage._growing.rows[place])
             yield first, merged_matches(len(part), [(query, place, distances)], exact=False)
 
     def _state(self) -> State:
         meta = {"d": self.d, "nhash": self.nhash, "b": self.b, "nflip": self.nflip}
-        return meta, {"signatures": self.storage._signatures}
+        return meta, {"signatures": self.storage._growing.rows}
 
     @classmethod
     def _restored(cls, container: Container) -> Self:
@@ -507,7 +503,7 @@ class IndexBinaryHash(_Hashed):
         self._ids = Growing(np.empty(0, np.int64))
 
     def reset(self) -> None:
-        """Take out everything."""
+        """Remove everything."""
         super().reset()
         self._ids = Growing(np.empty(0, np.int64))
 
