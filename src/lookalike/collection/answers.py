@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -19,16 +19,17 @@ class Work:
     """What a search did."""
 
     plan: str
-    """`sql`, `native`, or `scan` if that was cheaper than looking up slices."""
+    """`sql`, `native`, or `scan` if a scan was cheaper than looking up slices."""
     probes: int
-    """Slice values that were looked up."""
+    """Number of slice values that were looked up."""
     candidates: int
-    """Signatures that were compared with the query."""
+    """Number of signatures that were compared with the query."""
     thresholds: tuple[int, ...] = ()
-    """For each slice, in how many bits the looked-up values differ at most; -1: none was looked up.
-    If the sum of these numbers, each plus one, exceeds the radius, nothing can be missed."""
+    """For each slice, the largest number of differing bits of the values that were looked up; -1 if
+    the slice was not used. If these numbers, each plus one, add up to more than the radius, no
+    match is missed."""
     hot: int = 0
-    """Values known to belong to many signatures, looked up only if others cost more."""
+    """Number of slice values that are known to be frequent."""
 
 
 def joined(
@@ -74,9 +75,9 @@ class Level:
         return Level(self.numbers[:kept], self.distances[:kept], bound, self.work)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Match:
-    """A document that was found; its metadata are decoded when they are first used."""
+    """A document that a search found."""
 
     id: str
     distance: int
@@ -87,24 +88,29 @@ class Match:
     slice_distances: tuple[int, ...] | None = None
     """Number of differing bits of each slice, which add up to the distance; only with `explain`."""
     slices: tuple[int, ...] | None = None
-    """Positions of the slices that led to it, or of equal slices if none were looked up in the
-    table; only with `explain`."""
+    """Positions of the slices by which it was found, or of equal slices if no slices were looked up;
+    only with `explain`."""
     unmasked: int | None = None
     """Distance over all bits of a masked query; `distance` is over the bits that count."""
     votes: int | None = None
-    """For documents of many parts: parts of the query that voted for it at one place; `distance` is
-    the sum of theirs."""
+    """For documents of many parts: number of parts of the query that voted for it at one offset.
+    `distance` is the sum of their distances."""
     offset: int | None = None
-    """That place: position in the document minus position in the query, as the signer counts."""
+    """That offset: position in the document minus position in the query, in units of the signer."""
     score: float | None = None
-    """Votes as a share of the parts of the query that voted, from 0 to 1."""
+    """Votes divided by the number of parts of the query that voted."""
     parts: tuple[tuple[int, int, int], ...] | None = None
     """(part of the query, part of the document, distance) of each vote; only with `explain`."""
+
+    def __repr__(self) -> str:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        known = (f"{name}={value!r}" for name, value in values.items() if value is not None)
+        return f"Match({', '.join(known)})"
 
     if not TYPE_CHECKING:  # type checkers need to know only the attributes above
 
         def __getattr__(self, name):
-            """Decode the metadata of the row when they are first used."""
+            """Decode the metadata of the row when it is first used."""
             row = vars(self).get("_row")
             if name != "metadata" or row is None:
                 raise AttributeError(f"a Match has no attribute {name!r}")
@@ -133,7 +139,7 @@ def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two documents within a radius of each other; `left` comes before `right` as text."""
+    """Two documents within a radius of each other; `left` is the smaller id."""
 
     left: str
     right: str
@@ -142,10 +148,10 @@ class Pair:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Answer(Sequence[Match]):
-    """The documents that were found, sorted by (distance, id).
+    """The matches of a query, sorted by (distance, id).
 
-    Masked texts: by (distance, unmasked, id). Documents of many parts: by (votes, distance, id),
-    most votes first.
+    Matches of masked texts are sorted by (distance, unmasked, id), documents of many parts by
+    (votes, distance, id), most votes first.
     """
 
     _matches: list[Match]
@@ -157,9 +163,9 @@ class Answer(Sequence[Match]):
     work: Work | None = None
     """What the search did; only with `explain`."""
     masked: bool = False
-    """Whether only the bits were compared that the words of the text decide."""
+    """Whether only the bits that the words of the text determine were compared."""
     left_out: int = 0
-    """Parts of the query that did not vote, because too many parts are near them."""
+    """Number of parts of the query that did not vote, because too many parts are near them."""
 
     @property
     def ids(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -37,11 +37,11 @@ class Document:
     """A document of a collection."""
 
     id: str
-    signature: NDArray[np.uint8]
-    """Of documents with many parts, a digest of 32 bytes; see `Collection.parts_of`."""
+    signature: NDArray[np.uint8] = field(repr=False)
+    """For documents of many parts, a digest of 32 bytes; see `Collection.parts_of`."""
     metadata: dict[str, Any]
     text: str | None
-    """None if the collection does not keep texts, or the text was not asked for."""
+    """None if the collection does not keep texts, or the text was not requested."""
     added: datetime
     updated: datetime
 

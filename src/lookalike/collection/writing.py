@@ -36,13 +36,13 @@ _TO_REPLACE = Said("use upsert()", "add --replace to replace it")
 
 @dataclass(frozen=True)
 class Written:
-    """What a batch has done."""
+    """The result of writing or deleting a batch."""
 
     added: int = 0
     updated: int = 0
     deleted: int = 0
     errors: list[ItemError] = field(default_factory=list)
-    """Items that were left out, with `on_error="skip"`."""
+    """Invalid items that were not written, with `on_error="skip"`."""
     version: int = 0
     """The version of the collection after the batch."""
 

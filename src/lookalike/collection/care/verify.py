@@ -18,12 +18,12 @@ _MOST_NAMED = 20
 
 @dataclass
 class Report:
-    """What `verify` and `repair` have found."""
+    """The result of `verify` and `repair`."""
 
     documents: int = 0
     signatures: int = 0
     keys: int = 0
-    """The number of keys that were checked; so of `documents` and `signatures`."""
+    """Like `documents` and `signatures`, the number that was checked."""
     problems: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     """Ids of documents that do not match their checksums, at most twenty."""
