@@ -312,9 +312,9 @@ def test_what_reads_all_documents_has_them_all(path: Path, tmp_path: Path) -> No
     harm_ids(path, lambda page: b"\x0a\0\0\0\0\0\0\0" + page[8:])
     with la.open_collection(path, cache=False) as docs:
         for ask in (list, lambda docs: docs.count({"n": 1}), lambda docs: list(docs.pages(7))):
-            with pytest.raises(la.errors.CollectionError, match="0 documents are there to be read"):
+            with pytest.raises(la.errors.CollectionError, match="0 documents can be read"):
                 ask(docs)
-        with pytest.raises(la.errors.CollectionError, match="0 documents are there to be read"):
+        with pytest.raises(la.errors.CollectionError, match="0 documents can be read"):
             export_documents(docs, tmp_path / "all.jsonl")
         assert not (tmp_path / "all.jsonl").exists()
         assert not docs.verify().ok

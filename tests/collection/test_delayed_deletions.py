@@ -328,7 +328,7 @@ def test_deleting_by_a_condition_decides_when_it_deletes(
 def test_conditions_that_many_meet(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from lookalike.collection import reading
 
-    monkeypatch.setattr(reading, "_COUNTED", 7)
+    monkeypatch.setattr(reading, "FILTERED_PAGE", 7)
     monkeypatch.setattr(reading, "_DELETED", 20)
     monkeypatch.setattr(reading, "_FILTERED", 3)
     rows = np.random.default_rng(0).integers(0, 256, (100, 8), dtype=np.uint8)

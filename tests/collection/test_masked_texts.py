@@ -98,7 +98,9 @@ def test_other_signers_mask_when_told_or_refuse(url: str) -> None:
             la.errors.ArgumentError, match="mask is 'short'; expected True, False or"
         ):
             docs.search(SHORT, 3, mask="short")  # type: ignore[arg-type]
-        with pytest.raises(la.errors.ArgumentError, match="mask=True is for texts, whose words"):
+        with pytest.raises(
+            la.errors.ArgumentError, match="mask=True is only for texts, whose words"
+        ):
             docs.search(np.zeros(8, np.uint8), 3, mask=True)
 
 

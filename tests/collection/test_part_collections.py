@@ -111,7 +111,7 @@ def test_recordings_are_found_by_a_snippet(tmp_path: Path) -> None:
         docs.reads_files = False
         for call in (lambda: docs.search(files[0]), lambda: docs.upsert(["x"], [files[0]])):
             with pytest.raises(
-                la.errors.ArgumentError, match="one of recordings, which are not opened"
+                la.errors.ArgumentError, match="recordings of the collection .* are not opened"
             ):
                 call()
         assert docs.search(words, 1).ids == ["s1"]
@@ -171,7 +171,7 @@ def test_signatures_that_are_given(url: str) -> None:
             ([rows, (rows, [1])][1:], "item 0: offsets are"),
             ([(rows, [1, 2, 2**60])], r"item 0: offsets are .*2\*\*59"),
             (["text"], "item 0"),
-            ("text", "one str"),
+            ("text", "is a str"),
             ([], "1 ids and 0 signatures"),
         ]
         for signatures, message in wrong:

@@ -311,7 +311,7 @@ def full(kind: str = "BFlat") -> Any:
         ),
         (lambda: full("BHash3x9").add_with_ids(ROWS, np.arange(60)), "not implemented"),
         (lambda: faiss.IndexBinaryMultiHash(64, 7, 10), "7 hashes of b=10 bits"),
-        (lambda: faiss.index_binary_factory(64, "BIVF10"), "there are no others"),
+        (lambda: faiss.index_binary_factory(64, "BIVF10"), "before or after a comma"),
         (lambda: faiss.index_binary_factory(64, "IDMap,BFlat,IDMap2"), "one IDMap at most"),
     ],
 )

@@ -268,7 +268,7 @@ def test_what_cannot_be_sent(both: Both) -> None:
         ((7,), {}, "of type int; expected one such as http"),
         (("docs.db",), {}, "expected one such as http://127.0.0.1:8600"),
         (("ftp://x",), {}, "expected one such as http"),
-        (("http://user:pass@host",), {}, "pass the API key with key="),
+        (("http://user:pass@host",), {}, "set the API key with key="),
         (("http://host:99999",), {}, "cannot be read"),
         (("http://127.0.0.1:1", "x"), {"timeout": 0}, "timeout is 0; expected seconds"),
         (("http://127.0.0.1:1", "x"), {"retries": -1}, "retries is -1"),

@@ -236,7 +236,7 @@ def _checked(url: str) -> SplitResult:
     if parts.query or parts.fragment or parts.username or not url.isascii() or " " in url:
         raise ArgumentError(
             "the address of a service must have only a host, a port and a path; "
-            f"{expected}, and pass the API key with key="
+            f"{expected}, and set the API key with key="
         )
     return parts
 

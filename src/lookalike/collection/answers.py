@@ -88,8 +88,8 @@ class Match:
     slice_distances: tuple[int, ...] | None = None
     """Number of differing bits of each slice, which add up to the distance; only with `explain`."""
     slices: tuple[int, ...] | None = None
-    """Positions of the slices by which it was found, or of equal slices if none were looked up; only
-    with `explain`."""
+    """Positions of the slices by which it was found, or of equal slices if none were looked up;
+    only with `explain`."""
     unmasked: int | None = None
     """Distance over all bits of a masked query; `distance` is over the bits that count."""
     votes: int | None = None

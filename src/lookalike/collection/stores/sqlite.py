@@ -455,13 +455,11 @@ def shared_file(path: Path, timeout: float) -> Iterator[None]:
     """Hold a lock that others may share, in a file that is removed with the last holder."""
     deadline = time.monotonic() + timeout
     try:
-        descriptor = _locked(path, fcntl.LOCK_SH)
-        while descriptor is None and time.monotonic() < deadline:
+        while (held := _locked(path, fcntl.LOCK_SH)) is None and time.monotonic() < deadline:
             time.sleep(_LOCK_PAUSE)
-            descriptor = _locked(path, fcntl.LOCK_SH)
     except OSError as error:
         raise CollectionError(f"{path} cannot be locked: {error}; nothing was written") from error
-    if descriptor is None:
+    if held is None:
         raise CollectionBusyError(
             f"{path} was locked by another process for more than {timeout:g} s, and nothing was "
             "written. Try again"
@@ -469,31 +467,20 @@ def shared_file(path: Path, timeout: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _unlink_empty(path)  # the last one
-        _release(descriptor)
+        _release(path, held)
 
 
 @contextmanager
 def exclusive_file(path: Path) -> Iterator[bool]:
     """Hold the lock of `shared_file` alone, without waiting; yield whether it was free."""
-    descriptor = None
+    held = None
     with suppress(OSError):  # a folder that we may not write to
-        descriptor = _locked(path, fcntl.LOCK_EX)
+        held = _locked(path, fcntl.LOCK_EX)
     try:
-        yield descriptor is not None
+        yield held is not None
     finally:
-        if descriptor is not None:
-            with suppress(OSError):
-                _unlink_empty(path)
-            _release(descriptor)
-
-
-def _unlink_empty(path: Path) -> None:
-    """Remove the file of a lock; one with content is not ours."""
-    if not path.lstat().st_size:
-        path.unlink()
+        if held is not None:
+            _release(path, held)
 
 
 def _locked(path: Path, kind: int) -> int | None:
@@ -510,6 +497,11 @@ def _locked(path: Path, kind: int) -> int | None:
     return None
 
 
-def _release(descriptor: int) -> None:
+def _release(path: Path, descriptor: int) -> None:
+    """Unlock the file; the last holder removes it, unless it has content, which is not ours."""
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not path.lstat().st_size:
+            path.unlink()
     fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for children that inherited it
     os.close(descriptor)
