@@ -178,11 +178,11 @@ def test_signatures_that_are_given(url: str) -> None:
             with pytest.raises(la.LookalikeError, match=message):
                 docs.upsert(["x"], signatures=signatures)
         with pytest.raises(
-            la.errors.ArgumentError, match="has no signer: give .signatures, offsets"
+            la.errors.ArgumentError, match="has no signer; pass .signatures, offsets"
         ):
             docs.add(["x"], ["some text"])
         with pytest.raises(
-            la.errors.ArgumentError, match="has no signer: give .signatures, offsets"
+            la.errors.ArgumentError, match="has no signer; pass .signatures, offsets"
         ):
             docs.search("some text")
         assert docs.count() == 4
