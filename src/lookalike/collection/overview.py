@@ -90,10 +90,9 @@ def groups(
 ) -> tuple[list[Group], int]:
     """Return the largest groups of near-duplicates, and the version of the collection.
 
-    Every document of a group is within the radius of the group's first document. Documents are
-    taken in the order of their ids: one that is not in a group yet starts a group, and every
-    document within the radius that is not in a group yet joins it. These are the groups of
-    `group_pairs` and of the service's `dedup` job.
+    Documents are taken in the order of their ids. One without a group starts a group, and every
+    document without a group within the radius of it joins. These are the groups of `group_pairs`
+    and of the service's `dedup` job.
     """
     near = min(whole_number("radius", radius, at_least=0), docs.bits)
 
