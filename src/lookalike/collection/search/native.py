@@ -70,7 +70,7 @@ class CachedIndex(ABC):
                 raise StaleView  # another thread has moved the index on
             if not known or (self._version, self._digest) != (state.version, state.digest):
                 self._current = None
-                with shielded():  # if it were cancelled, the next search would begin again
+                with shielded():  # if it were canceled, the next search would begin again
                     known = known or self._load(state)
                     if known and self._version < state.version:
                         self._catch_up(view)

@@ -528,7 +528,7 @@ class Store(ABC):
             end(connection)
 
     def _begin(self, connection: Any, statement: str) -> None:
-        """Begin a transaction; waiting for a lock ends when the work is cancelled."""
+        """Begin a transaction; waiting for a lock ends when the work is canceled."""
         connection.execute(statement)
 
     def _prepare(self, connection: Any) -> None:
