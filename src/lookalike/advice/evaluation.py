@@ -39,19 +39,13 @@ from lookalike.indexes.tuning import (
 from lookalike.shown import brief
 from lookalike.signatures import as_queries, as_signatures, hamming
 
-Progress = Callable[[int, int], None]
-"""Called with the numbers of steps done and of all steps."""
-Search = Callable[..., Neighbors]
-"""Searches an index: takes queries, k and `explain`."""
-Grid = list[tuple[Settings, list[Settings]]]
-"""Build arguments, each with a list of search settings."""
+Progress = Callable[[int, int], None]  # called with the numbers of steps done and of all steps
+Search = Callable[..., Neighbors]  # searches an index: takes queries, k and `explain`
+Grid = list[tuple[Settings, list[Settings]]]  # build arguments, each with a list of search settings
 
-NEAR = 0.1
-"""Near-duplicates differ in at most this share of their bits."""
-WIDE = 100
-"""Smallest number of true neighbors that are searched for."""
-SMALLEST = 1000
-"""Smallest collection that `growth` measures."""
+NEAR = 0.1  # near-duplicates differ in at most this share of their bits
+WIDE = 100  # smallest number of true neighbors that are searched for
+SMALLEST = 1000  # smallest collection that `growth` measures
 _NAMES = {"cdr": "CDR", "recall": "recall"}
 
 
@@ -377,10 +371,8 @@ class Answers:
     """Result of a search, and its time."""
 
     neighbors: Neighbors
-    seconds: float
-    """Mean time of one query, searched alone."""
-    batch_seconds: float
-    """Time of one query in a batch."""
+    seconds: float  # mean time of one query, searched alone
+    batch_seconds: float  # time of one query in a batch
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -395,10 +387,8 @@ class Questions:
     """Positions of the queries in the collection; None if they were given."""
     k: int
     threads: int
-    index: ScanIndex
-    """The collection."""
-    truth: Neighbors
-    """True neighbors, at least 100."""
+    index: ScanIndex  # the collection
+    truth: Neighbors  # true neighbors, at least 100
 
     @classmethod
     def of(

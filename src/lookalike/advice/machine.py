@@ -37,8 +37,7 @@ from lookalike.indexes.tables.flip_sets import Volatility, likely_sets
 from lookalike.signatures.arrays import kernels
 from lookalike.storage.files import user_cache_folder, whole_file
 
-FORMAT = 7
-"""Raised when the meaning of a cost changes: older files are then measured again."""
+FORMAT = 7  # raised when the meaning of a cost changes: older files are then measured again
 
 Access = tuple[tuple[float, float], ...]
 """(bytes, nanoseconds) of reads at random places, in ascending order."""
@@ -69,58 +68,34 @@ class MachineCosts:
 
     access: Access
     """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
-    waiting: Access
-    """The same where the next place depends on what is read."""
-    reading_byte: float
-    """A byte of a long array, read from beginning to end."""
-    query: float
-    """A query, beside its steps."""
-    scanned_byte: float
-    """A byte of a signature, compared where many queries share the reading."""
-    nearest: float
-    """A neighbor that is among the k nearest so far."""
-    match: float
-    """A signature within the radius, handed out."""
-    row: float
-    """Comparing with a signature that lies at a place of its own."""
-    row_byte: float
-    """The same, for each byte of the signature."""
-    within_list: float
-    """A list looked up by a search within a radius."""
-    within_sketch: float
-    """A sketch of such a list, where there are some."""
-    top_query: float
-    """A query for nearest neighbors by lists, beside its steps."""
-    top_list: float
-    """A list looked up by a search for nearest neighbors."""
-    top_posting: float
-    """An entry of such a list, added to a score."""
-    top_candidate: float
-    """A candidate, chosen by its score and re-ranked."""
-    slice_build: float
-    """An entry of a list, written."""
-    table_query: float
-    """A query of a sorted table, beside its steps."""
-    bucket: float
-    """A bucket of a sorted table, looked up."""
-    bucket_word: float
-    """Eight bytes of a signature of such a bucket, compared."""
-    table_build: float
-    """A signature sorted into a table, among others with other headers."""
-    table_byte: float
-    """A byte of a signature, copied to its place in a new table."""
+    waiting: Access  # the same where the next place depends on what is read
+    reading_byte: float  # a byte of a long array, read from beginning to end
+    query: float  # a query, beside its steps
+    scanned_byte: float  # a byte of a signature, compared where many queries share the reading
+    nearest: float  # a neighbor that is among the k nearest so far
+    match: float  # a signature within the radius, handed out
+    row: float  # comparing with a signature that lies at a place of its own
+    row_byte: float  # the same, for each byte of the signature
+    within_list: float  # a list looked up by a search within a radius
+    within_sketch: float  # a sketch of such a list, where there are some
+    top_query: float  # a query for nearest neighbors by lists, beside its steps
+    top_list: float  # a list looked up by a search for nearest neighbors
+    top_posting: float  # an entry of such a list, added to a score
+    top_candidate: float  # a candidate, chosen by its score and re-ranked
+    slice_build: float  # an entry of a list, written
+    table_query: float  # a query of a sorted table, beside its steps
+    bucket: float  # a bucket of a sorted table, looked up
+    bucket_word: float  # eight bytes of a signature of such a bucket, compared
+    table_build: float  # a signature sorted into a table, among others with other headers
+    table_byte: float  # a byte of a signature, copied to its place in a new table
     table_sort: float
     """A signature sorted among others with the same header, each time these are twice as many."""
-    center: float
-    """A center of a group, put in order, beside comparing it."""
-    group: float
-    """A group read, beside the signatures in it."""
+    center: float  # a center of a group, put in order, beside comparing it
+    group: float  # a group read, beside the signatures in it
     grouped_row: float
     """A signature given to the nearest center while groups are made, beside comparing."""
-    grouped_center: float
-    """A center that it is compared with, beside the bytes."""
-    flip: float
-    """A set of flips chosen by weights, each time these are twice as many."""
+    grouped_center: float  # a center that it is compared with, beside the bytes
+    flip: float  # a set of flips chosen by weights, each time these are twice as many
     disk_byte: float
     """A byte of a file that is not in memory, read from beginning to end; elapsed time."""
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from lookalike.advice.sample import Sample
 
 
-TOGETHER = 1024
-"""Number of queries that are searched at once."""
+TOGETHER = 1024  # number of queries that are searched at once
 _MOST_COUNT = 2**40
 _ABOUT = 1.1  # times that differ by less are the same, and less memory is better
 _OFF = 0.1  # how far the recall expected of an option may be off: with less, it is not tried
@@ -43,8 +42,7 @@ class Question:
     queries: int | None = None
     sample: Sample | None = None
     """Sample of signatures; None: bits are assumed fair and independent."""
-    batch: int | None = None
-    """Batch size for a collection on disk."""
+    batch: int | None = None  # batch size for a collection on disk
     device: str = "cpu"
 
     @property

@@ -354,22 +354,15 @@ class BatchSteps:
     """Steps of `match_batch` for one batch and a file of one run."""
 
     method: str
-    bytes_read: int
-    """Bytes of signatures and ids that are read from disk."""
-    chunks: int
-    """Parts in which the file is read."""
+    bytes_read: int  # bytes of signatures and ids that are read from disk
+    chunks: int  # parts in which the file is read
     looked_up: int
     """Queries, each in each chunk (flips), or signatures of the file, each once (blocks)."""
-    buckets: float
-    """Buckets that are looked up, in all."""
-    rows: float
-    """Signatures in these buckets, each compared."""
-    headers: int
-    """Places of header tables that are written for the chunks."""
-    sorted: int
-    """Signatures that are sorted into tables, or to be appended."""
-    flips: int = 0
-    """Sets of flips that each query tries."""
+    buckets: float  # buckets that are looked up, in all
+    rows: float  # signatures in these buckets, each compared
+    headers: int  # places of header tables that are written for the chunks
+    sorted: int  # signatures that are sorted into tables, or to be appended
+    flips: int = 0  # sets of flips that each query tries
     memory_bytes: int = 0
     """The batch, its tables, and two chunks: one is read while the other is matched."""
 

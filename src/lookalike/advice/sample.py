@@ -33,8 +33,7 @@ from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.indexes.tuning import Option, build_option, other_columns, sampling_error
 
-Work = tuple[float, float, float]
-"""Lists looked up, entries of them, and signatures compared."""
+Work = tuple[float, float, float]  # lists looked up, entries of them, and signatures compared
 
 _QUERIES = 32
 _ROWS = 8192
@@ -240,12 +239,9 @@ _GROUP_ROWS = 52  # of a trial: with fewer, large groups are not split as they w
 class Tried(NamedTuple):
     """What a trial showed."""
 
-    recall: float
-    """The share of the nearest that was found."""
-    error: float
-    """By how much the recall of other queries may differ, 19 times out of 20."""
-    compared: float
-    """The share of the signatures that a query was compared with."""
+    recall: float  # the share of the nearest that was found
+    error: float  # by how much the recall of other queries may differ, 19 times out of 20
+    compared: float  # the share of the signatures that a query was compared with
 
 
 class Trial:
@@ -276,8 +272,7 @@ class Trial:
         self.queries = np.ascontiguousarray(asked)
         self._places = np.sort(order[:most])
         self._signatures, self._question = signatures, question
-        self.share = len(self._places) / question.count
-        """Which part of the collection there is."""
+        self.share = len(self._places) / question.count  # which part of the collection there is
         self.k = max(1, math.ceil(self.share * (question.k or 1)))
         self._built: tuple[tuple[Any, ...], Index] | None = None
 

@@ -22,8 +22,7 @@ from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, slice_wi
 from lookalike.indexes.tuning import Measure, Tuning
 from lookalike.signatures import as_signatures
 
-WIDTHS_AROUND = 3
-"""Number of narrower and wider slice widths to try."""
+WIDTHS_AROUND = 3  # number of narrower and wider slice widths to try
 MOST_EXPAND = 4
 
 

@@ -46,11 +46,9 @@ ENGLISH = frozenset(
 contractions that are cut at the apostrophe.
 """
 
-STOP_LISTS = {"english": ENGLISH}
-"""Stop words by language."""
+STOP_LISTS = {"english": ENGLISH}  # stop words by language
 
-Lengths = int | tuple[int, ...]
-"""One length of n-grams, or several in ascending order."""
+Lengths = int | tuple[int, ...]  # one length of n-grams, or several in ascending order
 
 _MOST_STEMS = 1 << 20
 _LONGEST_LANGUAGE = 100

@@ -36,8 +36,7 @@ _KINDS = {
 LEARNT = ("tfidf", "log-likelihood")
 WEIGHT_KINDS = tuple(_KINDS)
 VOCABULARY_ARRAYS = ("features", "documents", "occurrences")
-MOST_FEATURES = 1 << 22
-"""Features that a vocabulary keeps by default: up to about 200 MB."""
+MOST_FEATURES = 1 << 22  # features that a vocabulary keeps by default: up to about 200 MB
 
 
 class Vocabulary:

@@ -14,8 +14,7 @@ from lookalike.gpu.card import PIECE, Card, Layout
 from lookalike.gpu.finding import Nearest, Queries, Question, Span, find, near_pairs, within
 from lookalike.gpu.tiles import Tiles
 
-QUERIES = 256
-"""Batch size that shares one pass over the collection."""
+QUERIES = 256  # batch size that shares one pass over the collection
 
 _TIMES = 5
 _PIECES = 64 * 2**20
@@ -25,12 +24,9 @@ _PIECES = 64 * 2**20
 class Speed:
     """Speed for signatures of one width."""
 
-    bytes_read: float
-    """Bytes of signatures per second, for one query."""
-    compared: float
-    """Comparisons per second, in a batch."""
-    overhead: float
-    """Seconds of an empty search."""
+    bytes_read: float  # bytes of signatures per second, for one query
+    compared: float  # comparisons per second, in a batch
+    overhead: float  # seconds of an empty search
 
 
 def speed(card: Card, layout: Layout, count: int | None = None) -> Speed:
@@ -102,14 +98,10 @@ class Line:
     signatures: int
     bits: int
     queries: int
-    seconds: float
-    """Median of five runs."""
-    pass_seconds: float | None
-    """Seconds of one pass over the collection."""
-    rate: float
-    """Queries per second; for pairs, comparisons per second."""
-    checked: bool
-    """Whether repeated searches returned the same."""
+    seconds: float  # median of five runs
+    pass_seconds: float | None  # seconds of one pass over the collection
+    rate: float  # queries per second; for pairs, comparisons per second
+    checked: bool  # whether repeated searches returned the same
 
 
 def lines(card: Card, count: int) -> Iterator[Line]:

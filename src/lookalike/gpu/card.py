@@ -47,8 +47,7 @@ __device__ __forceinline__ void wait(int (&d)[{count}]) {{
 """
 
 
-PIECE = 65_536
-"""Number of signatures that are sorted together by their number of ones."""
+PIECE = 65_536  # number of signatures that are sorted together by their number of ones
 
 MOST_BITS = 4096
 """Maximum number of bits: a distance has 13 bits, and registers hold no wider queries."""
@@ -58,8 +57,7 @@ MOST_BITS = 4096
 class Layout:
     """Layout of signatures of one width: bytes, rows and tiles."""
 
-    bytes: int
-    """Bytes of a signature as given."""
+    bytes: int  # bytes of a signature as given
 
     @classmethod
     def of(cls, bits: int) -> Layout:

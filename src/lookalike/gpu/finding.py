@@ -18,17 +18,13 @@ from lookalike import _native
 from lookalike.gpu.card import PIECE, Card, Layout
 from lookalike.gpu.tiles import Tiles
 
-QUERY, DISTANCE = 48, 35
-"""Where the query and the distance of a hit begin; rows.cu writes them."""
+QUERY, DISTANCE = 48, 35  # where the query and the distance of a hit begin; rows.cu writes them
 
-ROOM = 1 << 24
-"""Initial space for hits: 256 MB with their notes."""
+ROOM = 1 << 24  # initial space for hits: 256 MB with their notes
 
-MOST_QUERIES = 1 << 64 - QUERY
-"""Maximum number of queries at once: a hit has 16 bits for the query."""
+MOST_QUERIES = 1 << 64 - QUERY  # maximum number of queries at once: a hit has 16 bits for the query
 
-MOST_SIGNATURES = 1 << DISTANCE
-"""Maximum number of signatures on one GPU, for the same reason."""
+MOST_SIGNATURES = 1 << DISTANCE  # maximum number of signatures on one GPU, for the same reason
 
 
 class Queries:
@@ -65,22 +61,17 @@ class Question:
     tiles: Tiles
     span: Span
     queries: Queries
-    cuts: Any
-    """int32: largest distance for each query; -1: nothing."""
-    allowed: Any = None
-    """uint32: a bit per position; None: all."""
-    behind: Any = None
-    """uint64: for each query, only positions after this one are found; None: all."""
+    cuts: Any  # int32: largest distance for each query; -1: nothing
+    allowed: Any = None  # uint32: a bit per position; None: all
+    behind: Any = None  # uint64: for each query, only positions after this one are found; None: all
 
 
 @dataclass(frozen=True)
 class Hits:
     """Results, if there was space for all."""
 
-    keys: Any
-    """uint64, sorted by query, distance and position; incomplete if `complete` is False."""
-    needed: int
-    """Space that the same search needs, at least."""
+    keys: Any  # uint64, sorted by query, distance and position; incomplete if `complete` is False
+    needed: int  # space that the same search needs, at least
     complete: bool
 
 
@@ -119,8 +110,7 @@ def starts(xp: Any, keys: Any, count: int) -> Any:
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 """Query, position and distance of each hit."""
 
-Part = tuple[Tiles, Any]
-"""Some signatures, with a bit per position that may be found; None: all."""
+Part = tuple[Tiles, Any]  # some signatures, with a bit per position that may be found; None: all
 
 
 def find_all(question: Question, limit: int) -> Hits:

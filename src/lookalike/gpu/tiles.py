@@ -129,8 +129,7 @@ class Source:
     Positions then break ties as ids do.
     """
 
-    ascending = True
-    """Whether `arrays` are in the order of ids."""
+    ascending = True  # whether `arrays` are in the order of ids
 
     def __init__(
         self, card: Card, rows: Any, ids: NDArray[np.int64] | None, ascending: bool

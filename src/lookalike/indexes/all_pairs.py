@@ -231,8 +231,7 @@ def pairs_of_rows(
 class _Groups:
     """Groups of equal signatures: group g has the rows at offsets[g] to offsets[g + 1]."""
 
-    count: int
-    """Rows of the collection."""
+    count: int  # rows of the collection
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
 

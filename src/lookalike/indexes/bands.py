@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.errors import ArgumentError
 
-RECALL = 0.995
-"""Probability that a pair at the threshold becomes a candidate."""
+RECALL = 0.995  # probability that a pair at the threshold becomes a candidate
 
 LEADERS: int = _native.BAND_LEADERS
 """Number of members that all rows of a large group are paired with."""
@@ -53,20 +52,16 @@ class BandedPairs:
     """
 
     signatures: NDArray[np.uint8]
-    value_bytes: int
-    """Bytes of a value of a signature."""
+    value_bytes: int  # bytes of a value of a signature
     layout: BandLayout
-    keys: NDArray[np.uint32]
-    """uint32[bands, count]: keys of the bands, in memory or on disk."""
+    keys: NDArray[np.uint32]  # uint32[bands, count]: keys of the bands, in memory or on disk
     _: KW_ONLY
     most: int
     first_new: int
-    rank: NDArray[np.int64]
-    """Order of the rows before `first_new`."""
+    rank: NDArray[np.int64]  # order of the rows before `first_new`
     threads: int
     large_groups: int = 0
-    rows_in_large_groups: int = 0
-    """Number of rows in large groups, once per band."""
+    rows_in_large_groups: int = 0  # number of rows in large groups, once per band
 
     def __post_init__(self) -> None:
         self._large_keys: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the bands so far

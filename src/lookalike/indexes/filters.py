@@ -31,8 +31,7 @@ _MARKED = 32  # ids are marked in a mask where it has no more places for each of
 class Chosen:
     """Ids that may be found: a sorted list, or a mask over all ids."""
 
-    ids: NDArray[np.int64] | None
-    """Distinct, ascending."""
+    ids: NDArray[np.int64] | None  # distinct, ascending
     mask: NDArray[np.bool_] | None
 
     @classmethod

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-NO_LIMIT = 2**63 - 1
-"""Largest limit that the core accepts."""
+NO_LIMIT = 2**63 - 1  # largest limit that the core accepts
 
 
 def as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,8 +15,7 @@ from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.storage.container import Container
 
-Signatures = NDArray[np.uint8]
-"""uint8[n, bits // 8]"""
+Signatures = NDArray[np.uint8]  # uint8[n, bits // 8]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -25,8 +24,7 @@ class Rows:
 
     signatures: Signatures
     ids: NDArray[np.int64] | None = None
-    ascending: bool = True
-    """Whether ids ascend with position."""
+    ascending: bool = True  # whether ids ascend with position
 
     @classmethod
     def of(cls, signatures: ArrayLike, ids: ArrayLike | None = None) -> Rows:

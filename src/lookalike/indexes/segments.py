@@ -25,8 +25,7 @@ from lookalike.storage.container import Container
 if TYPE_CHECKING:
     from lookalike.indexes.base import GrowingIndex, Index
 
-BUFFER = 2048
-"""Maximum number of rows of a segment that is still added to."""
+BUFFER = 2048  # maximum number of rows of a segment that is still added to
 
 _COPIED, _COPIED_SHARE = 4096, 64  # chosen rows that are copied: so many, or this share
 
@@ -37,8 +36,7 @@ class Segment:
 
     rows: Rows
     slice_bits: int
-    removed: NDArray[np.uint8] | None = None
-    """A byte per row: 1 if it was removed."""
+    removed: NDArray[np.uint8] | None = None  # a byte per row: 1 if it was removed
     lists: Lists | None = None
     removals: int = 0
     store: tuple[Signatures, NDArray[np.int64]] | None = None

@@ -20,8 +20,7 @@ from lookalike.signatures import as_signatures
 if TYPE_CHECKING:
     from lookalike.indexes.base import Index
 
-Measure = Literal["recall", "cdr"]
-"""Recall, or cumulative distance ratio (CDR)."""
+Measure = Literal["recall", "cdr"]  # recall, or cumulative distance ratio (CDR)
 
 _LARGEST = 2**63 - 1
 

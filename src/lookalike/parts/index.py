@@ -28,13 +28,10 @@ from lookalike.signatures import as_signatures
 from lookalike.signatures.simhash import signature_bits
 from lookalike.storage.container import Container, open_container
 
-FARTHEST = 2**59
-"""The largest position, on both sides of 0, so that differences can be counted."""
-MOST_NEAR = 500_000
-"""Near parts that the parts of a query may have together by default."""
+FARTHEST = 2**59  # the largest position, on both sides of 0, so that differences can be counted
+MOST_NEAR = 500_000  # near parts that the parts of a query may have together by default
 AUTO = "auto"
-_SCANNED = 4096
-"""Signatures below which a scan is faster than lists."""
+_SCANNED = 4096  # signatures below which a scan is faster than lists
 
 Maker = Callable[[NDArray[np.uint8]], Any]
 

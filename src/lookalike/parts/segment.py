@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 Item = str | int
 Integers: TypeAlias = NDArray[np.int64]
 
-MOST_PARTS = 2**32 - 2
-"""Parts are numbered in 32 bits."""
+MOST_PARTS = 2**32 - 2  # parts are numbered in 32 bits
 
 
 def distinct(rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Integers]:
@@ -48,22 +47,14 @@ class Segment:
     """Some items. Arrays may be mapped from a file."""
 
     ids: Sequence[Item]
-    serials: Integers
-    """Ascending numbers, in the order in which items were added."""
-    begins: Integers
-    """int64[items + 1]: where the parts of each item begin."""
-    offsets: Integers
-    """Positions of parts in their items."""
-    words: NDArray[np.uint8]
-    """Different signatures, sorted."""
-    part_words: NDArray[np.uint32]
-    """Positions in `words`, of each part."""
-    word_begins: Integers
-    """int64[words + 1]: where the parts of each signature begin."""
-    word_parts: NDArray[np.uint32]
-    """Parts by signature, ascending for each."""
-    removed: NDArray[np.bool_] | None = None
-    """Whether each item was removed; None: no item was."""
+    serials: Integers  # ascending numbers, in the order in which items were added
+    begins: Integers  # int64[items + 1]: where the parts of each item begin
+    offsets: Integers  # positions of parts in their items
+    words: NDArray[np.uint8]  # different signatures, sorted
+    part_words: NDArray[np.uint32]  # positions in `words`, of each part
+    word_begins: Integers  # int64[words + 1]: where the parts of each signature begin
+    word_parts: NDArray[np.uint32]  # parts by signature, ascending for each
+    removed: NDArray[np.bool_] | None = None  # whether each item was removed; None: no item was
 
     @classmethod
     def of(

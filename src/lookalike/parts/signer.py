@@ -26,14 +26,10 @@ class SignedParts(NamedTuple):
 class VoteSettings:
     """The default settings of searches for the parts of a signer."""
 
-    radius: int
-    """Bits in which parts that vote may differ."""
-    tolerance: int
-    """How far apart differences of positions may be that count together."""
-    least_votes: int
-    """Votes that an item needs; all parts of a query that has fewer."""
-    least_score: float = 0.0
-    """Share of the parts of the query that an item needs: fewer are chance."""
+    radius: int  # bits in which parts that vote may differ
+    tolerance: int  # how far apart differences of positions may be that count together
+    least_votes: int  # votes that an item needs; all parts of a query that has fewer
+    least_score: float = 0.0  # share of the parts of the query that an item needs: fewer are chance
 
     def min_votes(self, parts: int) -> int:
         """Return how many votes an item needs for a query of this many parts, at least 1."""

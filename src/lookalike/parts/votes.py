@@ -92,8 +92,7 @@ class Indexed:
     """A segment, the index of its signatures, and the numbers of its first item and part."""
 
     segment: Segment
-    index: Any
-    """None if there are no signatures."""
+    index: Any  # none if there are no signatures
     first_item: int
     first_part: int
 
@@ -113,8 +112,7 @@ class _NearParts(NamedTuple):
 
     query_parts: Integers
     items: Integers
-    offsets: Integers
-    """Positions in items minus positions in the query."""
+    offsets: Integers  # positions in items minus positions in the query
     parts: Integers
     distances: NDArray[np.int32]
 

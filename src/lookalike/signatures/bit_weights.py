@@ -16,8 +16,7 @@ from lookalike.signatures.signer import DocumentSigner, Signer
 
 _QUANTUM = 1 / 1024
 
-NORMAL_UNIT = 4096
-"""Whole units of a standard deviation of `normal_quantiles`."""
+NORMAL_UNIT = 4096  # whole units of a standard deviation of `normal_quantiles`
 
 _NORMALS = 1 << 15
 _AT_A_TIME = 1 << 12
@@ -103,8 +102,7 @@ def normal_quantiles() -> NDArray[np.int16]:
     return np.array([round(quantile(share)) for share in shares], np.int16)
 
 
-Mask: TypeAlias = bool | Literal["auto"]
-"""Whether texts are masked: all, none, or short ones."""
+Mask: TypeAlias = bool | Literal["auto"]  # whether texts are masked: all, none, or short ones
 
 _SHORT = 7 / 8
 """A text is short if its words decide less than this share of the bits: about 40 words by default.
@@ -120,8 +118,7 @@ class MaskedTexts(NamedTuple):
 
     signatures: NDArray[np.uint8]
     masks: NDArray[np.uint8]
-    masked: NDArray[np.bool_]
-    """Which texts are searched for with their masks."""
+    masked: NDArray[np.bool_]  # which texts are searched for with their masks
 
 
 def as_mask(mask: object) -> Mask:

@@ -65,8 +65,7 @@ class _MethodNames(Collection[str]):
 
 
 METHODS = _MethodNames()
-BAND_METHODS = _MethodNames(by_bands=True)
-"""Methods whose signatures are `permutations` values."""
+BAND_METHODS = _MethodNames(by_bands=True)  # methods whose signatures are `permutations` values
 BIT_METHODS = _MethodNames(by_bands=False)
 """Methods whose signatures are `bits` bits, compared by their Hamming distance."""
 
@@ -77,10 +76,8 @@ class Method:
 
     name: str
     features: FeatureKind
-    permutations: int
-    """Used by MinHash."""
-    bits: int
-    """Used by all others."""
+    permutations: int  # used by MinHash
+    bits: int  # used by all others
     seed: SupportsIndex
 
     @classmethod

@@ -23,10 +23,8 @@ from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
 from lookalike.signatures.signer import DedupDefaults, DocumentSigner, WeightedSigner
 
-VALUE_BYTES = 2
-"""Bytes of a value in `dedup`."""
-EMPTY = np.uint32(2**32 - 1)
-"""Each value of a document without features."""
+VALUE_BYTES = 2  # bytes of a value in `dedup`
+EMPTY = np.uint32(2**32 - 1)  # each value of a document without features
 _PERMUTATIONS, _PACKED_PERMUTATIONS = 128, 512
 _MOST_PERMUTATIONS = 2**20
 _MOST_ENTRIES = 100_000

@@ -29,8 +29,7 @@ from lookalike.shown import brief
 if TYPE_CHECKING:
     from lookalike.storage.container import Container
 
-SIGNER_VERSION = 1
-"""Grows when the same text would get other bits."""
+SIGNER_VERSION = 1  # grows when the same text would get other bits
 _PREFIX = "signer."  # prefix of the names of arrays that a signer has learnt
 
 

@@ -11,8 +11,7 @@ from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.shown import brief
 
-Vectors = NDArray[Any]
-"""float32 or float16, in C order, all finite."""
+Vectors = NDArray[Any]  # float32 or float16, in C order, all finite
 
 
 def as_vectors(

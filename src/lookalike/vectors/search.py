@@ -126,10 +126,8 @@ class Store:
     """Vectors in two arrays: as given, possibly memory-mapped, and added later."""
 
     first: NDArray[Any]
-    added: NDArray[Any]
-    """Start of `room`, if there is any."""
-    ids: NDArray[np.int64] | None = None
-    """Id of each position, or None if ids are positions."""
+    added: NDArray[Any]  # start of `room`, if there is any
+    ids: NDArray[np.int64] | None = None  # id of each position, or None if ids are positions
     removed: NDArray[np.uint8] | None = None
     """A byte per position: 1 if it was removed; None if none was."""
     room: NDArray[Any] | None = None

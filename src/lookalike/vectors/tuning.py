@@ -24,8 +24,7 @@ from lookalike.signatures.random import random_words
 from lookalike.vectors.given import in_single_precision
 from lookalike.vectors.search import Parts, all_compared, check_places, proposed
 
-SAMPLE = 400
-"""Default number of vectors of the index that tuning searches for."""
+SAMPLE = 400  # default number of vectors of the index that tuning searches for
 _MOST_CANDIDATES, _MOST_PER_NEIGHBOR = 2048, 32
 _FIRST_PROBE = 8
 
@@ -40,10 +39,8 @@ once, and only their relation counts. With fixed numbers the same index is tuned
 class Effort:
     """Number of candidates and groups of a search."""
 
-    candidates: int
-    """Number of vectors whose cosine is computed, nearest signatures first."""
-    probe: int
-    """Number of groups of signatures to read."""
+    candidates: int  # number of vectors whose cosine is computed, nearest signatures first
+    probe: int  # number of groups of signatures to read
 
 
 def usual_effort(k: int, groups: int) -> Effort:

@@ -50,8 +50,7 @@ class Chunk:
     signatures: Signatures
     ids: Ids
     is_sorted: bool
-    last: RunReader
-    """Last run of the chunk; earlier runs were read to their ends."""
+    last: RunReader  # last run of the chunk; earlier runs were read to their ends
 
 
 @dataclass(frozen=True)
@@ -146,8 +145,7 @@ class Matcher(ABC):
     """Finds the matches of queries in a chunk."""
 
     exact: bool
-    joins_runs: bool = True
-    """Whether one long chunk is better than several short ones."""
+    joins_runs: bool = True  # whether one long chunk is better than several short ones
 
     def prepare(self, sizes: Sequence[int]) -> None:  # noqa: B027 (not everybody needs it)
         """Take the number of signatures of each chunk."""
@@ -315,8 +313,7 @@ class OwnMatches:
     queries: Signatures
     radius: int
     threads: int
-    _part: int | None = None
-    """Position of these matches among all parts."""
+    _part: int | None = None  # position of these matches among all parts
 
     def match(self, found: MatchesSoFar) -> None:
         """Add the matches, with positions in the batch in place of ids."""

@@ -85,11 +85,9 @@ class Layout:
     """Headers of a file at one time."""
 
     version: int
-    width: int
-    """Bytes of a signature."""
+    width: int  # bytes of a signature
     runs: tuple[Run, ...]
-    end: int
-    """End of the last run."""
+    end: int  # end of the last run
 
     @property
     def largest_id(self) -> int:
@@ -228,8 +226,7 @@ class RunReader:
             raise cut_short(path, len(mapping), run.offset, end)
         self._path = path
         self._number = number
-        self.count = run.count
-        """Number of signatures."""
+        self.count = run.count  # number of signatures
         self._signatures = np.frombuffer(mapping, np.uint8, size, begin).reshape(-1, width)
         self._ids = np.frombuffer(mapping, "<i8", run.count, places[1])
         self._taken = 0

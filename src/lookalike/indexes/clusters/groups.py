@@ -29,8 +29,7 @@ _LEAST = 32  # least number of signatures of a group, on average, by default
 _PER_ROOT = 3  # groups for each unit of the root of the number of signatures
 _LARGE, _LARGE_ROWS = 5, 256  # times larger than usual, and rows, of groups that are split
 _MOST_SPLITS = 64  # times that parts are split again: most of a hub stays together
-MOST_WORK = 4
-"""Maximum number of rows that are reassigned in splits, in multiples of all rows."""
+MOST_WORK = 4  # maximum number of rows that are reassigned in splits, in multiples of all rows
 
 
 _PROBE_SHARE, _LEAST_PROBE = 12, 16
@@ -51,13 +50,10 @@ class Groups:
     """Rows in the order of their groups; within a group by (distance from the center, id)."""
 
     rows: Rows
-    offsets: NDArray[np.int64]
-    """Start of each group, and the end of the last; no group is empty."""
+    offsets: NDArray[np.int64]  # start of each group, and the end of the last; no group is empty
     centers: Signatures
-    from_center: NDArray[np.int32]
-    """Distance of each row from the center of its group."""
-    saved_probe: int | None = None
-    """`near_probe`, if it was saved."""
+    from_center: NDArray[np.int32]  # distance of each row from the center of its group
+    saved_probe: int | None = None  # `near_probe`, if it was saved
 
     @classmethod
     def build(cls, given: Rows, count: int, seed: int, threads: int) -> Groups:
@@ -265,8 +261,7 @@ class State:
     """Groups, which of their rows were removed, and rows that are not in a group yet; immutable."""
 
     groups: Groups
-    segments: Segments
-    """Rows of the groups, then rows that were added since."""
+    segments: Segments  # rows of the groups, then rows that were added since
 
     @classmethod
     def of(cls, groups: Groups) -> State:

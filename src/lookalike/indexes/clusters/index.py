@@ -129,8 +129,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         threads: SupportsIndex | None = None,
     ) -> None:
         rows = Rows.of(signatures, ids)
-        self.seed = seed_number(seed)
-        """Random seed of the centers."""
+        self.seed = seed_number(seed)  # random seed of the centers
         number = group_count(len(rows))
         if clusters is not None:
             number = whole_number("clusters", clusters, at_least=1, at_most=max(1, len(rows)))

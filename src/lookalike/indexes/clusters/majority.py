@@ -24,8 +24,7 @@ from lookalike.indexes.rows import Signatures
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
-PER_CENTER = 40
-"""Default number of sampled signatures per center."""
+PER_CENTER = 40  # default number of sampled signatures per center
 ROUNDS = 5
 
 
@@ -178,8 +177,7 @@ def improve_centers(
     centers[empty[: len(farthest)]] = sample[farthest]
 
 
-LARGE = 8192
-"""From this number of centers on, a tree is faster."""
+LARGE = 8192  # from this number of centers on, a tree is faster
 _BRANCHES = 8  # branches in which a signature looks for its center
 
 

@@ -74,10 +74,8 @@ def wants_lists(rows: int, bits: int, slice_bits: int) -> bool:
 class Lists(NamedTuple):
     """Slice lists, as the core builds and reads them."""
 
-    offsets: NDArray[Any]
-    """Start of each list."""
-    postings: NDArray[Any]
-    """Rows of all lists."""
+    offsets: NDArray[Any]  # start of each list
+    postings: NDArray[Any]  # rows of all lists
     sketches: NDArray[np.uint16] | None
     """16 more bits of each of these rows, for signatures of 64 to 127 bits."""
 

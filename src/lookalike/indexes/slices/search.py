@@ -20,8 +20,7 @@ class CoreAnswer:
     """Answer of the core, one row per query."""
 
     def __init__(self, queries: int, k: int, alive: int) -> None:
-        self.alive = alive
-        """Number of signatures that could be found."""
+        self.alive = alive  # number of signatures that could be found
         self.ids = np.full((queries, k), -1, np.int64)
         self.distances = np.full((queries, k), -1, np.int32)
         self.scores = np.full((queries, k), -1, np.int32)
@@ -61,8 +60,7 @@ class Settings(NamedTuple):
     admit: int
     rerank: int
     """Number of candidates whose distance is computed; 0: the best by score are the answer."""
-    or_scan: bool
-    """Whether queries are scanned if lists would take longer."""
+    or_scan: bool  # whether queries are scanned if lists would take longer
     exact: bool
     explain: bool
 

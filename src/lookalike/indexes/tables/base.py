@@ -40,10 +40,8 @@ class TabledIndex(PlainSearch):
     """An index whose tables hold the signatures; the caller's array is not kept."""
 
     _pointers = "a table points"
-    _parts: tuple[Part, ...]
-    """More than one part only if there are more rows than a table can have."""
-    _ids: NDArray[np.int64] | None
-    """Ids of rows, or None if ids are positions."""
+    _parts: tuple[Part, ...]  # more than one part only if there are more rows than a table can have
+    _ids: NDArray[np.int64] | None  # ids of rows, or None if ids are positions
 
     @property
     def bits(self) -> int:

@@ -249,8 +249,7 @@ class BlockIndex(TabledIndex):
         threads: SupportsIndex | None = None,
     ) -> None:
         rows = self._take_rows(signatures, ids)
-        self.radius = whole_number("radius", radius, at_least=0)
-        """The default radius of `within`."""
+        self.radius = whole_number("radius", radius, at_least=0)  # the default radius of `within`
         small = flag("compressed", compressed)
         self._choice = choose_blocks(
             len(rows),

@@ -34,10 +34,8 @@ class Volatility:
     |weight|). The cost of a flip, log((1 - p) / p), is rounded so that sums are exact.
     """
 
-    costs: NDArray[np.uint16]
-    """Ascending cost of bits with |weight| = step / scale."""
-    scale: float
-    """Steps per unit of weight."""
+    costs: NDArray[np.uint16]  # ascending cost of bits with |weight| = step / scale
+    scale: float  # steps per unit of weight
 
     def native(self) -> _native.FlipCosts:
         """Return the costs for the core."""
@@ -142,13 +140,10 @@ def as_weights(weights: ArrayLike, queries: int, bits: int) -> NDArray[Any]:
     return np.ascontiguousarray(array, dtype)
 
 
-MOST_CHOSEN = 64
-"""Maximum number of sets per query that `likely_sets` returns."""
+MOST_CHOSEN = 64  # maximum number of sets per query that `likely_sets` returns
 MOST_FLIPS = 2**63 - 1
-SAMPLE = 5000
-"""Default number of queries that are tried with all flips."""
-ENOUGH = 50
-"""Number of matches that a sample needs for `match_batch` to use it."""
+SAMPLE = 5000  # default number of queries that are tried with all flips
+ENOUGH = 50  # number of matches that a sample needs for `match_batch` to use it
 
 
 def upper_bits(bits: int, header_bits: int) -> Runs:

@@ -36,8 +36,7 @@ from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 from lookalike.storage.container import Container
 
-KEY_BITS = 64
-"""Number of bits of a permutation that an order is sorted by."""
+KEY_BITS = 64  # number of bits of a permutation that an order is sorted by
 MOST_ORDERS = 256
 
 
@@ -75,8 +74,7 @@ class PrefixIndex(RowsIndex):
         threads: SupportsIndex | None = None,
     ) -> None:
         self._rows = Rows.of(signatures, ids)
-        self.seed = seed_number(seed)
-        """Random seed of the permutations."""
+        self.seed = seed_number(seed)  # random seed of the permutations
         number = whole_number("orders", orders, at_least=1, at_most=MOST_ORDERS)
         workers = thread_count(threads)
         self._places = permutations(self.seed, number, self._rows.bits)

@@ -20,8 +20,7 @@ from lookalike.signatures.arrays import MAX_BITS
 from lookalike.storage.container import Container
 
 MOST_HEADER_BITS = 30
-MOST_ROWS = 2**32 - 1
-"""Maximum number of rows of a table; larger collections are cut into parts."""
+MOST_ROWS = 2**32 - 1  # maximum number of rows of a table; larger collections are cut into parts
 
 Runs = Sequence[tuple[int, int]]
 """Bits of a signature as (first bit, number of bits); the first run is most significant."""
@@ -132,8 +131,7 @@ _MOST_SAVED = 1000  # parts in one file, of whose 1,024 sections each takes some
 class Part:
     """A range of rows of the collection, with its tables."""
 
-    first: int
-    """First row of the range."""
+    first: int  # first row of the range
     tables: tuple[SortedTable, ...]
 
     def __len__(self) -> int:
@@ -224,10 +222,8 @@ def _prefix(number: int, count: int) -> str:
 class TableSteps:
     """Expected steps of a query for fair, independent bits: (9) and (19) of Sood and Loguinov."""
 
-    buckets: float
-    """Number of buckets looked up."""
-    rows: float
-    """Number of signatures in these buckets."""
+    buckets: float  # number of buckets looked up
+    rows: float  # number of signatures in these buckets
 
     @classmethod
     def of(cls, buckets: float, count: int, header_bits: int) -> TableSteps:
