@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.advice.plots import line_style, new_figure, save_figure, short_count
 from lookalike.errors import NotFittedError
-from lookalike.features import cosine_pairs
+from lookalike.features import similarity_pairs
 from lookalike.features.weights import VOCABULARY_ARRAYS, decode_array
 from lookalike.indexes import ScanIndex
 from lookalike.signatures import SimHash
@@ -62,8 +62,8 @@ def pair_times(world: World) -> Iterator[Section]:
 
     def cosines(pairs: int) -> float:
         return median_seconds(
-            lambda: cosine_pairs(
-                some, left[:pairs], right[:pairs], signer.features, weights, threads=1
+            lambda: similarity_pairs(
+                "cosine", some, left[:pairs], right[:pairs], signer.features, weights, threads=1
             ),
             3,
         )
@@ -231,7 +231,9 @@ def distances_and_cosines(world: World) -> Iterator[Section]:
     texts, signer = world.distinct, world.simhash
     rows = world.fingerprints[0]
     pairs = ScanIndex(rows).pairs(WIDE, limit=50_000_000)
-    cosines = cosine_pairs(texts.texts, pairs.left, pairs.right, signer.features, signer.weights)
+    cosines = similarity_pairs(
+        "cosine", texts.texts, pairs.left, pairs.right, signer.features, signer.weights
+    )
     near = cosines >= COSINE
     lines, precision, recall, means = [], [], [], []
     distances = range(WIDE + 1)

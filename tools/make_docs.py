@@ -55,8 +55,7 @@ API = {
     "Features": (
         "Features are the parts of a document that are compared. Exact similarity counts them.",
         "Words Chars Links Combined FeatureFunction features.Features Vocabulary Weights "
-        "jaccard weighted_jaccard cosine containment features.jaccard_pairs "
-        "features.weighted_jaccard_pairs features.cosine_pairs features.containment_pairs",
+        "jaccard weighted_jaccard cosine containment features.similarity_pairs",
     ),
     "Indexes": (
         "An index finds neighbors of a signature. [Choose an index](../planning.md) says which.",

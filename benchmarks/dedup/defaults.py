@@ -241,7 +241,9 @@ def _truth(name: str, texts: Sequence[str], cache: Path, measure: str, ngram: in
 
 def _pairs_cells(texts: list[str], pairs: NearPairs) -> str:
     """Return how many pairs there are, and how many of them share half of all 5-grams."""
-    overlap = la.features.jaccard_pairs(texts, pairs.left, pairs.right, la.Words(ngram=5))
+    overlap = la.features.similarity_pairs(
+        "jaccard", texts, pairs.left, pairs.right, la.Words(ngram=5)
+    )
     share = f"{(overlap >= 0.5).mean():.0%}" if len(pairs) else "-"
     return f"{len(pairs):,} | {share}"
 

@@ -147,13 +147,18 @@ def pairs_case(name: str, documents: Documents) -> ThroughputCase:
     few = documents.sample(PAIRS)
     contenders = [
         Contender(
-            OURS, partial(la.features.jaccard_pairs, documents.column, left, right, threads=1)
+            OURS,
+            partial(
+                la.features.similarity_pairs, "jaccard", documents.column, left, right, threads=1
+            ),
         ),
         _reading(la.Words(), documents),
         _contender(peer, documents),
     ]
     similarities = {
-        OURS: lambda: float(la.features.jaccard_pairs(few, *_each_and_next(len(few))).mean()),
+        OURS: lambda: float(
+            la.features.similarity_pairs("jaccard", few, *_each_and_next(len(few))).mean()
+        ),
         peer.name: lambda: float(peer.values(few).mean()),
     }
     title = "jaccard_pairs(), words, each document and the next"

@@ -93,10 +93,10 @@ def test_sets_of_combined_features_equal_the_oracle(
     common = [len(sets[a] & sets[b]) for a, b in pairs]
     smaller = [min(len(sets[a]), len(sets[b])) for a, b in pairs]
     union = [len(sets[a] | sets[b]) for a, b in pairs]
-    assert la.features.jaccard_pairs(texts, left, right, kinds, threads=threads).tolist() == [
-        each / size if size else 0.0 for each, size in zip(common, union, strict=True)
-    ]
-    assert la.features.containment_pairs(texts, left, right, kinds).tolist() == [
+    assert la.features.similarity_pairs(
+        "jaccard", texts, left, right, kinds, threads=threads
+    ).tolist() == [each / size if size else 0.0 for each, size in zip(common, union, strict=True)]
+    assert la.features.similarity_pairs("containment", texts, left, right, kinds).tolist() == [
         each / size if size else 0.0 for each, size in zip(common, smaller, strict=True)
     ]
 

@@ -28,8 +28,8 @@ def test_jaccard_equals_the_oracle(pairs: list[tuple[str, str]], ngram: int, thr
     assert la.jaccard(left, right, kind, threads=threads).tolist() == expected
     both = left + right
     positions = np.arange(len(pairs))
-    found = la.features.jaccard_pairs(
-        both, positions, positions + len(pairs), kind, threads=threads
+    found = la.features.similarity_pairs(
+        "jaccard", both, positions, positions + len(pairs), kind, threads=threads
     )
     assert found.tolist() == expected
 
@@ -88,10 +88,12 @@ def test_many_pairs_read_each_document_once_and_any_order() -> None:
     documents = [f"word{i} word{i + 1} word{i + 2}" for i in range(10_000)]
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, len(documents), (2, 5_000))
-    found = la.features.jaccard_pairs(documents, left, right, threads=2)
+    found = la.features.similarity_pairs("jaccard", documents, left, right, threads=2)
     shared = np.maximum(0, 3 - np.abs(left - right))
     assert np.allclose(found, shared / (6 - shared))
-    assert np.allclose(la.features.cosine_pairs(documents, left, right, threads=2), shared / 3)
+    assert np.allclose(
+        la.features.similarity_pairs("cosine", documents, left, right, threads=2), shared / 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,27 +103,27 @@ def test_many_pairs_read_each_document_once_and_any_order() -> None:
         (lambda: la.jaccard(["a"] * 9000, ["a"]), la.errors.DocumentError, "equal numbers"),
         (lambda: la.jaccard("a", ["a"]), la.errors.DocumentError, "documents are one str"),
         (
-            lambda: la.features.jaccard_pairs(["a"], [0], [1]),
+            lambda: la.features.similarity_pairs("jaccard", ["a"], [0], [1]),
             la.errors.ArgumentError,
             "right names documents 1 to 1",
         ),
         (
-            lambda: la.features.jaccard_pairs(["a"], [-1], [0]),
+            lambda: la.features.similarity_pairs("jaccard", ["a"], [-1], [0]),
             la.errors.ArgumentError,
             "left names documents -1",
         ),
         (
-            lambda: la.features.jaccard_pairs(["a"], [0, 0], [0]),
+            lambda: la.features.similarity_pairs("jaccard", ["a"], [0, 0], [0]),
             la.errors.ArgumentError,
             "2 positions and right 1",
         ),
         (
-            lambda: la.features.jaccard_pairs(["a"], [0.5], [0]),
+            lambda: la.features.similarity_pairs("jaccard", ["a"], [0.5], [0]),
             la.errors.ArgumentError,
             "expected a list of pos",
         ),
         (
-            lambda: la.features.jaccard_pairs(["a", None], [0], [1]),
+            lambda: la.features.similarity_pairs("jaccard", ["a", None], [0], [1]),
             la.errors.DocumentError,
             "document 1 is of type",
         ),

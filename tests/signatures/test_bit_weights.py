@@ -186,7 +186,9 @@ SETS: list[tuple[str, Callable[[Any], Any]]] = [
     ("weighted_jaccard", lambda pages: la.weighted_jaccard(pages, pages, la.features.Features())),
     (
         "jaccard_pairs",
-        lambda pages: la.features.jaccard_pairs(pages, [0], [1], la.features.Features()),
+        lambda pages: la.features.similarity_pairs(
+            "jaccard", pages, [0], [1], la.features.Features()
+        ),
     ),
 ]
 

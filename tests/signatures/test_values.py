@@ -58,7 +58,7 @@ def test_weighted_jaccard_is_the_lesser_over_the_greater(
     features = la.features.Features()
     found = la.weighted_jaccard([one, two], [two, two], features)
     assert found == pytest.approx([exact(one, two), 1 if two else 0])
-    same = la.features.weighted_jaccard_pairs([one, two], [0, 1], [1, 0], features)
+    same = la.features.similarity_pairs("weighted_jaccard", [one, two], [0, 1], [1, 0], features)
     assert same == pytest.approx([exact(one, two)] * 2)
     plain = la.weighted_jaccard(one, two, features, "uniform")
     assert plain == la.jaccard(one, two, features)

@@ -1,8 +1,7 @@
-"""What single steps cost on this machine: measured once, in nanoseconds, and kept.
+"""Cost of single steps on this machine in nanoseconds, measured once and kept.
 
-The time of a search is a sum of steps. Small searches that take the steps in different proportions
-are timed, and the costs that explain the times best are their solution. Memory and disk are
-measured apart.
+Small searches with different numbers of steps are timed, and the costs are fitted to the times.
+Memory and disk are measured separately.
 """
 
 from __future__ import annotations
@@ -44,10 +43,9 @@ Access = tuple[tuple[float, float], ...]
 
 
 def access_time(access: Access, size: float) -> float:
-    """Return what a read at a random place of `size` bytes costs.
+    """Return the cost of a read at a random position of `size` bytes.
 
-    Interpolated by the number of doublings; beyond the largest size, the growth over the upper half
-    goes on.
+    Interpolated by doublings, and extrapolated beyond the largest size.
     """
     sizes = [bytes_ for bytes_, _ in access]
     at = max(bisect_left(sizes, size), 1)
@@ -61,10 +59,7 @@ def access_time(access: Access, size: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MachineCosts:
-    """Nanoseconds on one thread, for data that is in the cache, if nothing else is stated.
-
-    `access` is added for data that is not. Costs of a search hold everything it does on the way.
-    """
+    """Nanoseconds on one thread, for cached data unless stated otherwise; `access` is added for other data."""
 
     access: Access
     """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
@@ -117,7 +112,7 @@ class MachineCosts:
 
     @classmethod
     def from_dict(cls, values: Any) -> MachineCosts:
-        """Return the costs that `to_dict` gave; raises `ValueError` if these are none."""
+        """Return the costs that `to_dict` returned, or raise `ValueError`."""
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or values.keys() != names:
             raise ValueError("not the costs of this version")
@@ -128,7 +123,7 @@ class MachineCosts:
 
 def _curve(name: str, points: Any) -> Access:
     if not isinstance(points, list | tuple) or len(points) < 2:
-        raise ValueError(f"{name} is no list of points")
+        raise ValueError(f"{name} is not a list of points")
     curve = tuple((_cost(size), _cost(time)) for size, time in points)
     if any(a[0] >= b[0] for a, b in pairwise(curve)) or not curve[0][0]:
         raise ValueError(f"{name} is not in ascending order")
@@ -136,10 +131,8 @@ def _curve(name: str, points: Any) -> Access:
 
 
 def _cost(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{value!r} is no cost")
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{value!r} is no cost")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(f"{value!r} is not a cost")
     return float(value)
 
 
@@ -149,9 +142,10 @@ _known: dict[str, MachineCosts] = {}
 def machine_costs(*, refresh: bool = False) -> MachineCosts:
     """Return the costs on this machine, measured once, in about a second.
 
-    They are kept in the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`), by processor,
-    distance kernel and version; where nothing can be written, as long as the process lives.
-    `refresh` measures anew, for a machine that was busy the first time.
+    They are kept in the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`).
+
+    Args:
+        refresh: Measure again, if the machine was busy the first time.
     """
     machine = _machine()
     name = "-".join(str(part) for part in machine.values())
@@ -191,7 +185,7 @@ def _processor() -> str:
 
 
 def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:
-    """Return the costs in a file, or None if it is not there, not whole or of another machine."""
+    """Return the costs in a file, or None if it is missing, damaged or of another machine."""
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
         if contents["machine"] != machine:
@@ -202,7 +196,7 @@ def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:
 
 
 def _write(path: Path, machine: dict[str, Any], costs: MachineCosts) -> None:
-    """Write whole or not at all, and say nothing where that cannot be: it is only a cache."""
+    """Write the cache file atomically; ignore errors."""
     text = json.dumps({"machine": machine, "costs": costs.to_dict()}, indent=1, allow_nan=False)
     with contextlib.suppress(OSError, FileError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -223,7 +217,7 @@ _DISK = 1 << 24  # bytes of the file that is read from disk
 
 
 def best_time(run: Callable[[], object], runs: int = 3) -> float:
-    """Return the shortest of some processor times, in nanoseconds: a busy machine is not slow."""
+    """Return the shortest processor time of some runs, in nanoseconds."""
     times = []
     for _ in range(runs):
         start = process_time()
@@ -233,7 +227,7 @@ def best_time(run: Callable[[], object], runs: int = 3) -> float:
 
 
 def explain_times(steps: Sequence[Sequence[float]], times: Sequence[float]) -> list[float]:
-    """Return the costs, none below 0, that explain times as sums of steps with the least error."""
+    """Return the non-negative costs of steps that fit the times best."""
     shares = np.asarray(steps, float) / np.asarray(times, float)[:, None]
     free = list(range(shares.shape[1]))
     costs = np.zeros(shares.shape[1])
@@ -247,7 +241,7 @@ def explain_times(steps: Sequence[Sequence[float]], times: Sequence[float]) -> l
 
 
 class _Timed:
-    """Searches that were timed, and how often each took the steps of these names."""
+    """Timed searches, and the number of steps of each."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -259,12 +253,12 @@ class _Timed:
         self._steps.append(steps)
 
     def costs(self) -> dict[str, float]:
-        """Return what each step costs."""
+        """Return the cost of each step."""
         return dict(zip(self._names, explain_times(self._steps, self._times), strict=True))
 
 
 def measure_costs() -> MachineCosts:
-    """Measure everything; takes about a second, 128 MB of memory and 16 MB of disk."""
+    """Measure all costs; takes about a second, 128 MB of memory and 16 MB of disk."""
     generator = np.random.default_rng(_SEED)
     memory, scan = _memory(), _scan(generator)
     costs: dict[str, Any] = {
@@ -284,7 +278,7 @@ def measure_costs() -> MachineCosts:
 
 
 def _memory() -> dict[str, Any]:
-    """Time random reads by size, asked for and waited for, and reading a byte in order."""
+    """Time random reads by size, prefetched and waited for, and sequential reads."""
     words = np.ones(_MEMORY // 8, np.uint64)
     places = count(step=_READS)  # others each time, or they would be in the cache from last time
 
@@ -320,7 +314,7 @@ def _scan(generator: np.random.Generator) -> dict[str, float]:
 
 
 def _nearest(generator: np.random.Generator, query: float, scanned_byte: float) -> float:
-    """Time a scan for the nearest: what is more than comparing is keeping them."""
+    """Time a scan for the nearest, minus comparing."""
     width, k = 8, 32
     index = ScanIndex(_uniform(generator, _COUNT, width))
     queries = _uniform(generator, _QUERIES, width)
@@ -330,7 +324,7 @@ def _nearest(generator: np.random.Generator, query: float, scanned_byte: float) 
 
 
 def _match(generator: np.random.Generator) -> float:
-    """Time a scan within a radius in which half of all are."""
+    """Time a scan within a radius that contains half of all signatures."""
     width = 8
     index = ScanIndex(_uniform(generator, _COUNT // 4, width))
     queries = _uniform(generator, _QUERIES // 4, width)
@@ -340,7 +334,7 @@ def _match(generator: np.random.Generator) -> float:
 
 
 def _slice_within(generator: np.random.Generator, query: float) -> dict[str, float]:
-    """Time searches within a radius: few, many and long lists, with sketches and without."""
+    """Time searches within a radius: few, many and long lists, with and without sketches."""
     cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 16, 6), (8, 9, 3), (8, 4, 1), (8, 5, 2)]
     cases += [(16, 12, 7), (16, 14, 9), (32, 12, 10), (32, 8, 1), (128, 12, 30), (128, 10, 40)]
     cases += [(128, 6, 1), (128, 7, 2)]
@@ -399,7 +393,7 @@ def _blocks(generator: np.random.Generator) -> dict[str, float]:
 
 
 def _table_builds(generator: np.random.Generator) -> dict[str, float]:
-    """Time building tables: a signature, a byte of it, and doubling those with its header."""
+    """Time building tables: per signature, per byte, and per doubling of equal headers."""
 
     def build(rows: Signatures) -> float:
         return best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / len(rows)
@@ -417,7 +411,7 @@ def _table_builds(generator: np.random.Generator) -> dict[str, float]:
 
 
 def _groups(generator: np.random.Generator, query: float, scanned_byte: float) -> dict[str, float]:
-    """Time groups, few and many of them, read and built."""
+    """Time reading and building groups."""
     width, k = 32, 10
     read, built = _Timed("center", "group"), _Timed("grouped_row", "grouped_center")
     for size in (_COUNT // 4, _COUNT):
@@ -448,7 +442,7 @@ def _flip(generator: np.random.Generator) -> float:
 
 
 def _disk() -> float:
-    """Time reading a file that the system was asked to forget; 0 where none can be written."""
+    """Time reading a file that is not cached; 0 if none can be written."""
     forget = getattr(os, "posix_fadvise", None)
     with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
         file.write(np.random.default_rng(_SEED).bytes(_DISK))
@@ -468,20 +462,20 @@ def _disk() -> float:
 
 
 def pushes(count: int, k: int) -> float:
-    """Return how many of `count` in random order are among the k nearest when they come."""
+    """Return how many of `count` in random order are among the k nearest so far."""
     most = min(k, count)
     return most * (1 + math.log(max(1.0, count / most))) if most else 0.0
 
 
 def rows_assigned(count: int, made: int, groups: int) -> float:
-    """Return how often a signature is given to a center while groups are made and split."""
+    """Return how often a signature is assigned to a center while groups are built."""
     trained = min(count, PER_CENTER * made) * ROUNDS
     split = min(MOST_WORK, max(0.0, groups / made - 1.1))
     return trained + count * (1 + split)
 
 
 def _beside(known: float, time: float) -> float:
-    """Return what is left of a time, beside steps whose cost is known; never nothing."""
+    """Return a time minus that of steps of known cost; at least a tenth of it."""
     return max(time - known, 0.1 * time)
 
 

@@ -37,8 +37,8 @@ def cumulative_distance_ratio(
     if impossible.any():
         query = int(np.nonzero(impossible.any(axis=1))[0][0])
         raise ArgumentError(
-            f"the found distances of query {query} sum to less than the true ones; expected the "
-            "nearest there are as true_distances: are the two swapped, or of other collections?"
+            f"the found distances of query {query} sum to less than the true distances. Are the "
+            "arguments swapped, or from different collections?"
         )
     ratios = np.ones(found.shape)  # 0/0 = 1
     np.divide(true_sums, found_sums, out=ratios, where=found_sums > 0)
@@ -148,8 +148,8 @@ def _side_by_side(
 def _same_queries(found: NDArray[np.int64], true: NDArray[np.int64]) -> None:
     if len(found) != len(true):
         raise ArgumentError(
-            f"there are results of {len(found)} queries and the truth of {len(true)}; "
-            "expected one row for each query in both"
+            f"there are {len(found)} rows of results and {len(true)} true rows; expected one per "
+            "query in both"
         )
 
 

@@ -1,4 +1,4 @@
-"""Measurements as pictures (PNG). Need the extra `plot`; matplotlib is imported when drawing."""
+"""Plots of measurements (PNG). Need the extra `plot`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ _SCAN = {"label": "exhaustive scan", "color": GRAY, "linestyle": "--", "linewidt
 
 
 def plot_trade_off(evaluation: Tuning[Measurement], path: str | os.PathLike[str]) -> None:
-    """Draw time for one query against CDR, a line for each slice width, the scan dashed.
-
-    Settings whose `admit` is smaller than `expand` are small and hollow beside the lines.
-    """
+    """Plot time per query against CDR, a line per slice width, the scan dashed."""
     _check(evaluation, path)
     partial = any(row.get("admit") != row.get("expand") for row in evaluation.options)
     hollow = "; hollow: admit smaller than expand" if partial else ""
@@ -48,7 +45,7 @@ def plot_trade_off(evaluation: Tuning[Measurement], path: str | os.PathLike[str]
 
 
 def plot_touched(evaluation: Tuning[Measurement], path: str | os.PathLike[str]) -> None:
-    """Draw which share of the collection becomes candidates with each `expand`."""
+    """Plot the share of the collection that becomes candidates for each `expand`."""
     _check(evaluation, path)
     figure, axes = new_figure("How much of the collection is touched", _about(evaluation))
     widths = _by_width(evaluation.options)
@@ -73,10 +70,9 @@ def plot_touched(evaluation: Tuning[Measurement], path: str | os.PathLike[str]) 
 def plot_growth(
     series: Mapping[str, Sequence[Measurement]], path: str | os.PathLike[str], *, threads: int = 1
 ) -> None:
-    """Draw the time for one query against the size of the collection, a line for each series.
+    """Plot time per query against the size of the collection, a line per series of `growth`.
 
-    Each series is what `growth` returned. The exhaustive scan, and the slice widths written under
-    the sizes, are those of the first.
+    The scan and the slice widths under the sizes are those of the first series.
     """
     file_path("path", path)
     workers = thread_count(threads)
@@ -129,7 +125,7 @@ def _about(evaluation: Tuning[Measurement]) -> str:
 
 
 def _log_times(axes: Any, threads: int) -> None:
-    """Make the vertical axis one of milliseconds."""
+    """Label the vertical axis in milliseconds."""
     log_axis(axes)
     workers = "1 thread" if threads == 1 else f"{threads} threads"
     axes.set_ylabel(f"milliseconds a query ({workers})")
@@ -154,7 +150,7 @@ def new_figure(title: str, subtitle: str) -> tuple[Any, Any]:
 
 
 def label_point(axes: Any, text: str, x: float, y: float, color: str) -> None:
-    """Write beside a point, on white so that lines do not cross it."""
+    """Write a label beside a point, on white."""
     box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
     axes.annotate(text, (x, y), xytext=(7, -10), color=color, bbox=box, zorder=2.5, **_NOTE)
 
@@ -171,7 +167,7 @@ def line_style(number: int) -> dict[str, Any]:
 
 
 def log_axis(axes: Any) -> None:
-    """Make the vertical axis logarithmic, with plain numbers at 1, 2 and 5."""
+    """Make the vertical axis logarithmic, with labels at 1, 2 and 5."""
     ticker = optional_module("matplotlib.ticker", "Drawing plots", extra="plot")
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -180,7 +176,7 @@ def log_axis(axes: Any) -> None:
 
 
 def save_figure(figure: Any, axes: Any, path: str | os.PathLike[str]) -> None:
-    """Add the legend, if there is anything to explain, and write a PNG."""
+    """Add a legend if there are labels, and write a PNG."""
     labels = axes.get_legend_handles_labels()[1]
     if labels:
         columns = 1 if len(labels) <= 4 else 2

@@ -1,7 +1,7 @@
-"""What each kind of index would cost for a question: counts of steps, times what a step costs.
+"""Predicted cost of each kind of index: numbers of steps, times the cost of a step.
 
-The number of steps follows Sood and Loguinov, and Chappell, Geva and Zuccon, for fair bits; with a
-sample they are counted. Each function yields the options of one kind, for `plan` to choose from.
+Steps follow Sood and Loguinov, and Chappell, Geva and Zuccon, for fair bits; with a sample they are
+counted. Each function yields the options of one kind for `plan`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def scan_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield the scan: every pair, or reading everything if few queries share that."""
+    """Yield the scan."""
     yield Prediction(
         index="scan",
         microseconds=1e-3 * _scan_cost(question, costs),
@@ -46,7 +46,7 @@ def scan_options(question: Question, costs: MachineCosts) -> Iterator[Prediction
 
 
 def _scan_cost(question: Question, costs: MachineCosts) -> float:
-    """Return the nanoseconds of one query of a scan."""
+    """Return the nanoseconds of a query of a scan."""
     byte = max(costs.scanned_byte, costs.reading_byte / question.together)
     cost = costs.query + question.signature_bytes * byte
     if question.k is not None:
@@ -55,7 +55,7 @@ def _scan_cost(question: Question, costs: MachineCosts) -> float:
 
 
 def _match_cost(question: Question, costs: MachineCosts) -> float:
-    """Return the nanoseconds of what a query finds within the radius; nothing if unknown."""
+    """Return the nanoseconds of the matches of a query; 0 if unknown."""
     if question.radius is None or question.sample is None:
         return 0.0
     return costs.match * question.sample.matches(question, question.radius)
@@ -70,10 +70,7 @@ _MOST_BITS = 2**16 - 1
 
 
 def slice_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield slices of every width, within a radius or for the nearest.
-
-    Slices with more than about two values for each signature are left out: most lists are empty.
-    """
+    """Yield slices of every useful width, within a radius or for the nearest."""
     obstacle = None
     if question.bits > _MOST_BITS:
         obstacle = f"signatures have at most {_MOST_BITS} bits there"
@@ -110,7 +107,7 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Predictio
 
 
 def _within_cost(question: Question, radius: int, slice_bits: int, costs: MachineCosts) -> float:
-    """Return the nanoseconds of one query within a radius: lists and their signatures."""
+    """Return the nanoseconds of a query within a radius."""
     matches = _match_cost(question, costs)
     scan = _scan_cost(question, costs) + matches  # which are put to those that lists have found
     if question.sample is None:
@@ -141,7 +138,7 @@ def _within_cost(question: Question, radius: int, slice_bits: int, costs: Machin
 
 
 class _Nearest(NamedTuple):
-    """Steps of a search for nearest neighbors, and the share that it finds."""
+    """Steps of a search for nearest neighbors, and its recall."""
 
     lists: float
     postings: float
@@ -150,7 +147,7 @@ class _Nearest(NamedTuple):
 
 
 def _nearest_steps(question: Question, slice_bits: int, rerank: int) -> list[_Nearest]:
-    """Return the steps for each number of bits that may differ, from 0 on."""
+    """Return the steps for each number of differing bits, from 0 on."""
     count, widths = question.count, _native.slice_widths(question.bits, slice_bits)
     slices, most = Counter(widths), min(_MOST_EXPAND, slice_bits)
     lists = [
@@ -175,7 +172,7 @@ def _nearest_steps(question: Question, slice_bits: int, rerank: int) -> list[_Ne
 def _top_cost(
     question: Question, widths: list[int], steps: _Nearest, rerank: int, costs: MachineCosts
 ) -> float:
-    """Return the nanoseconds of one query for nearest neighbors."""
+    """Return the nanoseconds of a query for nearest neighbors."""
     count = question.count
     reranked = min(rerank, steps.candidates)
     numbers = sum(1 << width for width in widths) + count * len(widths)
@@ -193,10 +190,9 @@ def _top_cost(
 
 
 def share_found(bits: int, widths: list[int], expand: int, distance: int) -> float:
-    """Return which share of signatures at a distance has a slice with at most `expand` errors.
+    """Return the share of signatures at a distance that have a slice with at most `expand` errors.
 
-    Exactly, for errors at random places: those that have more in every slice are counted slice by
-    slice, among all with the same total.
+    Exact for errors at random positions.
     """
     if not 0 < distance < bits:
         return 1.0 if distance <= 0 else float(min(widths) <= expand)
@@ -230,10 +226,7 @@ _ASKED_BYTES = 192  # so much of a bucket is asked for in time
 
 
 def block_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield permuted sorted tables with 1, 2, ... leading blocks; radius + lead blocks are best.
-
-    Each once with copies of the signatures in every table, and once compressed, with row numbers.
-    """
+    """Yield sorted tables with 1, 2, ... leading blocks, with copies of the signatures and compressed."""
     radius = question.radius
     if radius is None or radius >= question.bits:
         return  # not what tables are for, or everything is within the radius
@@ -270,10 +263,7 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Predictio
 
 
 def flip_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield one sorted table with headers of log2(n) bits and fewer, and all flips of them.
-
-    How many flips find what share with weights, a plan does not see: `tune_flips` measures it.
-    """
+    """Yield one sorted table with headers of log2(n) bits and fewer, and all flips."""
     radius = question.radius
     if radius is None:
         return
@@ -309,11 +299,9 @@ def _table_time(
     costs: MachineCosts,
     scattered: bool = False,
 ) -> float:
-    """Return the nanoseconds of a query that looks up tables of so much memory in all.
+    """Return the nanoseconds of a query that looks up tables of this size.
 
-    The first lines of a bucket are asked for in time. A longer one is waited for, every other time,
-    until the processor notices that it is read in order. So are signatures elsewhere, whose rows
-    have to be known first. Those that are not single words turned out to be waited for always.
+    The first lines of a bucket are prefetched. Longer buckets and scattered signatures cause waits.
     """
     bytes_ = question.width * steps.rows / steps.buckets
     missing = costs.missing(memory)
@@ -333,7 +321,7 @@ def _table_time(
 def _build_seconds(
     question: Question, costs: MachineCosts, alike: float, copied: bool = True
 ) -> float:
-    """Return what sorting a table takes, by how many signatures share a header."""
+    """Return the time to sort a table; `alike` signatures share a header."""
     row = costs.table_build + 2 * costs.missing(question.signature_bytes)
     row += costs.table_sort * math.log2(1 + alike)
     row += costs.table_byte * question.width if copied else 0.0
@@ -341,7 +329,7 @@ def _build_seconds(
 
 
 def _in_parts(count: int) -> str:
-    """Return what to say of more signatures than a table has room for: they are in parts."""
+    """Return a remark if the signatures need several parts."""
     parts = part_count(count)
     return f" in {parts} shards" if parts > 1 else ""
 
@@ -368,7 +356,7 @@ class BatchSteps:
 
 
 def batch_steps(question: Question, method: str, recall: float | None = None) -> BatchSteps:
-    """Return the steps of a batch; flips are all there are, or those expected to reach a recall."""
+    """Return the steps of a batch, for all flips or those expected to reach a recall."""
     count, bits, radius = question.count, question.bits, question.radius or 0
     queries = question.batch or 1
     size = min(chunk_rows(queries, bits), count)
@@ -404,10 +392,7 @@ def batch_steps(question: Question, method: str, recall: float | None = None) ->
 
 
 def batch_options(question: Question, costs: MachineCosts) -> list[list[Prediction]]:
-    """Return tables over the batch, header tables over chunks, and these with fewer flips.
-
-    How many of the likeliest flips reach a recall depends on weights, which a plan does not see.
-    """
+    """Return tables over the batch, header tables over chunks, and these with fewer flips."""
     options = [_batch_option(question, batch_steps(question, "flips"), costs)]
     if question.radius is not None and question.radius < question.bits:
         options.insert(0, _batch_option(question, batch_steps(question, "blocks"), costs))
@@ -427,7 +412,7 @@ def batch_options(question: Question, costs: MachineCosts) -> list[list[Predicti
 def _batch_option(
     question: Question, steps: BatchSteps, costs: MachineCosts, weighted: bool = False
 ) -> Prediction:
-    """Return what a batch costs: (16) to (18) and (23), with what steps cost here."""
+    """Return the cost of a batch: (16) to (18) and (23)."""
     queries = question.batch or 1
     batch = replace(question, count=queries)
     each = TableSteps(steps.buckets / steps.looked_up, steps.rows / steps.looked_up)
@@ -455,7 +440,7 @@ _KEY_BIT = 0.7  # nanoseconds that a bit of a permuted key takes
 
 
 def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield more and more orders, for the nearest."""
+    """Yield increasing numbers of orders, for the nearest."""
     if question.k is None:
         return
     count, examine = question.count, min(usual_compared(question.k), question.count)
@@ -486,11 +471,7 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Predicti
 
 
 def share_examined(bits: int, orders: int, count: int, examine: int, distance: int) -> float:
-    """Return which share of signatures at a distance is examined, for fair and independent bits.
-
-    One is examined if none of its differences is in a prefix of the length that, in all orders
-    together, as many agree in by chance as are examined.
-    """
+    """Return the share of signatures at a distance that is examined, for fair and independent bits."""
     length = min(max(0.0, math.log2(orders * count / examine)), bits, KEY_BITS)
     if length > bits - distance:
         return 0.0
@@ -512,16 +493,12 @@ _BESIDE = 12  # bytes beside each signature: its id, and how far it is from the 
 
 
 def cluster_bytes(count: int, width: int, groups: int) -> int:
-    """Return what an index takes, signatures included."""
+    """Return the size of an index, including signatures."""
     return count * (width + _BESIDE) + groups * (width + 8)
 
 
 def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield more and more groups that are read, for the nearest.
-
-    Only where signatures were given: fair bits have no groups. A trial counts the signatures of the
-    groups that queries read, which are larger than others.
-    """
+    """Yield increasing numbers of groups to read, for the nearest; only with a sample."""
     if question.k is None or question.sample is None:
         return
     count, width = question.count, question.width
@@ -558,7 +535,7 @@ _UPLOAD_BYTES = 5e9  # bytes a second that come to a card from ordinary memory, 
 
 
 def gpu_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield the scan on the first card: every signature, for some hundred queries at a time."""
+    """Yield the scan on the first GPU."""
     if question.device != "gpu":
         return
     from lookalike.gpu.bench import QUERIES

@@ -1,12 +1,11 @@
-"""What signatures and queries are like, and the recall of an index, measured on a sample.
+"""Properties of signatures and queries, and the recall of an index, measured on a sample.
 
 `Sample` counts steps: a few queries are compared with a few thousand signatures, slice by slice.
-How many of these have a slice in common tells how long the lists of a whole collection will be.
+The number of signatures that share a slice predicts the length of lists in the whole collection.
 
-`Trial` measures recall before an index is recommended: it is built over the given signatures. If
-they are fewer than the collection has, the trial is the collection thinned out: a search that
-compares the best 1000 of a million compares the best 100 of a tenth of them, and of the ten
-nearest, one is there on average.
+`Trial` measures recall before an index is recommended. If there are fewer signatures than in the
+collection, the trial is scaled down: a search that compares the best 1000 of a million compares the
+best 100 of a tenth of them.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ _ALIKE = 8  # lists on either side of one, in order of density, that are like it
 
 
 class Sample:
-    """Some queries, some signatures of all that were given, and the nearest of all of them.
-
-    Queries that are not given are signatures of the sample, each looked for among the others.
-    """
+    """Some queries and signatures. Queries that are not given are searched for among the others."""
 
     def __init__(self, signatures: Signatures, queries: Signatures | None) -> None:
         generator = np.random.default_rng(_SEED)
@@ -70,17 +66,17 @@ class Sample:
         self._levels: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
 
     def trial(self, question: Question) -> Trial:
-        """Return what the recall of an index is measured with; one, for one question."""
+        """Return the trial that measures recall; one per sample."""
         if self._trial is None:
             self._trial = Trial(self._all, self._asked, question, _SEED)
         return self._trial
 
     def matches(self, question: Question, radius: int) -> float:
-        """Return how many signatures are within a radius of a query, on average."""
+        """Return the mean number of signatures within a radius of a query."""
         return question.count * float((self._distances <= radius).mean())
 
     def within(self, question: Question, radius: int, slice_bits: int) -> list[Work | None]:
-        """Return what each query takes within a radius; None where the index scans."""
+        """Return the work of each query within a radius; None if the index scans."""
         levels, near = self._counted(slice_bits, radius)
         widths = _native.slice_widths(question.bits, slice_bits)
         lists = np.array(
@@ -98,9 +94,9 @@ class Sample:
     def nearest(
         self, question: Question, slice_bits: int, most: int, rerank: int
     ) -> list[tuple[float, float, float]]:
-        """Return postings, candidates and recall of a query, on average, for 0 to `most` bits.
+        """Return mean postings, candidates and recall of a query, for 0 to `most` bits.
 
-        A neighbor is found if no more than `rerank` signatures have a better score than it has.
+        A neighbor is found if at most `rerank` signatures have a better score.
         """
         levels, _ = self._counted(slice_bits, 0)
         postings = levels.sum(axis=1).mean(axis=0).cumsum() * question.count / len(self.part)
@@ -134,7 +130,7 @@ class Sample:
         return steps
 
     def bucket_rows(self, question: Question, headers: Iterable[Runs]) -> float:
-        """Return how many signatures agree with a query in each of these headers, all together."""
+        """Return the number of signatures that agree with a query in these headers, together."""
         pairs = 0
         for runs in headers:
             bits = np.zeros(question.bits, np.uint8)
@@ -156,15 +152,12 @@ class Sample:
         return distances
 
     def _of_nearest(self, question: Question, by_rank: NDArray[np.float64]) -> float:
-        """Return the mean over the k nearest, of what is known of those of the sample.
-
-        Those nearer than the first of the sample are taken to be found as often as that one.
-        """
+        """Return the mean over the k nearest, interpolated from the neighbors in the sample."""
         wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
         return float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
 
     def _neighbors(self, question: Question) -> Signatures:
-        """Return the nearest of the sample, as many as tell of the k nearest of the collection."""
+        """Return the nearest of the sample that correspond to the k nearest of the collection."""
         k = question.k or 1
         if self.given < question.count:
             k = math.ceil(k * self.given / question.count)
@@ -177,7 +170,7 @@ class Sample:
         return self._all[found]
 
     def _counted(self, slice_bits: int, radius: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return how many differ in so many bits of each slice, and have a near sketch."""
+        """Return the numbers of signatures by differing bits of each slice, and those with a near sketch."""
         if (slice_bits, radius) not in self._levels:
             widths = _native.slice_widths(8 * self.part.shape[1], slice_bits)
             queries = self.queries[:_QUERIES]
@@ -188,12 +181,10 @@ class Sample:
         return self._levels[slice_bits, radius]
 
     def _at_full_size(self, counts: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-        """Return how many there will be of a whole collection, by what is in the sample.
+        """Return the expected numbers in the whole collection.
 
-        Of a value that few have, a sample has none or one. That is weighed against what lists in as
-        dense a place have: fully where these are alike, not at all where they differ more than by
-        chance (Poisson counts whose means have a gamma distribution). Values one bit farther away
-        tell how dense it is.
+        A rare value occurs once or never in a sample. It is weighed against lists of similar
+        density (Poisson counts whose means have a gamma distribution).
         """
         scale = max(1.0, count / len(self.part))
         whole = counts.astype(np.float64)
@@ -245,10 +236,10 @@ class Tried(NamedTuple):
 
 
 class Trial:
-    """Queries, signatures, and which of these are nearest to each query.
+    """Queries, signatures, and the nearest signatures of each query.
 
-    With all signatures of a collection, the index is the one that will be built: a query is one of
-    its signatures and is not its own neighbor. Otherwise queries are held out.
+    With all signatures of a collection, the trial builds the final index, and a query is not its
+    own neighbor. Otherwise queries are held out.
     """
 
     def __init__(
@@ -278,14 +269,14 @@ class Trial:
 
     @staticmethod
     def group_rows(count: int) -> int:
-        """Return how many signatures it takes to try groups of this size."""
+        """Return the number of signatures needed to try groups of this size."""
         return _GROUP_ROWS * group_count(count)
 
     def __len__(self) -> int:
         return len(self._places)
 
     def lacks(self, index: str) -> int | None:
-        """Return how many signatures it takes to try an index, if that is more than there are."""
+        """Return the number of signatures needed to try an index, if there are fewer; else None."""
         count = self._question.count
         needed = -(-count // _THINNED)
         if index == "clusters":
@@ -293,7 +284,7 @@ class Trial:
         return needed + self._held if len(self) < min(needed, count - self._held) else None
 
     def tried(self, option: Option) -> Tried:
-        """Build an option, unless the last one was the same, and search it."""
+        """Build an option, unless it was built last, and search it."""
         key = option.index, *option.parameters.values()
         if self._built is None or self._built[0] != key:
             self._built = None  # makes room for the next
@@ -305,14 +296,14 @@ class Trial:
         return Tried(float(shares.mean()), sampling_error(shares), compared)
 
     def groups(self, option: Option) -> int:
-        """Return how many groups an option of clusters has, large ones split."""
+        """Return the number of groups of an option of clusters, after splits."""
         self.tried(option)
         if self._built is None:
             return int(option.parameters["clusters"])
         return int(self._built[1].stats()["clusters"])
 
     def _settings(self, option: Option) -> dict[str, Any]:
-        """Return what to search with, for as few signatures as there are."""
+        """Return the search settings, scaled to the number of signatures."""
         settings: dict[str, Any] = dict(option.settings)
         if name := KINDS[option.index].compares:
             # All neighbors, and of other signatures the same share as in the whole collection.
@@ -322,11 +313,11 @@ class Trial:
         return settings
 
     def _nearest(self, index: Index, **settings: Any) -> Neighbors:
-        """Search for the queries, and for one neighbor more if each is its own."""
+        """Search for the queries."""
         return searched_index(index, self.queries, self.k + int(self._own is not None), **settings)
 
     def _others(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return all columns but one: without the query itself, or the last."""
+        """Return all columns except that of the query itself, or the last."""
         if self._own is None:
             return ids
         others: NDArray[np.int64] = ids[other_columns(ids, self._own)].reshape(len(ids), -1)

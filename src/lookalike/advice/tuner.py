@@ -135,8 +135,8 @@ def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list
     if least > memory:
         raise ArgumentError(
             Said("memory"),
-            f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
-            f"least {least}, with slices of {smallest} bits: allow that, or use ",
+            f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at least "
+            f"{least}. Allow that, or use ",
             Said("ScanIndex", "an index of --kind scan"),
         )
     return [smallest]

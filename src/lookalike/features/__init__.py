@@ -6,16 +6,12 @@ from lookalike.features.ready import FeatureFunction, Features
 from lookalike.features.similarity import (
     MEASURES,
     containment,
-    containment_pairs,
     cosine,
-    cosine_pairs,
     jaccard,
-    jaccard_pairs,
     similarity,
     similarity_pairs,
     unrounded,
     weighted_jaccard,
-    weighted_jaccard_pairs,
 )
 from lookalike.features.text import Chars, Words
 from lookalike.features.weights import Vocabulary, Weights
@@ -32,15 +28,11 @@ __all__ = [
     "Words",
     "as_features",
     "containment",
-    "containment_pairs",
     "cosine",
-    "cosine_pairs",
     "feature_kind_from_dict",
     "jaccard",
-    "jaccard_pairs",
     "similarity",
     "similarity_pairs",
     "unrounded",
     "weighted_jaccard",
-    "weighted_jaccard_pairs",
 ]

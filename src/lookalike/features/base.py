@@ -243,9 +243,8 @@ def refuse_below_zero(source: _native.Source, first_position: int = 0) -> None:
     found = source.first_below_zero
     if found >= 0:
         raise DocumentError(
-            f"document {first_position + found} has a feature that weighs less than 0, and is "
-            "compared as a set, which has a feature or not; leave it out, or take la.SimHash, "
-            "la.TopSig or la.cosine, for which it counts the other way"
+            f"document {first_position + found} has a feature with a negative weight, which sets "
+            "cannot have. Leave it out, or use la.SimHash, la.TopSig or la.cosine"
         )
 
 

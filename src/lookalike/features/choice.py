@@ -27,15 +27,22 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e6
 
 
 class Combined(TextKind):
-    """The features of several kinds together, such as words and characters.
+    """Combine the features of several kinds, such as words and characters.
 
-    `weights` (default: 1 each) multiply the weight of each feature of a kind, such as its count or
-    tf-idf. Sets have no weights: to Jaccard similarity, containment and MinHash all features are
-    equal.
+    Features of different kinds are always different: those of kind i > 0 are hashed as
+    fmix64(feature ^ fmix64(D + i)) with D = 0x6c62272e07bb0142. So signatures depend on the order
+    of kinds. Kinds that are `Combined` are taken apart.
 
-    Features of different kinds never equal each other: those of kind i, counted from 0, are hashed
-    as fmix64(feature ^ fmix64(D + i)), with D = 0x6c62272e07bb0142; those of kind 0 as they are. So
-    signatures depend on the order of kinds. Kinds that are `Combined` are taken apart.
+    Args:
+        kinds: Kinds of features, or functions from a text to its features.
+        weights: Factor for the weights of each kind (default: 1 each). Sets (Jaccard, containment,
+            MinHash) ignore weights.
+
+    Example:
+        >>> import lookalike as la
+        >>> signer = la.SimHash(features=la.Combined(la.Words(), la.Chars(), weights=[2, 1]))
+        >>> signer.sign(["some text"]).shape
+        (1, 8)
     """
 
     def __init__(

@@ -20,11 +20,17 @@ class Features(FeatureKind):
     """Documents that are already features.
 
     A document is a mapping `{feature: weight}`, a list of `(feature, weight)` pairs, or a list of
-    features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its bytes (UTF-8),
-    or a whole number from 0 to 2**64 - 1, hashed as eight bytes, lowest first. With `hashed=True`
-    whole numbers are hashes, used as they are: all 64 bits have to be random. A weight is a number
-    from -1e15 to 1e15 and replaces the count of a feature; weights of a repeated feature are added.
-    `SimHash`, `TopSig` and `cosine` subtract a negative weight; sets cannot have one.
+    features of weight 1. A feature is `str`, `bytes` or a whole number from 0 to 2**64 - 1, and is
+    hashed by XXH64. Weights are numbers from -1e15 to 1e15; weights of a repeated feature are
+    added. Sets cannot have negative weights.
+
+    Args:
+        hashed: Use whole numbers as hashes without hashing them; all 64 bits must be random.
+
+    Example:
+        >>> import lookalike as la
+        >>> la.cosine({"a": 3, "b": 4}, {"a": 3}, la.features.Features())
+        0.6
     """
 
     def __init__(self, hashed: bool = False) -> None:
@@ -106,12 +112,20 @@ def _check_weights(weights: list[Any]) -> None:
 
 
 class FeatureFunction(TextKind):
-    """The features that `function(text)` returns, as `la.features.Features` takes them.
+    """Features that a function of the text returns, as `la.features.Features` accepts them.
 
-    The function is called by one thread, each time that a document is read, and has to return equal
-    features for equal texts. Its `name` identifies it in files (signatures, an index, a work
-    folder): a program that reads such a file has to make a `FeatureFunction` of this name first.
-    Choose another name when the function changes.
+    One thread calls the function for each document. Equal texts must have equal features. A program
+    that reads a file with the `name` must first create a `FeatureFunction` of this name.
+
+    Args:
+        function: Function from a text to its features.
+        name: Name that identifies the function in files. Change it when the function changes.
+
+    Example:
+        >>> import lookalike as la
+        >>> lines = la.FeatureFunction(str.splitlines, name="lines")
+        >>> la.jaccard("a\\nb", "b\\nc", lines)
+        0.3333333333333333
     """
 
     _named: ClassVar[dict[str, Callable[[str], Any]]] = {}
@@ -124,8 +138,8 @@ class FeatureFunction(TextKind):
             function = FeatureFunction._named.get(name or "")
             if function is None:
                 raise ArgumentError(
-                    f"nothing is known of features with the name {brief(name)}; make them first, "
-                    "with the function that finds them: la.FeatureFunction(function, name='...')"
+                    f"the feature function {brief(name)} is unknown. Create it first: "
+                    "la.FeatureFunction(function, name='...')"
                 )
         elif not callable(function):
             raise ArgumentError(
@@ -147,8 +161,8 @@ class FeatureFunction(TextKind):
         """Raise if the function has no name."""
         if self.name is None:
             raise ArgumentError(
-                "features are found by a function without a name, which nobody could tell from "
-                "another one later; give it one: la.FeatureFunction(function, name='...')"
+                "the function that finds features has no name, which files need to identify it. "
+                "Give it one: la.FeatureFunction(function, name='...')"
             )
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:

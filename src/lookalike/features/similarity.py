@@ -23,18 +23,17 @@ Compare = Callable[..., None]
 """Takes two sources, two arrays of positions in them, threads and an array for similarities."""
 
 
-def _weighted(compare: Compare, weights: str | Weights) -> Compare:
-    chosen = weights if isinstance(weights, Weights) else Weights(weights)
-    kind, vocabulary = chosen.native()
-    return partial(compare, kind=kind, vocabulary=vocabulary)
-
-
-_COMPARE: dict[str, Compare] = {
+_NATIVE: dict[str, Compare] = {
     "jaccard": _native.jaccard,
-    "cosine": _weighted(_native.cosine, "count"),
+    "cosine": _native.cosine,
     "containment": _native.containment,
+    "weighted_jaccard": _native.weighted_jaccard,
 }
-MEASURES = tuple(_COMPARE)
+MEASURES = (
+    "jaccard",
+    "cosine",
+    "containment",
+)  # of `dedup` and `compare`, where weights are counts
 
 
 def jaccard(
@@ -42,29 +41,33 @@ def jaccard(
 ) -> Any:
     """Return the Jaccard similarity of two documents: |A ∩ B| / |A ∪ B| of their features.
 
-    For two sequences of documents of equal length, return an array of the similarities of `a[i]`
-    and `b[i]`. `features` are `Words()` by default.
+    Args:
+        a, b: Two documents, or two sequences of documents of equal length.
+        features: Features to compare (default: `Words()`).
+        threads: Number of threads (default: all cores).
+
+    Returns:
+        A float; for sequences, an array with the similarities of `a[i]` and `b[i]`.
+
+    Example:
+        >>> import lookalike as la
+        >>> la.jaccard("the quick fox", "the lazy fox")
+        0.5
     """
-    return _paired(a, b, features, threads, _native.jaccard)
+    return similarity("jaccard", a, b, features, threads=threads)
 
 
 def containment(
     a: Any, b: Any, features: FeatureKind | None = None, *, threads: SupportsIndex | None = None
 ) -> Any:
-    """Return the containment of documents, |A ∩ B| / min(|A|, |B|), as `jaccard` does."""
-    return _paired(a, b, features, threads, _native.containment)
+    """Return the containment of documents, |A ∩ B| / min(|A|, |B|). Arguments as for `jaccard`.
 
-
-def similarity(
-    measure: str,
-    a: Any,
-    b: Any,
-    features: FeatureKind | None = None,
-    *,
-    threads: SupportsIndex | None = None,
-) -> Any:
-    """Return one of `MEASURES` of documents, as `jaccard` does; "cosine" is that of counts."""
-    return _paired(a, b, features, threads, _COMPARE[one_of("measure", measure, MEASURES)])
+    Example:
+        >>> import lookalike as la
+        >>> la.containment("the quick fox", "the fox")
+        1.0
+    """
+    return similarity("containment", a, b, features, threads=threads)
 
 
 def cosine(
@@ -75,8 +78,14 @@ def cosine(
     *,
     threads: SupportsIndex | None = None,
 ) -> Any:
-    """Return the cosine of the weighted features of documents, as `jaccard` does."""
-    return _paired(a, b, features, threads, _weighted(_native.cosine, weights))
+    """Return the cosine of the weighted features of documents. Other arguments as for `jaccard`.
+
+    Example:
+        >>> import lookalike as la
+        >>> round(la.cosine("the quick fox", "the lazy fox"), 3)
+        0.667
+    """
+    return similarity("cosine", a, b, features, weights, threads=threads)
 
 
 def weighted_jaccard(
@@ -87,35 +96,27 @@ def weighted_jaccard(
     *,
     threads: SupportsIndex | None = None,
 ) -> Any:
-    """Return the sum of lesser weights of features by that of greater ones, as `jaccard` does."""
-    return _paired(a, b, features, threads, _weighted(_native.weighted_jaccard, weights))
+    """Return the sum of smaller weights over the sum of larger weights of all features.
 
-
-def jaccard_pairs(
-    documents: Any,
-    left: ArrayLike,
-    right: ArrayLike,
-    features: FeatureKind | None = None,
-    *,
-    threads: SupportsIndex | None = None,
-) -> NDArray[np.float64]:
-    """Return the Jaccard similarity of `documents[left[i]]` and `documents[right[i]]`.
-
-    Each document is read once, and its features are held in memory.
+    Example:
+        >>> import lookalike as la
+        >>> la.weighted_jaccard("fox fox", "fox dog")
+        0.3333333333333333
     """
-    return _by_position(documents, left, right, features, threads, _native.jaccard)
+    return similarity("weighted_jaccard", a, b, features, weights, threads=threads)
 
 
-def containment_pairs(
-    documents: Any,
-    left: ArrayLike,
-    right: ArrayLike,
+def similarity(
+    measure: str,
+    a: Any,
+    b: Any,
     features: FeatureKind | None = None,
+    weights: str | Weights = "count",
     *,
     threads: SupportsIndex | None = None,
-) -> NDArray[np.float64]:
-    """Return the containment of pairs of documents, as `jaccard_pairs` does."""
-    return _by_position(documents, left, right, features, threads, _native.containment)
+) -> Any:
+    """Return the similarity of documents by a measure: the name of a function of this module."""
+    return _paired(a, b, features, threads, _comparison(measure, weights))
 
 
 def similarity_pairs(
@@ -124,40 +125,48 @@ def similarity_pairs(
     left: ArrayLike,
     right: ArrayLike,
     features: FeatureKind | None = None,
-    *,
-    threads: SupportsIndex | None = None,
-) -> NDArray[np.float64]:
-    """Return one of `MEASURES` of pairs of documents, as `jaccard_pairs` does."""
-    compare = _COMPARE[one_of("measure", measure, MEASURES)]
-    return _by_position(documents, left, right, features, threads, compare)
-
-
-def cosine_pairs(
-    documents: Any,
-    left: ArrayLike,
-    right: ArrayLike,
-    features: FeatureKind | None = None,
     weights: str | Weights = "count",
     *,
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
-    """Return the cosine of pairs of documents, as `jaccard_pairs` does."""
-    compare = _weighted(_native.cosine, weights)
-    return _by_position(documents, left, right, features, threads, compare)
+    """Return the similarity of `documents[left[i]]` and `documents[right[i]]`.
+
+    Each document is read once, and its features are held in memory.
+
+    Args:
+        measure: "jaccard", "cosine", "containment" or "weighted_jaccard".
+        documents: Sequence of documents.
+        left, right: Positions of the documents of each pair.
+        features: Features to compare (default: `Words()`).
+        weights: Weights of features, for "cosine" and "weighted_jaccard" (default: "count").
+        threads: Number of threads (default: all cores).
+
+    Example:
+        >>> import lookalike as la
+        >>> texts = ["the quick fox", "the lazy fox", "the fox"]
+        >>> la.features.similarity_pairs("containment", texts, [0, 0], [1, 2]).round(3).tolist()
+        [0.667, 1.0]
+    """
+    kind = Words() if features is None else as_features(features)
+    compare, source = _comparison(measure, weights), kind.source(documents)
+    _check_weights(compare, source, 0)
+    first = _positions("left", left, len(source))
+    second = _positions("right", right, len(source))
+    if len(first) != len(second):
+        raise ArgumentError(
+            f"left has {len(first)} positions and right {len(second)}; expected equal numbers"
+        )
+    similarities = np.empty(len(first))
+    compare(source, source, first, second, thread_count(threads), similarities)
+    return similarities
 
 
-def weighted_jaccard_pairs(
-    documents: Any,
-    left: ArrayLike,
-    right: ArrayLike,
-    features: FeatureKind | None = None,
-    weights: str | Weights = "count",
-    *,
-    threads: SupportsIndex | None = None,
-) -> NDArray[np.float64]:
-    """Return the weighted Jaccard similarity of pairs of documents, as `jaccard_pairs` does."""
-    compare = _weighted(_native.weighted_jaccard, weights)
-    return _by_position(documents, left, right, features, threads, compare)
+def _comparison(measure: str, weights: str | Weights) -> Compare:
+    native = _NATIVE[one_of("measure", measure, _NATIVE)]
+    if measure in ("jaccard", "containment"):
+        return native
+    kind, vocabulary = (weights if isinstance(weights, Weights) else Weights(weights)).native()
+    return partial(native, kind=kind, vocabulary=vocabulary)
 
 
 def _paired(
@@ -183,28 +192,6 @@ def _paired(
         compare(left, right, positions, positions, thread_count(threads), parts[-1])
     similarities = np.concatenate(parts)
     return float(similarities[0]) if single else similarities
-
-
-def _by_position(
-    documents: Any,
-    left: ArrayLike,
-    right: ArrayLike,
-    features: FeatureKind | None,
-    threads: SupportsIndex | None,
-    compare: Compare,
-) -> NDArray[np.float64]:
-    kind = Words() if features is None else as_features(features)
-    source = kind.source(documents)
-    _check_weights(compare, source, 0)
-    first = _positions("left", left, len(source))
-    second = _positions("right", right, len(source))
-    if len(first) != len(second):
-        raise ArgumentError(
-            f"left has {len(first)} positions and right {len(second)}; expected equal numbers"
-        )
-    similarities = np.empty(len(first))
-    compare(source, source, first, second, thread_count(threads), similarities)
-    return similarities
 
 
 def _check_weights(compare: Compare, source: _native.Source, first_position: int) -> None:

@@ -63,11 +63,16 @@ class Words(TextKind):
     each character is a word.
 
     Args:
-        ngram: Number of words, or several: (1, 2) means words and phrases of two words.
-        lowercase: Whether to apply `str.lower` to each character.
-        stopwords: "english" or a list of words that are left out before n-grams are made.
+        ngram: Number of words, or several: (1, 2) means words and pairs of words (default: 1).
+        lowercase: Apply `str.lower` to each character (default: yes).
+        stopwords: "english", or a list of words to leave out before n-grams are made.
         stem: Language of Snowball, such as "english"; needs the extra `stem`.
-        min_length: Least number of characters of a word, where words have spaces.
+        min_length: Smallest number of characters of a word (default: 1).
+
+    Example:
+        >>> import lookalike as la
+        >>> la.jaccard("To be or not", "to be or", la.Words(ngram=2))
+        0.6666666666666666
     """
 
     def __init__(
@@ -121,9 +126,16 @@ class Words(TextKind):
 
 
 class Chars(TextKind):
-    """N-grams of `ngram` consecutive characters (code points) with spaces; `ngram` may be several.
+    """N-grams of `ngram` consecutive characters (code points), including spaces.
 
-    With `lowercase`, `str.lower` is applied to each character.
+    Args:
+        ngram: Number of characters, or several (default: 5).
+        lowercase: Apply `str.lower` to each character (default: no).
+
+    Example:
+        >>> import lookalike as la
+        >>> la.jaccard("color", "colour", la.Chars(ngram=2))
+        0.5
     """
 
     def __init__(

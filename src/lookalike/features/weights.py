@@ -33,18 +33,26 @@ _KINDS = {
     "tfidf": _native.WeightKind.tfidf,
     "log-likelihood": _native.WeightKind.log_likelihood,
 }
-LEARNT = ("tfidf", "log-likelihood")
+LEARNED = ("tfidf", "log-likelihood")
 WEIGHT_KINDS = tuple(_KINDS)
 VOCABULARY_ARRAYS = ("features", "documents", "occurrences")
 MOST_FEATURES = 1 << 22  # features that a vocabulary keeps by default: up to about 200 MB
 
 
 class Vocabulary:
-    """The number of documents in which each feature occurs, and of its occurrences.
+    """Numbers of documents and occurrences of each feature.
 
-    Beyond `most` features, those in the fewest documents are dropped until at most half of `most`
-    are left. An unknown feature counts as often as the most frequent one that was dropped, and at
-    least once.
+    Beyond `most` features, the rarest are dropped until at most half of `most` are left. An unknown
+    feature counts as often as the most frequent dropped one, and at least once.
+
+    Args:
+        most: Maximum number of features (default: 2**22).
+
+    Example:
+        >>> import lookalike as la
+        >>> weights = la.Weights("tfidf").fit(["a b", "b c"], la.Words())
+        >>> weights.vocabulary
+        Vocabulary(3 features of 2 documents)
     """
 
     def __init__(self, most: SupportsIndex = MOST_FEATURES) -> None:
@@ -107,8 +115,16 @@ class Vocabulary:
 
 
 class Weights:
-    """A kind of weights ("uniform", "count", "log-count", "tfidf" or "log-likelihood") and the
-    vocabulary that the last two learn.
+    """A kind of weights, and the vocabulary that some kinds learn.
+
+    Args:
+        kind: "uniform", "count", "log-count", "tfidf" or "log-likelihood" (default: "count").
+        vocabulary: Vocabulary for the last two kinds (default: learned by `fit`).
+
+    Example:
+        >>> import lookalike as la
+        >>> la.SimHash(weights=la.Weights("log-count")).sign(["some text"]).shape
+        (1, 8)
     """
 
     def __init__(self, kind: str = "count", vocabulary: Vocabulary | None = None) -> None:
@@ -118,13 +134,13 @@ class Weights:
         self.vocabulary = vocabulary
 
     def __repr__(self) -> str:
-        learnt = "" if self.vocabulary is None else f", {self.vocabulary!r}"
-        return f"Weights({self.kind!r}{learnt})"
+        learned = "" if self.vocabulary is None else f", {self.vocabulary!r}"
+        return f"Weights({self.kind!r}{learned})"
 
     @property
     def learns(self) -> bool:
         """Whether `fit` has to be called before these weights can be used."""
-        return self.kind in LEARNT
+        return self.kind in LEARNED
 
     def fit(
         self,
@@ -134,7 +150,7 @@ class Weights:
         most_features: SupportsIndex = MOST_FEATURES,
         threads: SupportsIndex | None = None,
     ) -> Self:
-        """Learn the vocabulary of any iterable of documents, in place of what was learnt before."""
+        """Learn the vocabulary of any iterable of documents, replacing an earlier one."""
         vocabulary = Vocabulary(most_features)
         count = thread_count(threads)
         for source in as_features(features).sources(documents):
@@ -148,7 +164,7 @@ class Weights:
             return _KINDS[self.kind], None
         if self.vocabulary is None:
             raise NotFittedError(
-                f"weights {self.kind!r} have learnt nothing yet; ",
+                f"weights {self.kind!r} are not fitted yet; ",
                 Said("call fit(documents) first", "let them learn with --fit"),
                 ", or use ",
                 Said("weights='count'", "--weights count"),
@@ -157,15 +173,15 @@ class Weights:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain description; `from_dict` is its inverse."""
-        learnt = None if self.vocabulary is None else self.vocabulary.to_dict()
-        return {"kind": self.kind, "vocabulary": learnt}
+        learned = None if self.vocabulary is None else self.vocabulary.to_dict()
+        return {"kind": self.kind, "vocabulary": learned}
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Weights:
         """Return the weights that `to_dict` described."""
         instance("description", description, dict, "what Weights.to_dict returned")
-        learnt = description.get("vocabulary")
-        vocabulary = None if learnt is None else Vocabulary.from_dict(learnt)
+        learned = description.get("vocabulary")
+        vocabulary = None if learned is None else Vocabulary.from_dict(learned)
         return cls(description.get("kind", ""), vocabulary)
 
 

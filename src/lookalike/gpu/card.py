@@ -252,7 +252,7 @@ class Card:
         most = int(self.xp.cuda.runtime.getDeviceCount()) - 1
         if number > most:
             raise ArgumentError(
-                f"device is {number}; expected 0 to {most}, which are the cards here"
+                f"device is {number}; expected 0 to {most}, the GPUs of this machine"
             )
         self.number = number
         self._kernels: dict[Layout, Kernels] = {}
@@ -346,8 +346,8 @@ def _cupy() -> Any:
 
 def _no_card(reason: str) -> MissingDependencyError:
     return MissingDependencyError(
-        f"GpuIndex needs an NVIDIA card and its driver ({reason}); a machine with one can be "
-        "rented by the hour, and everywhere a ScanIndex gives the same answers"
+        f"GpuIndex needs an NVIDIA GPU and its driver ({reason}). A ScanIndex returns the same "
+        "results without one"
     )
 
 

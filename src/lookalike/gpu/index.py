@@ -122,8 +122,8 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         self._asking = threading.Lock()  # a card does one thing at a time; memory is for one, too
         if len(source) > MOST_SIGNATURES:
             raise ArgumentError(
-                f"there are {len(source):,} signatures; a card takes up to {MOST_SIGNATURES:,}: "
-                "divide them over several"
+                f"there are {len(source):,} signatures; a GPU takes up to {MOST_SIGNATURES:,}. "
+                "Divide them over several GPUs"
             )
         self._tiles: Tiles | None = None
         if not self._streaming:

@@ -114,9 +114,8 @@ def refuse_too_many(card: Card, layout: Layout, count: int) -> None:
     needed, free = layout.bytes_of(count) + 4 * _UPLOAD, card.free_bytes()
     if needed > free:
         raise ArgumentError(
-            f"{count:,} signatures need {needed:,} bytes on the card, and {free:,} are free there "
-            f"({card.name}); give each of several cards a part (a ShardedIndex of one GpuIndex "
-            "each), or leave them where they are with stream=True"
+            f"{count:,} signatures need {needed:,} bytes of GPU memory, and {free:,} are free "
+            f"({card.name}). Use stream=True, or a ShardedIndex over several GPUs"
         )
 
 

@@ -196,8 +196,8 @@ def pairs_of_rows(
 ) -> Pairs:
     """Return the pairs of distinct ids within the radius, each once; see `Index.pairs`.
 
-    One signature of each group of equal ones is compared with those of other groups: by blocks if
-    that is cheaper than `each_with_each`, by `compare`, or by random bits if there is a `recall`.
+    One signature of each group of equal ones is compared with other groups. Pairs are found by blocks
+    unless `each_with_each`, by `compare`, or by random bits with a `recall`.
     """
     rows = np.ascontiguousarray(signatures)
     groups = _Groups.of(rows, ids)
@@ -355,9 +355,8 @@ def too_many_pairs(limit: int, radius: int, count: int) -> ResultTooLargeError:
     return ResultTooLargeError(
         "more than ",
         Said(f"limit={limit}", f"{limit:,}"),
-        f" pairs within radius {radius} among {count} signatures; ask with a smaller radius, pair "
-        "equal signatures only once with ",
+        f" pairs within radius {radius} among {count} signatures. Use a smaller radius, ",
         Said("collapse=True", "--collapse"),
-        ", or raise ",
+        " for equal signatures, or raise ",
         Said("limit"),
     )

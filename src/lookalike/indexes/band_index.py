@@ -88,13 +88,13 @@ class _Table:
     """The core's table and the key of each row; both only grow, also during a search."""
 
     def __init__(self, permutations: int, layout: BandLayout) -> None:
-        seed = secrets.randbits(64)  # so that nobody can make rows that all lie in one place
+        seed = secrets.randbits(64)  # prevents rows that are made to collide
         self.rows = _native.BandTable(permutations, layout.bands, layout.rows, False, seed)
         self.keys: list[Any] = []
 
     def append(self, keys: list[Any], rows: NDArray[np.uint32]) -> None:
         first = len(self.keys)
-        self.keys.extend(keys)  # before the rows: whoever searches may find them at once
+        self.keys.extend(keys)  # before the rows, which a search may find at once
         try:
             self.rows.insert(rows)
         except BaseException:
@@ -124,8 +124,8 @@ def _is_hashable(key: object) -> bool:
 
 def _unhashable(key: object) -> ArgumentError:
     return ArgumentError(
-        f"the key {brief(key)} of type {type(key).__name__} cannot be looked up; expected a "
-        "string, a number, bytes, a tuple of these or anything else that can be hashed"
+        f"the key {brief(key)} of type {type(key).__name__} is not hashable; expected a string, a "
+        "number, bytes, a tuple of these or another hashable value"
     )
 
 
@@ -418,8 +418,8 @@ class BandIndex(StoredIndex):
                 old = [key for key in keys if key in self._numbers]
             if old and not replace:
                 raise ArgumentError(
-                    f"the key {brief(old[0])} is in the index already; remove it first, or pass "
-                    "replace=True; nothing was inserted"
+                    f"the key {brief(old[0])} is in the index already; nothing was inserted. "
+                    "Remove it first, or pass replace=True"
                 )
             self._table.append(keys, rows)
             if old:
@@ -486,7 +486,7 @@ class BandIndex(StoredIndex):
             self._insert_rows(keys, self._comparable(values), replace)
             return
         with self._adopting:
-            rows = self._comparable(values)  # somebody may have been before us
+            rows = self._comparable(values)  # another thread may have set the mark meanwhile
             signer = self._signer_of(mark) if self._mark is None else self.signer
             self._insert_rows(keys, rows, replace)
             self.signer, self._mark = signer, mark
@@ -510,9 +510,9 @@ class BandIndex(StoredIndex):
         if not isinstance(documents, np.ndarray):
             if self.signer is None:
                 raise SignatureError(
-                    f"{brief(documents)} of type {type(documents).__name__} is no array of rows; "
-                    "expected what la.MinHash().sign returns, or an index with a signer: "
-                    "la.BandIndex(..., signer=la.MinHash())"
+                    f"{brief(documents)} of type {type(documents).__name__} is not an array of "
+                    "rows. Pass what la.MinHash().sign returns, or create the index with a "
+                    "signer: la.BandIndex(..., signer=la.MinHash())"
                 )
             documents = self.signer.sign(documents, threads=threads)
         if documents.dtype != np.uint32 or documents.shape[1:] != (self.permutations,):
@@ -540,8 +540,8 @@ class BandIndex(StoredIndex):
             )
         except _native.TooManyResults:
             raise ResultTooLargeError(
-                f"more than limit={limit} matches of {len(queries)} queries; ask with at_least=, "
-                "or fewer queries at once, or raise the limit"
+                f"more than limit={limit} matches of {len(queries)} queries. Use at_least=, fewer "
+                "queries at once, or a larger limit"
             ) from None
         similarities = equal / np.float64(self.permutations)
         return KeyMatches(

@@ -131,8 +131,8 @@ class StoredIndex(ABC):
         if notes is not None:
             meta = {**meta, "notes": notes}
         if self.signer is not None:
-            description, learnt = signer_contents(self.signer)
-            meta, arrays = {**meta, **description}, {**arrays, **learnt}
+            description, learned = signer_contents(self.signer)
+            meta, arrays = {**meta, **description}, {**arrays, **learned}
         names = {} if self.names is None else Strings.of(self.names).arrays("name")
         return meta, {**arrays, **names}
 

@@ -65,8 +65,8 @@ def _in_json(key: Hashable) -> str:
         if isinstance(error, ArgumentError):
             raise
         raise ArgumentError(
-            f"a key of type {type(key).__name__} cannot be put into a file ({error}); expected "
-            "numbers of some thousand digits at most, and tuples that are not so deep"
+            f"a key of type {type(key).__name__} cannot be saved ({error}); expected numbers of "
+            "at most some thousand digits, and tuples that are not nested deeply"
         ) from error
 
 

@@ -30,7 +30,7 @@ def too_many_matches(limit: int, radius: SupportsIndex, queries: int) -> ResultT
     return ResultTooLargeError(
         "more than ",
         Said(f"limit={limit}", f"{limit:,}"),
-        f" matches within radius {radius} of {queries} queries; ask with a smaller radius or fewer "
+        f" matches within radius {radius} of {queries} queries. Use a smaller radius or fewer "
         "queries at once",
         Said(", or raise the limit", ""),
     )

@@ -90,7 +90,7 @@ class ShardedIndex(Index):
         self._take(shards)
         own = {shard.own_ids for shard in self.shards}
         if len(own) > 1:
-            raise ArgumentError("some shards have ids of the caller's and some do not")
+            raise ArgumentError("some shards were built with ids and some without")
         self._own_ids = True in own  # for ever: numbers of shards must not meet later on
         if self._own_ids:
             ids = np.sort(np.concatenate([shard._living()[1] for shard in self.shards]))
@@ -155,8 +155,8 @@ class ShardedIndex(Index):
         starts = list(accumulate((shard.next_id for shard in self.shards), initial=0))
         if starts[-1] > 2**63:
             raise ArgumentError(
-                f"the shards are numbered on up to {starts[-1] - 1}, and int64 ends at 2**63 - 1: "
-                "one was given ids of the caller's, which all shards have to have then"
+                f"the ids of all shards end at {starts[-1] - 1}, and must be less than 2**63. If "
+                "one shard is built with ids, build all shards with ids"
             )
         return starts[:-1]
 
@@ -455,15 +455,14 @@ def merge_neighbors(
         return _merged(parts, numbered, wanted)
     if any(part.scores is None for part in parts):
         raise ArgumentError(
-            "some results have no scores; expected those of SliceIndex, or of a ShardedIndex of "
-            "such, to be merged by score"
+            "some results have no scores; expected results of slice indexes, or of shards of these"
         )
     if not best:
         return _merged(parts, numbered, wanted, by_score=True)
     if unknown:
         raise ArgumentError(
-            f"rerank is {best}, and distances were not computed: search the shards with "
-            f"k={best} and rerank={best}, and not with rerank=0"
+            f"rerank is {best}, and distances were not computed. Search the shards with k={best} "
+            f"and rerank={best}, not with rerank=0"
         )
     top = _merged(parts, numbered, best, by_score=True)
     return replace(_merged([top], [top.ids], wanted), exact=False)
@@ -494,8 +493,7 @@ def _check_masked(parts: Sequence[Neighbors], rerank: int | None) -> None:
     """Raise if results of searches with masks cannot be merged."""
     if rerank is not None:
         raise ArgumentError(
-            f"rerank is {rerank}, and the shards were searched with masks, which needs no scores; "
-            "leave it out"
+            f"rerank is {rerank}, and the shards were searched with masks. Leave rerank out"
         )
     if any(part.unmasked is None for part in parts):
         raise ArgumentError(
@@ -508,8 +506,8 @@ def _expect_enough(k: int, rerank: int | None, least: int) -> None:
     name, number = ("rerank", rerank) if rerank else ("k", k)
     if number is not None and number > least:
         raise ArgumentError(
-            f"{name} is {number}, and a shard was asked for {least} neighbors a query; expected "
-            f"at most {least}: ask all shards for {number}"
+            f"{name} is {number}, and a shard returned only {least} neighbors per query. Search "
+            f"all shards for {number}"
         )
 
 
@@ -537,8 +535,8 @@ def _starts(parts: list[Neighbors], starts: Iterable[SupportsIndex] | None) -> l
         largest = int(part.ids.max(initial=-1))
         if largest + shift >= 2**63:
             raise ArgumentError(
-                f"starts has {shift}, and a shard the id {largest}: together beyond int64, which "
-                "ends at 2**63 - 1; ids of your own need no starts"
+                f"starts has {shift}, and a shard has the id {largest}: their sum must be less "
+                "than 2**63. Shards that were built with ids need no starts"
             )
     return shifts
 
@@ -548,7 +546,6 @@ def _refuse_repeated(ids: NDArray[np.int64]) -> None:
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
     if twice.any():
         raise ArgumentError(
-            f"the id {ordered[:, 1:][twice][0]} is in more than one result; ids must be distinct "
-            "over all shards: give these ids of your own, or say where the numbers of each begin "
-            "(starts=[0, 1000, ...])"
+            f"the id {ordered[:, 1:][twice][0]} is in more than one result. Build the shards with "
+            "distinct ids, or pass the first id of each (starts=[0, 1000, ...])"
         )

@@ -87,9 +87,16 @@ def hamming(
 ) -> NDArray[np.int32]:
     """Return the number of bits in which signatures differ.
 
-    By default `int32[n]`: row i of `a` against row i of `b`, or a single signature on either side
-    against all of the other. With `all_pairs=True` the matrix `int32[len(a), len(b)]`, computed by
-    `threads` threads (default: all cores).
+    Args:
+        a, b: Signatures, or a single signature that is compared with all of the other side.
+        all_pairs: Return the matrix `int32[len(a), len(b)]` instead of comparing row by row.
+        threads: Number of threads of a matrix (default: all cores).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> la.hamming(np.array([[0], [7]], np.uint8), np.array([[1], [0]], np.uint8)).tolist()
+        [1, 3]
     """
     left = as_signatures(a, "the first signatures", single=True)
     right = as_signatures(b, "the second signatures", single=True)

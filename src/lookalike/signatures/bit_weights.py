@@ -92,8 +92,8 @@ def as_bit_weights(weights: ArrayLike, signatures: NDArray[np.uint8]) -> NDArray
 def normal_quantiles() -> NDArray[np.int16]:
     """Return the 2**15 quantiles of a normal distribution above 0, in whole units.
 
-    None lies so near the middle of two units that another logarithm would round it differently:
-    they are the same on every machine.
+    They are the same on every machine: none is close enough to the middle of two units to be
+    rounded differently.
     """
     from statistics import NormalDist  # takes some time to import
 

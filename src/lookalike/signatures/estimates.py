@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import instance, real_array, share, whole_number
-from lookalike.features.similarity import cosine_pairs, jaccard_pairs, weighted_jaccard_pairs
+from lookalike.features.similarity import similarity_pairs
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.signer import DocumentSigner, Signer, WeightedSigner
 
@@ -20,10 +20,20 @@ _DEVIATIONS = 2.4  # standard deviations that 1% of a normal distribution exceed
 def estimated_similarity(
     signer: Signer, distances: ArrayLike, bits: SupportsIndex
 ) -> NDArray[np.float64]:
-    """Return the similarity that Hamming distances between signatures of `bits` bits suggest.
+    """Estimate the similarity of documents from the Hamming distance of their signatures.
 
-    It is the measure of the signer: the cosine where bits are signs of sums, the Jaccard similarity
-    for b-bit MinHash. Estimates below 0 become 0.
+    Args:
+        signer: Signer of the signatures; its measure is estimated (cosine or Jaccard similarity).
+        distances: Hamming distances.
+        bits: Number of bits of a signature.
+
+    Returns:
+        Similarities from 0 to 1.
+
+    Example:
+        >>> import lookalike as la
+        >>> la.estimated_similarity(la.SimHash(bits=64), [0, 32], bits=64).round(2).tolist()
+        [1.0, 0.0]
     """
     instance("signer", signer, Signer, "a signer, such as la.SimHash()")
     width = whole_number("bits", bits, at_least=1, at_most=MAX_BITS)
@@ -32,7 +42,13 @@ def estimated_similarity(
 
 
 def estimated_radius(signer: Signer, threshold: SupportsFloat, bits: SupportsIndex) -> int:
-    """Return the largest distance whose `estimated_similarity` is at least the threshold."""
+    """Return the largest distance whose `estimated_similarity` is at least the threshold.
+
+    Example:
+        >>> import lookalike as la
+        >>> la.estimated_radius(la.SimHash(bits=64), 0.9, bits=64)
+        9
+    """
     instance("signer", signer, Signer, "a signer, such as la.SimHash()")
     wanted = share("threshold", threshold)
     width = whole_number("bits", bits, at_least=1, at_most=MAX_BITS)
@@ -63,8 +79,7 @@ def exact_similarity(
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
     """Return the exact similarity of pairs of documents, by the signer's features and measure."""
-    if signer.measure == "jaccard":
-        return jaccard_pairs(documents, left, right, signer.features, threads=threads)
-    compare = weighted_jaccard_pairs if signer.measure == "weighted_jaccard" else cosine_pairs
     weights = signer.weights_in_use if isinstance(signer, WeightedSigner) else "count"
-    return compare(documents, left, right, signer.features, weights, threads=threads)
+    return similarity_pairs(
+        signer.measure, documents, left, right, signer.features, weights, threads=threads
+    )

@@ -70,17 +70,29 @@ def save_signatures(
     *,
     weights: ArrayLike | None = None,
 ) -> None:
-    """Write signatures, their signer and ids to a file, whole or not at all.
+    """Write signatures, their signer and ids to a file, atomically.
 
-    `weights` are those of the bits, as `sign_with_weights` returns them; they are saved in 16 bits.
+    Args:
+        path: File to write; an existing file is replaced.
+        signatures: Array `uint8[n, bits // 8]`.
+        signer: Signer of the signatures.
+        ids: Ids of the documents (default: none).
+        weights: Weights of the bits, as `sign_with_weights` returns them; stored in 16 bits.
+
+    Example:
+        >>> import lookalike as la
+        >>> signer = la.SimHash(bits=64)
+        >>> la.save_signatures("two.lookalike", signer.sign(["a b", "c d"]), signer, ids=["x", "y"])
+        >>> la.load_signatures("two.lookalike").signatures.shape
+        (2, 8)
     """
     from lookalike.storage.container import write_container  # not needed to sign, so not at import
     from lookalike.storage.strings import Strings  # not needed to sign, so not at import
 
     target = file_path("path", path)
     rows = as_signatures(signatures, "the signatures")
-    meta, learnt = signer_contents(signer)
-    arrays: dict[str, NDArray[Any]] = {"signatures": rows, **learnt}
+    meta, learned = signer_contents(signer)
+    arrays: dict[str, NDArray[Any]] = {"signatures": rows, **learned}
     if ids is not None:
         names = Strings.of(instance("ids", ids, Collection, "a list of strings"))
         if len(names) != len(rows):
@@ -241,7 +253,7 @@ def signatures_from_hex(hashes: str | Iterable[str]) -> NDArray[np.uint8]:
                 "expected hashes of one kind"
             )
     if not rows:
-        raise SignatureError("there are no hashes, so it cannot be told how many bits they have")
+        raise SignatureError("there are no hashes, so their number of bits is unknown")
     return _REVERSED[np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)]
 
 

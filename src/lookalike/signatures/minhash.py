@@ -17,7 +17,7 @@ from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
 from lookalike.features import FeatureKind, Features, Weights, Words
 from lookalike.features.base import GrowingArray, none_below_zero
 from lookalike.features.ready import feature_hashes
-from lookalike.features.weights import LEARNT
+from lookalike.features.weights import LEARNED
 from lookalike.shown import brief, counted
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
@@ -36,10 +36,7 @@ GivenHash = tuple[SupportsIndex, SupportsIndex, SupportsIndex] | Mapping[Any, Su
 
 
 class SignedRows(np.ndarray[tuple[int, ...], np.dtype[np.uint32]]):
-    """An array that knows its signer's settings, as do its rows and parts of them.
-
-    Whatever is computed from it is a plain array, of which only the width can be checked.
-    """
+    """An array that knows the settings of its signer; results of computations are plain arrays."""
 
     mark: str | None = None
 
@@ -95,14 +92,14 @@ class ValueSigner(DocumentSigner):
 
     @property
     def mark(self) -> str:
-        """The mark of its rows: its description as text, with a checksum of what it has learnt."""
+        """The mark of its rows: its description as text, with a checksum of what it has learned."""
         description = self.to_dict()
         weights = description.get("weights")
-        if isinstance(weights, dict) and weights["kind"] not in LEARNT:
+        if isinstance(weights, dict) and weights["kind"] not in LEARNED:
             description["weights"] = {**weights, "vocabulary": None}  # not used
         elif isinstance(weights, dict) and weights.get("vocabulary") is not None:
-            learnt = json.dumps(weights["vocabulary"], sort_keys=True).encode()
-            checksum = _native.xxh64(np.frombuffer(learnt, np.uint8))
+            learned = json.dumps(weights["vocabulary"], sort_keys=True).encode()
+            checksum = _native.xxh64(np.frombuffer(learned, np.uint8))
             description["weights"] = {**weights, "vocabulary": f"{checksum:016x}"}
         return json.dumps(description, sort_keys=True)
 
@@ -151,9 +148,8 @@ def check_paired(left: NDArray[Any], right: NDArray[Any], what: str = "rows") ->
 class GivenHashes:
     """Functions from features to whole numbers below 2**32 - 1, in place of random permutations.
 
-    Each is (a, c, m), which takes a feature x (64 bits) to (a·x + c) modulo m; or a table that has
-    every feature, as `la.features.Features` takes them. A feature is a number itself where the
-    signer's features are `la.features.Features(hashed=True)`, and otherwise a hash.
+    Each is (a, c, m), which maps a feature x (64 bits) to (a·x + c) modulo m, or a table of all
+    features. A feature is a hash, or the number itself for `la.features.Features(hashed=True)`.
     """
 
     def __init__(self, hashes: Iterable[GivenHash], features: FeatureKind) -> None:
@@ -276,16 +272,27 @@ def _table(name: str, given: Any, hashed: bool) -> dict[int, int]:
 
 
 class MinHash(ValueSigner):
-    """The least value of a document's features under each of `permutations` random permutations.
+    """Signatures of texts for Jaccard similarity: the least value under each random permutation.
 
-    A feature is the upper half of its hash, x; a permutation is x -> a·x + c modulo 2**32 with a
-    random odd a and a random c. Two documents have equal values with probability J, their Jaccard
-    similarity, so the share of equal values estimates J without bias, with the standard error
-    sqrt(J·(1 - J) / permutations). A document without features has 2**32 - 1 everywhere.
+    Two documents have equal values with probability J, their Jaccard similarity. The share of equal
+    values estimates J without bias, with standard error sqrt(J·(1 - J) / permutations). A document
+    without features has 2**32 - 1 everywhere.
 
-    `hashes` replace the random permutations: a list of (a, c, m), for the function (a·x + c) modulo
-    m of a feature x, and of tables {feature: value}, which need all features. They are for examples
-    worked by hand and for the values of another program; estimates are only as good as they are.
+    Args:
+        permutations: Number of values (default: 128).
+        features: Features of a document (default: `la.Words(ngram=5)`).
+        seed: Random seed (default: 0).
+        hashes: Functions in place of random permutations: (a, c, m) for (a·x + c) modulo m of a
+            feature x, or tables {feature: value} of all features.
+
+    Example:
+        >>> import lookalike as la
+        >>> signer = la.MinHash(permutations=256, features=la.Words())
+        >>> rows = signer.sign(["a b c d", "a b c e"])
+        >>> rows.shape
+        (2, 256)
+        >>> bool(abs(signer.similarity(rows[0], rows[1])[0] - 0.6) < 0.15)
+        True
     """
 
     measure = "jaccard"
@@ -318,7 +325,7 @@ class MinHash(ValueSigner):
         return super().mark
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
-        """Return the least values, `uint32[n, permutations]`, marked with the signer's settings."""
+        """Return the values, `uint32[n, permutations]`, which know the settings of their signer."""
         values = GrowingArray((self.permutations,), np.uint32, documents)
         position = 0
         for source in none_below_zero(self.features.sources(documents)):
@@ -368,11 +375,21 @@ class MinHash(ValueSigner):
 class BBitMinHash(DocumentSigner):
     """The lowest b bits of each MinHash value, packed: small signatures for any index.
 
-    Value p takes bits p·b to p·b + b - 1 of the signature. Values that differ agree in b bits by
-    chance with probability C = 2**-b, so the share of agreeing values is on average
-    P = C + (1 - C)·J; `similarity` inverts that: J = (P - C) / (1 - C), with the standard error
-    sqrt(P·(1 - P) / permutations) / (1 - C). For b = 1 and J = 0.5 that is sqrt(3) times MinHash's.
-    A value is mixed with its position first, unless `hashes` are given (see `MinHash`).
+    Unequal values agree in b bits with probability C = 2**-b, so a share P = C + (1 - C)·J of
+    values agrees. `similarity` returns J = (P - C) / (1 - C). Its standard error is sqrt(P·(1 - P)
+    / permutations) / (1 - C).
+
+    Args:
+        permutations: Number of values (default: 512).
+        b: Bits per value, 1 to 16 (default: 1).
+        features: Features of a document (default: `la.Words(ngram=5)`).
+        seed: Random seed (default: 0).
+        hashes: Functions in place of random permutations; see `MinHash`.
+
+    Example:
+        >>> import lookalike as la
+        >>> la.BBitMinHash(permutations=512, b=1).sign(["some text"]).shape
+        (1, 64)
     """
 
     measure = "jaccard"
@@ -463,13 +480,23 @@ class BBitMinHash(DocumentSigner):
 
 
 class WeightedMinHash(ValueSigner, WeightedSigner):
-    """One feature drawn for each of `permutations`, the heavier the likelier (Ioffe's ICWS).
+    """Signatures of texts for weighted Jaccard similarity (Ioffe's ICWS).
 
-    A value is a hash of the drawn feature. Two documents draw the same feature with probability J,
-    their weighted Jaccard similarity (`la.weighted_jaccard`), so the share of equal values
-    estimates J without bias, with the standard error sqrt(J·(1 - J) / permutations). Rows cannot be
-    united. `weights` are those of `SimHash`. A document without features has 2**32 - 1 everywhere.
-    Costs about 40 ns for each feature and permutation, many times more than `MinHash`.
+    A value is a hash of a feature, drawn with a probability that grows with its weight. The share
+    of equal values estimates the weighted Jaccard similarity J, with standard error sqrt(J·(1 - J)
+    / permutations). A document without features has 2**32 - 1 everywhere. Takes about 40 ns per
+    feature and permutation, many times more than `MinHash`.
+
+    Args:
+        permutations: Number of values (default: 128).
+        features: Features of a document (default: `la.Words()`).
+        weights: Kind of weights, as for `SimHash` (default: "count").
+        seed: Random seed (default: 0).
+
+    Example:
+        >>> import lookalike as la
+        >>> la.WeightedMinHash(permutations=64).sign(["some text"]).shape
+        (1, 64)
     """
 
     measure = "weighted_jaccard"
@@ -487,7 +514,7 @@ class WeightedMinHash(ValueSigner, WeightedSigner):
         )
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
-        """Return the values, `uint32[n, permutations]`, marked as those of `MinHash` are."""
+        """Return the values, `uint32[n, permutations]`, which know the settings of their signer."""
         kind, vocabulary = self.weights.native()
         values = GrowingArray((self.permutations,), np.uint32, documents)
         for source in none_below_zero(self.features.sources(documents)):

@@ -18,12 +18,24 @@ _MOST_NORMALS = 1 << 28  # random numbers of a signer, one for each bit and dime
 
 
 class Projection(BitWeightSigner):
-    """Bit j is 1 where the product of the vector and the j-th random Gaussian vector is at least 0.
+    """Signatures of dense vectors: signs of random projections.
 
-    Two vectors at angle θ differ in each bit with probability θ/π, so the Hamming distance d of
-    `bits` bits estimates the angle as π·d/bits. Products are summed in single precision, and again
-    in double precision in a fixed order where the sign is in doubt: the same vector has the same
-    bits on every machine.
+    Bit j is 1 if the product of the vector with the j-th random Gaussian vector is at least 0. Two
+    vectors at angle θ differ in each bit with probability θ/π. The same vector has the same bits on
+    every machine.
+
+    Args:
+        bits: Number of bits, a multiple of 8 (default: 256).
+        dimensions: Number of dimensions of the vectors.
+        seed: Random seed (default: 0).
+
+    Example:
+        >>> import numpy as np
+        >>> import lookalike as la
+        >>> signer = la.Projection(bits=64, dimensions=3)
+        >>> signatures = signer.sign(np.array([[1, 2, 3], [2, 4, 6]], np.float32))
+        >>> la.hamming(signatures[0], signatures[1]).tolist()
+        [0]
     """
 
     medium = "vector"
@@ -42,9 +54,9 @@ class Projection(BitWeightSigner):
     def sign(
         self, vectors: ArrayLike, *, threads: SupportsIndex | None = None
     ) -> NDArray[np.uint8]:
-        """Return the signatures, `uint8[n, bits // 8]`, of `float32[n, dimensions]`.
+        """Return the signatures, `uint8[n, bits // 8]`, of vectors `[n, dimensions]`.
 
-        Other real numbers are converted to float32 first. The zero vector has all bits set.
+        Vectors are converted to float32 first. The zero vector has all bits set.
         """
         rows, signatures = self._rows(vectors)
         _native.project(rows, self._matrix, thread_count(threads), signatures)

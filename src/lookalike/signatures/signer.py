@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lookalike.storage.container import Container
 
 SIGNER_VERSION = 1  # grows when the same text would get other bits
-_PREFIX = "signer."  # prefix of the names of arrays that a signer has learnt
+_PREFIX = "signer."  # prefix of the names of arrays that a signer has learned
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Signer(ABC):
         return signer
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the signer, with what it has learnt, to a file; `la.load_signer` reads it."""
+        """Write the signer, with what it has learned, to a file; `la.load_signer` reads it."""
         from lookalike.storage.container import (
             write_container,  # not needed to sign, so not at import
         )
@@ -158,7 +158,7 @@ class Signer(ABC):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Signer) and self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]  # what it has learnt may change
+    __hash__ = None  # type: ignore[assignment]  # what it has learned may change
 
     def check_lasting(self) -> None:
         """Raise unless equal descriptions mean equal bits, now and in another program."""
@@ -264,7 +264,7 @@ class WeightedSigner(DocumentSigner):
     ) -> Self:
         """Learn how common features are, from any iterable of documents, a batch at a time.
 
-        Replaces what was learnt before, once all documents have been read. Keeps at most
+        Replaces what was learned before, once all documents have been read. Keeps at most
         `most_features` (see `la.Vocabulary`). To learn on several machines, merge with
         `la.Vocabulary.merge` and pass `la.Weights(kind, vocabulary)`.
         """
@@ -315,10 +315,10 @@ def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[A
     """Return the metadata and the arrays by which a container holds a signer."""
     description = instance("signer", signer, Signer, "one such as la.SimHash()").to_dict()
     signer.check_lasting()
-    learnt = _learnt(description)
-    names = VOCABULARY_ARRAYS if learnt else ()
+    learned = _learned(description)
+    names = VOCABULARY_ARRAYS if learned else ()
     return {"signer": description}, {
-        f"{_PREFIX}{name}": decode_array(learnt.pop(name)) for name in names
+        f"{_PREFIX}{name}": decode_array(learned.pop(name)) for name in names
     }
 
 
@@ -329,18 +329,18 @@ def signer_in(container: Container) -> Signer | None:
         return None
     if not isinstance(description, dict):
         raise CorruptIndexError(f"{container.path}: the signer is {description!r}; it is damaged")
-    learnt = _learnt(description)
-    for name in VOCABULARY_ARRAYS if learnt else ():
+    learned = _learned(description)
+    for name in VOCABULARY_ARRAYS if learned else ():
         container.verify_rest(f"{_PREFIX}{name}")
-        learnt[name] = encode_array(container.array(f"{_PREFIX}{name}", np.uint64, 1))
+        learned[name] = encode_array(container.array(f"{_PREFIX}{name}", np.uint64, 1))
     return signer_from_dict(description)
 
 
-def _learnt(description: dict[str, Any]) -> dict[str, Any]:
+def _learned(description: dict[str, Any]) -> dict[str, Any]:
     """Return the description of the vocabulary in that of a signer; {} if it has none."""
     weights = description.get("weights")
-    learnt = weights.get("vocabulary") if isinstance(weights, dict) else None
-    return learnt if isinstance(learnt, dict) else {}
+    learned = weights.get("vocabulary") if isinstance(weights, dict) else None
+    return learned if isinstance(learned, dict) else {}
 
 
 SIGNERS: Registry[type[Signer]] = Registry(

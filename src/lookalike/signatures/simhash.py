@@ -24,17 +24,27 @@ LEAST_WEIGHT = 0.5
 
 
 class SimHash(WeightedSigner, BitWeightSigner):
-    """Algorithm 1 of Sood and Loguinov, for any number of bits that is a multiple of 8.
+    """Signatures of texts whose Hamming distance follows the cosine of weighted features.
 
     Each feature has a hash of `bits` bits. It adds its weight to every counter where its hash has a
-    1, and subtracts it elsewhere. The signs of the counters are the signature; 0 counts as
-    positive, so a document without features has all bits set. `weights` are "uniform", "count",
-    "log-count", "tfidf" or "log-likelihood"; `fit` learns the last two. With seed 0, the first 64
-    bits of a feature's hash are the feature itself.
+    1, and subtracts it elsewhere; the signature is the signs of the counters (algorithm 1 of Sood
+    and Loguinov). A document without features has all bits set.
 
-    With `vectors="gaussian"` a feature has a normal random number for each bit instead of +1 or -1
-    (eq. 4): the sums of few features rarely tie, and the share of bits that differ follows the
-    angle for short documents, too. Signing takes several times as long.
+    Args:
+        bits: Number of bits, a multiple of 8 (default: 64).
+        features: Features of a document (default: `la.Words()`).
+        weights: "uniform", "count", "log-count", "tfidf" or "log-likelihood" (default: "count").
+            Call `fit` first for the last two.
+        seed: Random seed (default: 0).
+        vectors: "signs", or "gaussian" for a normal random number per feature and bit. That is
+            better for short documents, and several times slower.
+
+    Example:
+        >>> import lookalike as la
+        >>> signer = la.SimHash(bits=64)
+        >>> a, b, c = signer.sign(["the quick brown fox", "the quick brown dog", "lorem ipsum"])
+        >>> bool(la.hamming(a, b)[0] < la.hamming(a, c)[0])
+        True
     """
 
     usual_bits = 128
@@ -80,11 +90,16 @@ class SimHash(WeightedSigner, BitWeightSigner):
         least_weight: float = LEAST_WEIGHT,
         threads: SupportsIndex | None = None,
     ) -> NDArray[np.uint8] | tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Return the signatures, `uint8[n, bits // 8]`; with `mask=True` their masks, too.
+        """Return signatures `uint8[n, bits // 8]`; with `mask=True` also their masks.
 
-        A mask has the bits that the words of a document decide clearly: the magnitude of their
-        weight (see `sign_with_weights`) is above `least_weight`. Masks are for queries:
+        A mask has the bits that the words of a document decide clearly. Masks are for queries:
         `index.search(signatures, k, masks=masks)`.
+
+        Args:
+            documents: List, Arrow column or iterable of `str`.
+            mask: Return masks, too.
+            least_weight: Smallest magnitude of the weight of a bit in a mask (default: 0.5).
+            threads: Number of threads (default: all cores).
         """
         masked = flag("mask", mask)
         least = real_array("least_weight", least_weight, at_least=0)

@@ -17,11 +17,23 @@ from lookalike.signatures.simhash import signature_bits
 
 
 class TopSig(WeightedSigner, BitWeightSigner):
-    """Each term has a random ternary vector; a document is the sign of their weighted sum.
+    """Signatures of texts by ternary random indexing (Geva and De Vries).
 
-    Of every `density` adjacent values of a term's vector one is not 0: half of these are +1, half
-    -1. Weights are counts until `fit` has learnt how common terms are, then log-likelihood. A sum
-    above 0 is the bit 1, so a document without features has no bit set.
+    Each term has a random vector: one of every `density` adjacent values is +1 or -1, the others
+    are 0. A signature is the sign of the weighted sum. A document without features has no bit set.
+
+    Args:
+        bits: Number of bits, a multiple of 8 (default: 1024).
+        density: One value in this many is not 0 (default: 21).
+        features: Features of a document (default: `la.Words()`).
+        seed: Random seed (default: 0).
+        weights: Kind of weights (default: "log-likelihood"; counts until `fit` was called).
+
+    Example:
+        >>> import lookalike as la
+        >>> signer = la.TopSig(bits=1024).fit(["some text", "other words"])
+        >>> signer.sign(["some text"]).shape
+        (1, 128)
     """
 
     usual_bits = 1024
@@ -66,11 +78,11 @@ class TopSig(WeightedSigner, BitWeightSigner):
     def sign(
         self, documents: Any, *, mask: bool = False, threads: SupportsIndex | None = None
     ) -> NDArray[np.uint8] | tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Return the signatures, `uint8[n, bits // 8]`; with `mask=True` their masks, too.
+        """Return signatures `uint8[n, bits // 8]`; with `mask=True` also their masks.
 
-        A mask has the bits that the words of a document decide: those where the sum is not 0. A
-        query of a few words, searched with its mask (`index.search(signatures, k, masks=masks)`),
-        finds documents that have these words.
+        A mask has the bits that the words of a document decide: those whose sum is not 0. A query
+        of a few words, searched with its mask (`index.search(signatures, k, masks=masks)`), finds
+        documents that contain these words.
         """
         masked = flag("mask", mask)
         signatures, _, masks = self._sign(documents, 0, threads, masked)

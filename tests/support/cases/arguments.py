@@ -50,10 +50,7 @@ MORE: dict[str, Any] = {
     thing.__name__: thing
     for thing in (
         la.features.Features,
-        la.features.containment_pairs,
-        la.features.cosine_pairs,
-        la.features.jaccard_pairs,
-        la.features.weighted_jaccard_pairs,
+        la.features.similarity_pairs,
         la.images.thumbnail,
         la.indexes.merge_neighbors,
         la.pages.PageLimits,
@@ -222,10 +219,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "MinHash.update": (minhash.update, {"values": values, "documents": texts}),
         "WeightedMinHash": (la.WeightedMinHash, {}),
         "weighted_jaccard": (la.weighted_jaccard, {"a": texts, "b": texts}),
-        "weighted_jaccard_pairs": (
-            la.features.weighted_jaccard_pairs,
-            {"documents": texts, "left": [0], "right": [1]},
-        ),
         "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
         "Chars": (la.Chars, {}),
@@ -330,12 +323,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "PageLimits": (la.pages.PageLimits, {}),
         "compare_texts": (la.compare_texts, {"a": texts[0], "b": texts[1]}),
         "containment": (la.containment, {"a": texts, "b": texts}),
-        "containment_pairs": (
-            la.features.containment_pairs,
-            {"documents": texts, "left": [0], "right": [1]},
-        ),
         "cosine": (la.cosine, {"a": texts, "b": texts}),
-        "cosine_pairs": (la.features.cosine_pairs, {"documents": texts, "left": [0], "right": [1]}),
         "cumulative_distance_ratio": (
             advice.cumulative_distance_ratio,
             {"found_distances": found.distances, "true_distances": found.distances},
@@ -356,9 +344,9 @@ def calls(folder: Path) -> dict[str, Call]:
         "growth": (advice.growth, {"signatures": rows, "sizes": [20], "k": 2, "sample": 2}),
         "hamming": (la.hamming, {"a": rows, "b": rows}),
         "jaccard": (la.jaccard, {"a": texts, "b": texts}),
-        "jaccard_pairs": (
-            la.features.jaccard_pairs,
-            {"documents": texts, "left": [0], "right": [1]},
+        "similarity_pairs": (
+            la.features.similarity_pairs,
+            {"measure": "jaccard", "documents": texts, "left": [0], "right": [1]},
         ),
         "load_index": (la.load_index, {"path": folder / "index"}),
         "load_signatures": (la.load_signatures, {"path": folder / "signatures"}),

@@ -542,8 +542,8 @@ class SignatureFile:
         first = layout.largest_id + 1
         if first + int(own.max(initial=-1)) >= 2**63:
             raise ArgumentError(
-                f"the largest id of {self.path} is {layout.largest_id}, and int64 ends at "
-                "2**63 - 1; give the new signatures ids of your own"
+                f"the largest id of {self.path} is {layout.largest_id}; ids must be less than "
+                "2**63. Pass ids for the new signatures"
             )
         return first if len(own) else 0
 

@@ -453,11 +453,8 @@ def _slow(choice: BlockChoice, quicker: BlockChoice, count: int) -> LookalikeWar
     """Return the warning for a slow choice."""
     times = choice.usual_cost(count) / quicker.usual_cost(count)
     return LookalikeWarning(
-        f"BlockIndex has {choice.tables} tables, each led by {choice.lead} of {choice.blocks} "
-        f"blocks: {choice.header_bits(count)} bits, so that the buckets of a query hold "
-        f"{choice.steps(count).rows:,.0f} of {count:,} signatures; with {quicker.tables} tables, "
-        f"led by {quicker.lead} of {quicker.blocks} blocks, it can be some {times:,.0f} times "
-        "as quick: take ",
+        f"BlockIndex with {choice.tables} tables compares a query with "
+        f"{choice.steps(count).rows:,.0f} of {count:,} signatures. ",
         Said(f"tables={quicker.tables}", f"--tables {quicker.tables}"),
-        ", or leave the choice to BlockIndex",
+        f", or the default, can be about {times:,.0f} times as fast",
     )

@@ -274,12 +274,11 @@ class FlipIndex(SelfTuned, TabledIndex):
         if values is None and tries < all_sets(self.header_bits, near):
             warnings.warn(
                 LookalikeWarning(
-                    Said("FlipIndex.within has no weights", "an index of flips knows no weights"),
-                    f": {tries} flips are tried in the order of their size and position, which "
-                    "finds less than the likeliest would; ",
+                    f"without weights, {tries} flips are tried in a fixed order, which finds fewer "
+                    "matches. ",
                     Said(
-                        "give weights, or allow all flips",
-                        "an index of --kind blocks or slices finds everything",
+                        "Pass weights, or allow all flips",
+                        "An index of --kind blocks or slices finds all matches",
                     ),
                 ),
                 stacklevel=2,
@@ -365,5 +364,5 @@ class FlipIndex(SelfTuned, TabledIndex):
                 raise ValueError(f"volatility of {len(costs)} steps")
             self._restore_tunings(meta["tunings"], "flips", least=0)
         if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
-            raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
+            raise CorruptIndexError(f"{container.path}: the volatility is invalid; it is damaged")
         self._restore_tables(container, [upper_bits(bits, self.header_bits)])
