@@ -59,7 +59,7 @@ def access_time(access: Access, size: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MachineCosts:
-    """Nanoseconds on one thread, for cached data unless stated otherwise; `access` is added for other data."""
+    """Nanoseconds on one thread for cached data; `access` is added for other data."""
 
     access: Access
     """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""

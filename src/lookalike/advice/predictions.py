@@ -226,7 +226,7 @@ _ASKED_BYTES = 192  # so much of a bucket is asked for in time
 
 
 def block_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]:
-    """Yield sorted tables with 1, 2, ... leading blocks, with copies of the signatures and compressed."""
+    """Yield sorted tables with 1, 2, ... leading blocks, each also compressed."""
     radius = question.radius
     if radius is None or radius >= question.bits:
         return  # not what tables are for, or everything is within the radius
@@ -471,7 +471,7 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Predicti
 
 
 def share_examined(bits: int, orders: int, count: int, examine: int, distance: int) -> float:
-    """Return the share of signatures at a distance that is examined, for fair and independent bits."""
+    """Return the share of signatures at a distance that is examined, for fair bits."""
     length = min(max(0.0, math.log2(orders * count / examine)), bits, KEY_BITS)
     if length > bits - distance:
         return 0.0

@@ -170,7 +170,7 @@ class Sample:
         return self._all[found]
 
     def _counted(self, slice_bits: int, radius: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the numbers of signatures by differing bits of each slice, and those with a near sketch."""
+        """Return numbers of signatures by differing bits of each slice, all and near ones."""
         if (slice_bits, radius) not in self._levels:
             widths = _native.slice_widths(8 * self.part.shape[1], slice_bits)
             queries = self.queries[:_QUERIES]

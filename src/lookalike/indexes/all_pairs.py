@@ -196,8 +196,8 @@ def pairs_of_rows(
 ) -> Pairs:
     """Return the pairs of distinct ids within the radius, each once; see `Index.pairs`.
 
-    One signature of each group of equal ones is compared with other groups. Pairs are found by blocks
-    unless `each_with_each`, by `compare`, or by random bits with a `recall`.
+    One signature of each group of equal ones is compared with other groups. Pairs are found by
+    blocks unless `each_with_each`, by `compare`, or by random bits with a `recall`.
     """
     rows = np.ascontiguousarray(signatures)
     groups = _Groups.of(rows, ids)

@@ -169,7 +169,7 @@ class GivenHashes:
             raise ArgumentError(
                 Said("hashes"),
                 f" have tables of {entries} features in all; expected at most {_MOST_ENTRIES}: "
-                "take functions (a, c, m) for so many",
+                "use functions (a, c, m) instead",
             )
 
     def _add(self, place: int, given: Any, hashed: bool) -> list[Any]:

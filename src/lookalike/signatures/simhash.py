@@ -27,7 +27,7 @@ class SimHash(WeightedSigner, BitWeightSigner):
     """Signatures of texts whose Hamming distance follows the cosine of weighted features.
 
     Each feature has a hash of `bits` bits. It adds its weight to every counter where its hash has a
-    1, and subtracts it elsewhere; the signature is the signs of the counters (algorithm 1 of Sood
+    1, and subtracts it elsewhere. The signature is the signs of the counters (algorithm 1 of Sood
     and Loguinov). A document without features has all bits set.
 
     Args:
