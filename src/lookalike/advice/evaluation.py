@@ -42,7 +42,6 @@ from lookalike.signatures import as_queries, as_signatures, hamming
 Progress = Callable[[int, int], None]  # called with the numbers of steps done and of all steps
 Search = Callable[..., Neighbors]  # searches an index: takes queries, k and `explain`
 Grid = list[tuple[Settings, list[Settings]]]  # build arguments, each with a list of search settings
-
 NEAR = 0.1  # near-duplicates differ in at most this share of their bits
 WIDE = 100  # smallest number of true neighbors that are searched for
 SMALLEST = 1000  # smallest collection that `growth` measures

@@ -37,7 +37,6 @@ from lookalike.signatures.arrays import kernels
 from lookalike.storage.files import user_cache_folder, whole_file
 
 FORMAT = 7  # raised when the meaning of a cost changes: older files are then measured again
-
 Access = tuple[tuple[float, float], ...]
 """(bytes, nanoseconds) of reads at random places, in ascending order."""
 

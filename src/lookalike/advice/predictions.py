@@ -487,7 +487,6 @@ def share_examined(bits: int, orders: int, count: int, examine: int, distance: i
 # Groups around centers
 
 _BRANCHES = 9  # branches of a tree of centers that a signature is compared with
-
 _PARTS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # of the usual number of groups that are read
 _BESIDE = 12  # bytes beside each signature: its id, and how far it is from the center
 

@@ -33,7 +33,6 @@ from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.indexes.tuning import Option, build_option, other_columns, sampling_error
 
 Work = tuple[float, float, float]  # lists looked up, entries of them, and signatures compared
-
 _QUERIES = 32
 _ROWS = 8192
 _MATCHED_QUERIES = 256  # for the number of matches, most of which a few queries have

@@ -144,9 +144,7 @@ def _weights(weights: Iterable[float] | None, count: int) -> tuple[float, ...]:
 
 
 FEATURES = ("words", "chars", "links")
-
 CHARS_NGRAM = Chars().ngram
-
 FeatureChoice = str | FeatureKind | Callable[[str], Iterable[Any]]
 """Some of `FEATURES` with commas, an object such as `la.Words(...)`, or a function of a text."""
 

@@ -18,7 +18,6 @@ from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
 _ROUNDING = 1e-12  # rounding error of a similarity that is exactly 1 or the threshold
-
 Compare = Callable[..., None]
 """Takes two sources, two arrays of positions in them, threads and an array for similarities."""
 

@@ -47,9 +47,7 @@ contractions that are cut at the apostrophe.
 """
 
 STOP_LISTS = {"english": ENGLISH}  # stop words by language
-
 Lengths = int | tuple[int, ...]  # one length of n-grams, or several in ascending order
-
 _MOST_STEMS = 1 << 20
 _LONGEST_LANGUAGE = 100
 _LONGEST_NGRAM = 1024

@@ -15,7 +15,6 @@ from lookalike.gpu.finding import Nearest, Queries, Question, Span, find, near_p
 from lookalike.gpu.tiles import Tiles
 
 QUERIES = 256  # batch size that shares one pass over the collection
-
 _TIMES = 5
 _PIECES = 64 * 2**20
 
@@ -86,7 +85,6 @@ def random_tiles(card: Card, layout: Layout, count: int, seed: int = 1) -> Tiles
 
 
 _SPARE = 2 * 2**30  # bytes of a card that searches need beside the collection
-
 _CHECKED = 4  # queries of each batch whose answers are found once more, by counting bits
 
 

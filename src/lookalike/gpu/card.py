@@ -48,7 +48,6 @@ __device__ __forceinline__ void wait(int (&d)[{count}]) {{
 
 
 PIECE = 65_536  # number of signatures that are sorted together by their number of ones
-
 MOST_BITS = 4096
 """Maximum number of bits: a distance has 13 bits, and registers hold no wider queries."""
 

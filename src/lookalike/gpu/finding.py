@@ -19,11 +19,8 @@ from lookalike.gpu.card import PIECE, Card, Layout
 from lookalike.gpu.tiles import Tiles
 
 QUERY, DISTANCE = 48, 35  # where the query and the distance of a hit begin; rows.cu writes them
-
 ROOM = 1 << 24  # initial space for hits: 256 MB with their notes
-
 MOST_QUERIES = 1 << 64 - QUERY  # maximum number of queries at once: a hit has 16 bits for the query
-
 MOST_SIGNATURES = 1 << DISTANCE  # maximum number of signatures on one GPU, for the same reason
 
 
@@ -134,9 +131,7 @@ def within(parts: Iterable[Part], queries: Queries, radius: int, limit: int) -> 
 
 
 _LEAST = 2048  # signatures of a sample, at least
-
 _WRITTEN = 1 << 18  # hits of a sample: more take longer than another sample
-
 _NOTHING = np.uint64(2**64 - 1)  # stands where fewer than k were found; no hit is so large
 
 

@@ -13,7 +13,6 @@ from lookalike import _native
 from lookalike.errors import ArgumentError
 
 RECALL = 0.995  # probability that a pair at the threshold becomes a candidate
-
 LEADERS: int = _native.BAND_LEADERS
 """Number of members that all rows of a large group are paired with."""
 

@@ -48,7 +48,6 @@ from lookalike.storage.container import (
 from lookalike.storage.strings import Strings
 
 Masks = Signatures | None
-
 DEFAULT_LIMIT = 100_000_000
 """Maximum number of results of `within` and `pairs` by default: about 2 GB."""
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lookalike.indexes.base import GrowingIndex, Index
 
 _COPY, _COPIED_BYTES = 16, 1024  # comparisons that copying a row costs: these, or by its bytes
-
 _MARKED = 32  # ids are marked in a mask where it has no more places for each of them than these
 
 

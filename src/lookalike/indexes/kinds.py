@@ -124,7 +124,6 @@ def _imported(target: Any) -> Any:
 
 _MEMORY = BuildOption("memory", "most that lists or tables take, as 2GB", "size")
 _CLUSTERS = BuildOption("clusters", "groups of clusters (default: by the size)")
-
 _PREDICTIONS, _GRIDS = "lookalike.advice.predictions", "lookalike.advice.evaluation"
 
 KINDS: Registry[IndexKind] = Registry(

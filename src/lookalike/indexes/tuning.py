@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lookalike.indexes.base import Index
 
 Measure = Literal["recall", "cdr"]  # recall, or cumulative distance ratio (CDR)
-
 _LARGEST = 2**63 - 1
 
 

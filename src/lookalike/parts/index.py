@@ -32,7 +32,6 @@ FARTHEST = 2**59  # the largest position, on both sides of 0, so that difference
 MOST_NEAR = 500_000  # near parts that the parts of a query may have together by default
 AUTO = "auto"
 _SCANNED = 4096  # signatures below which a scan is faster than lists
-
 Maker = Callable[[NDArray[np.uint8]], Any]
 
 

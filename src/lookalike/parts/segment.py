@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 Item = str | int
 Integers: TypeAlias = NDArray[np.int64]
-
 MOST_PARTS = 2**32 - 2  # parts are numbered in 32 bits
 
 

@@ -15,9 +15,7 @@ from lookalike.shown import brief
 from lookalike.signatures.signer import DocumentSigner, Signer
 
 _QUANTUM = 1 / 1024
-
 NORMAL_UNIT = 4096  # whole units of a standard deviation of `normal_quantiles`
-
 _NORMALS = 1 << 15
 _AT_A_TIME = 1 << 12
 
@@ -103,7 +101,6 @@ def normal_quantiles() -> NDArray[np.int16]:
 
 
 Mask: TypeAlias = bool | Literal["auto"]  # whether texts are masked: all, none, or short ones
-
 _SHORT = 7 / 8
 """A text is short if its words decide less than this share of the bits: about 40 words by default.
 

@@ -30,7 +30,6 @@ _MOST_PERMUTATIONS = 2**20
 _MOST_ENTRIES = 100_000
 _MOST_VALUE = 2**32 - 2
 _FORMS = "(a, c, m) for the function (a*x + c) modulo m, or a table {feature: value}"
-
 GivenHash = tuple[SupportsIndex, SupportsIndex, SupportsIndex] | Mapping[Any, SupportsIndex]
 """(a, c, m), or a table of values by feature."""
 

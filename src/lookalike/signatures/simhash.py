@@ -18,7 +18,6 @@ from lookalike.signatures.bit_weights import NORMAL_UNIT, BitWeightSigner, norma
 from lookalike.signatures.signer import DedupDefaults, WeightedSigner
 
 _VECTORS = ("signs", "gaussian")
-
 LEAST_WEIGHT = 0.5
 """Weight of bits in a mask: titles find their abstracts best with it, of 0.5 to 2."""
 

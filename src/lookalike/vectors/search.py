@@ -245,7 +245,6 @@ class Store:
 
 
 Queries = NDArray[np.float32]
-
 _BLOCK = 4096  # queries whose candidates are held at a time
 _LISTED, _LISTED_SHARE = 1 << 22, 8  # places listed for queries at a time, up to this share
 _PAIRS = 1 << 18  # pairs whose vectors are copied at a time

@@ -27,7 +27,6 @@ from lookalike.vectors.search import Parts, all_compared, check_places, proposed
 SAMPLE = 400  # default number of vectors of the index that tuning searches for
 _MOST_CANDIDATES, _MOST_PER_NEIGHBOR = 2048, 32
 _FIRST_PROBE = 8
-
 _LEAST_CANDIDATES, _PER_NEIGHBOR = 256, 16
 _LEAST_GROUPS, _GROUP_SHARE = 32, 6
 _COMPARE, _RERANK = 1.4e-3, 500.0

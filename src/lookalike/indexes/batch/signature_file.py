@@ -59,7 +59,6 @@ from lookalike.storage.container import RunningChecksum, checksums
 from lookalike.storage.files import new_file, whole_file
 
 FORMAT_VERSION = 2
-
 _MAGIC = b"\x89LKRUNS\n"
 _RUN_MAGIC = b"LKSORTED"
 _END_MAGIC = b"LKFINISH"
@@ -279,7 +278,6 @@ def read_ahead(items: Iterator[T], count: int) -> Iterator[Iterator[T]]:
 
 
 _Rows = tuple[Signatures, NDArray[np.int64]]
-
 _PIECE_BYTES = 1 << 26
 
 

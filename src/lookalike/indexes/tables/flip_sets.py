@@ -22,7 +22,6 @@ _STEPS_PER_UNIT = 128
 _COSTS_PER_NAT = 64
 MOST_COST = 2730
 _TAIL = 20  # fewer differences than that beyond a weight are no basis for an estimate
-
 DEFAULT_SPREAD = 0.2
 
 

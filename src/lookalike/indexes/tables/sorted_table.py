@@ -21,7 +21,6 @@ from lookalike.storage.container import Container
 
 MOST_HEADER_BITS = 30
 MOST_ROWS = 2**32 - 1  # maximum number of rows of a table; larger collections are cut into parts
-
 Runs = Sequence[tuple[int, int]]
 """Bits of a signature as (first bit, number of bits); the first run is most significant."""
 
