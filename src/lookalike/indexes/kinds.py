@@ -122,8 +122,10 @@ def _imported(target: Any) -> Any:
     return getattr(import_module(module), name)
 
 
-_MEMORY = BuildOption("memory", "most that lists or tables take, as 2GB", "size")
-_CLUSTERS = BuildOption("clusters", "groups of clusters (default: by the size)")
+_MEMORY = BuildOption(
+    "memory", "maximum size of lists or tables, such as 2GB (default: no limit)", "size"
+)
+_CLUSTERS = BuildOption("clusters", "clusters: number of groups (default: derived from the size)")
 _PREDICTIONS, _GRIDS = "lookalike.advice.predictions", "lookalike.advice.evaluation"
 
 KINDS: Registry[IndexKind] = Registry(
@@ -135,9 +137,13 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "slices",
                 "lookalike.indexes.slices.index:SliceIndex",
-                "lists of signatures that agree in some bits: quick, near neighbors, exact on "
-                "demand",
-                (BuildOption("slice_bits", "width of slices (default: by the size)"), _MEMORY),
+                "inverted lists of slices: fast, for near neighbors, exact on request",
+                (
+                    BuildOption(
+                        "slice_bits", "slices: width in bits (default: derived from the size)"
+                    ),
+                    _MEMORY,
+                ),
                 predictor=f"{_PREDICTIONS}:slice_options",
                 grid=f"{_GRIDS}:slice_grid",
                 compares="rerank",
@@ -145,17 +151,20 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "blocks",
                 "lookalike.indexes.tables.blocks:BlockIndex",
-                "sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 "
-                "bits",
+                "sorted tables: all matches within a few bits (--radius), exact; up to 512 bits",
                 (
-                    BuildOption("radius", "that blocks are made for (default 3)"),
-                    BuildOption("tables", "how many there are of blocks (default: by the size)"),
-                    BuildOption("blocks", "that signatures are cut into, in place of --tables"),
-                    BuildOption("lead", "blocks that lead each table (default: by the size)"),
+                    BuildOption("radius", "blocks: largest Hamming distance (default: 3)"),
+                    BuildOption(
+                        "tables", "blocks: number of tables (default: derived from the size)"
+                    ),
+                    BuildOption("blocks", "blocks: blocks of a signature, in place of --tables"),
+                    BuildOption(
+                        "lead", "blocks: leading blocks per table (default: derived from the size)"
+                    ),
                     _MEMORY,
                     BuildOption(
                         "compressed",
-                        "blocks in less memory: one copy of the signatures; slower",
+                        "blocks: one copy of the signatures only; less memory, slower",
                         "switch",
                     ),
                 ),
@@ -164,11 +173,11 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "flips",
                 "lookalike.indexes.tables.flips:FlipIndex",
-                "one sorted table: most of what is within a few bits, in the least memory",
+                "one sorted table: most matches within a few bits, in the least memory",
                 (
                     BuildOption(
                         "header_bits",
-                        "upper bits that flips are looked up by (default: by the size)",
+                        "flips: number of header bits (default: derived from the size)",
                     ),
                 ),
                 predictor=f"{_PREDICTIONS}:flip_options",
@@ -176,15 +185,14 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "scan",
                 ScanIndex,
-                "signatures and ids alone, all of them looked at: exact, for small collections",
+                "exhaustive scan: exact, for small collections",
                 predictor=f"{_PREDICTIONS}:scan_options",
             ),
             IndexKind(
                 "prefix",
                 "lookalike.indexes.tables.prefixes:PrefixIndex",
-                "orders by random permutations of the bits: most near-duplicates, at the same "
-                "cost for any number of signatures",
-                (BuildOption("orders", "random permutations of prefix (default 16)"),),
+                "random permutations of the bits: most near-duplicates, at a constant cost",
+                (BuildOption("orders", "prefix: number of permutations (default: 16)"),),
                 predictor=f"{_PREDICTIONS}:prefix_options",
                 grid=f"{_GRIDS}:prefix_grid",
                 compares="examine",
@@ -192,8 +200,7 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "clusters",
                 "lookalike.indexes.clusters.index:ClusterIndex",
-                "groups of signatures that are near each other: the nearest, if they are far "
-                "away, too",
+                "groups of near signatures: nearest neighbors that may be far away",
                 (_CLUSTERS,),
                 predictor=f"{_PREDICTIONS}:cluster_options",
                 grid=f"{_GRIDS}:cluster_grid",
@@ -208,7 +215,7 @@ KINDS: Registry[IndexKind] = Registry(
             IndexKind(
                 "vectors",
                 "lookalike.vectors.index:VectorIndex",
-                options=(BuildOption("bits", "of the signatures that propose"), _CLUSTERS),
+                options=(BuildOption("bits", "number of bits of the signatures"), _CLUSTERS),
                 holds="vectors",
             ),
             IndexKind("bands", "lookalike.indexes.band_index:BandIndex", holds="rows"),
