@@ -141,7 +141,7 @@ def test_zero_vectors_have_the_cosine_0_with_all() -> None:
     [
         ({"k": 0}, "k is 0"),
         ({"candidates": 2}, "candidates is 2, fewer than k=3; expected 3 at least"),
-        ({"candidates": 5, "recall": 0.9}, "recall says how many neighbors are found"),
+        ({"candidates": 5, "recall": 0.9}, "recall excludes candidates and probe"),
         ({"probe": 0}, "probe is 0"),
         ({"recall": 1.5}, "recall is 1.5"),
         ({"among": [-1]}, "among: the smallest id is -1"),

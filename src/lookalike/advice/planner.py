@@ -164,8 +164,8 @@ def plan(
         bits = 8 * rows.shape[1] if bits is None else bits
     if count is None or bits is None:
         raise ArgumentError(
-            "count and bits are needed, or signatures that tell them: plan(count=1_000_000, "
-            "bits=64, radius=3), or plan(signatures=rows, radius=3)"
+            "count and bits, or signatures, are required: plan(count=1_000_000, bits=64, "
+            "radius=3), or plan(signatures=rows, radius=3)"
         )
     wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
     if wide % 8:
@@ -269,7 +269,7 @@ def _sample(rows: Any, queries: Any, question: Question) -> Sample:
 
     if rows is None:
         raise ArgumentError(
-            "queries are signatures, and there are no others to measure on: give signatures, too, "
+            "queries are signatures, and there are no others to measure on. Pass signatures, too, "
             "or the number of queries"
         )
     if 8 * rows.shape[1] != question.bits:

@@ -46,8 +46,8 @@ class Chosen:
                 raise ArgumentError(f"among: {error}; or a mask of bool") from None
         if array.shape != (next_id,):
             raise ArgumentError(
-                f"among is a mask of shape {array.shape}; expected ({next_id},): True or False for "
-                "each id from 0 to the largest there has been. Where ids are large, list them"
+                f"among is a mask of shape {array.shape}; expected ({next_id},), one value per id. "
+                "If ids are large, pass a list of ids"
             )
         return cls(None, array)
 
@@ -112,8 +112,8 @@ def as_masks(masks: ArrayLike, bits: int, queries: int) -> NDArray[np.uint8]:
     rows = as_queries(masks, bits, "masks")
     if len(rows) != queries:
         raise ArgumentError(
-            f"masks are {len(rows)}, and there are {queries} queries; expected one for each, as "
-            "sign(..., mask=True) gives"
+            f"there are {len(rows)} masks and {queries} queries; expected one mask per query, as "
+            "sign(..., mask=True) returns"
         )
     return rows
 
@@ -122,8 +122,7 @@ def no_masks(index: Index, masks: object) -> None:
     """Raise if there are masks, for an index that does not support them."""
     if masks is not None:
         raise ArgumentError(
-            f"masks are given, and {type(index).__name__} finds signatures by bits that all have "
-            "to count; use ScanIndex or SliceIndex"
+            f"{type(index).__name__} does not support masks. Use ScanIndex or SliceIndex"
         )
 
 
@@ -132,9 +131,7 @@ def without_settings(**settings: object) -> None:
     for name, value in settings.items():
         if value is not None:
             raise ArgumentError(
-                Said(name),
-                " says what a search may miss, and a search with masks is always exact; leave it "
-                "out",
+                Said(name), " does not apply to a search with masks, which is exact. Leave it out"
             )
 
 

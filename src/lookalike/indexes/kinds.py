@@ -319,7 +319,7 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
 
 
 def _sign_first(path: Path) -> str:
-    return f"; of a corpus, make signatures first: lookalike sign {path} -o NAME.lookalike"
+    return f". To sign a corpus: lookalike sign {path} -o NAME.lookalike"
 
 
 def named_scan(signatures: NDArray[np.uint8], names: Sequence[str] | None) -> ScanIndex:

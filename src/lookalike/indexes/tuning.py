@@ -220,8 +220,8 @@ def build_option(
     """Build the index of an option."""
     if option.index == "batch":
         raise ArgumentError(
-            "the choice is la.match_batch, which reads signatures from a file; there is no index "
-            "to build: plan without batch, or call match_batch with search_settings"
+            "the choice is la.match_batch, which reads a file and builds no index. Call it with "
+            "search_settings, or plan without batch"
         )
     parameters = dict(option.parameters)
     if "clusters" in parameters:

@@ -59,9 +59,8 @@ def effort_for(
     """Return the effort of a search: as given, as tuned, or the default."""
     if recall is not None and (candidates is not None or probe is not None):
         raise ArgumentError(
-            Said("recall"), " says how many neighbors are found, and ", Said("candidates"),
-            " and ", Said("probe"), " how much is looked at; expected one or the other"
-        )  # fmt: skip
+            Said("recall"), " excludes ", Said("candidates"), " and ", Said("probe")
+        )
     if recall is not None:
         target = share("recall", recall)
         if target == 1:
@@ -70,12 +69,12 @@ def effort_for(
         if not enough:
             raise ArgumentError(
                 Said("recall"),
-                f" is {target:g}, and the index was not tuned to it for k={k}; ",
+                f" is {target:g}, and the index was not tuned to it for k={k}. ",
                 Said(
-                    f"call tune({k}, {target:g}) before",
+                    f"Call tune({k}, {target:g}) first",
                     "`lookalike index --recall` does, for 10 neighbors or fewer",
                 ),
-                ", or say ",
+                ", or pass ",
                 Said("candidates"),
             )
         best = min(enough, key=lambda each: (each.target, each.k)).search_settings

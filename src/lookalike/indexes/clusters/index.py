@@ -289,9 +289,8 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         """Return the number of groups to read: as given, as tuned, or the default."""
         if probe is not None and recall is not None:
             raise ArgumentError(
-                Said("probe"), " says how many groups are read, and ", Said("recall"), " how many "
-                "neighbors are found; expected one of them"
-            )  # fmt: skip
+                Said("probe"), " and ", Said("recall"), " are both given; expected one of them"
+            )
         if probe is not None:
             return whole_number("probe", probe, at_least=1)
         if recall is None:
@@ -303,8 +302,8 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         if not enough:
             raise ArgumentError(
                 Said("recall"),
-                f" is {target:g}, and the index was not tuned to it for k={k}; "
-                f"call tune_probes({k}, {target:g}) before, or say ",
+                f" is {target:g}, and the index was not tuned to it for k={k}. "
+                f"Call tune_probes({k}, {target:g}) first, or pass ",
                 Said("probe"),
             )
         return min(int(each.search_settings["probe"]) for each in enough)

@@ -58,7 +58,7 @@ def checked_width(
 ) -> int:
     """Return the given slice width, or a suitable one."""
     if bits >= 2**16:
-        raise ArgumentError(f"signatures have {bits} bits; slices take less than 65536")
+        raise ArgumentError(f"signatures have {bits} bits; a SliceIndex takes less than 65536")
     if slice_bits is None:
         return slice_width(count, bits, memory)
     return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)

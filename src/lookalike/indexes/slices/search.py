@@ -92,9 +92,9 @@ def search_settings(
     if exact and not best:
         raise ArgumentError(
             Said("rerank"),
-            " is 0: scores alone prove nothing; leave out ",
+            " is 0, and scores alone are not exact. Leave out ",
             Said("exact=True", "--exact"),
-            ", or re-rank some",
+            ", or rerank some candidates",
         )
     # Scores of a scan are of all bits, so that they could not be compared with those of lists.
     or_scan = expand is None and best > 0
@@ -111,9 +111,7 @@ def rerank_count(rerank: SupportsIndex, k: int) -> int:
     best = whole_number("rerank", rerank, at_least=0)
     if 0 < best < k:
         raise ArgumentError(
-            Said("rerank"),
-            f" is {best}; expected a whole number of at least {k}, how many are wanted, or 0 for "
-            "the best by score",
+            Said("rerank"), f" is {best}; expected at least k={k}, or 0 for the best by score"
         )
     return best
 

@@ -136,8 +136,7 @@ def choose_blocks(
     if radius >= bits:
         raise ArgumentError(
             Said("radius"),
-            f" is {radius} and signatures have {bits} bits: everything is within it; expected a "
-            "radius of less than the bits",
+            f" is {radius} and signatures have {bits} bits; expected less than {bits}",
         )
     every = _choices(bits, radius, blocks, lead)
     choices = [choice for choice in every if tables is None or choice.tables == tables]
