@@ -97,7 +97,7 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     cases: list[tuple[list[str], str]] = [
         ([str(tmp_path / "none"), "-o", out], "none cannot be read: No such file"),
         ([str(tmp_path), "-o", out], "is a folder; expected a file with signatures"),
-        ([str(tmp_path / "text.txt"), "-o", out], "make signatures first: lookalike sign"),
+        ([str(tmp_path / "text.txt"), "-o", out], "To sign a corpus: lookalike sign"),
         ([str(tmp_path / "numbers.npy"), "-o", out], "are int32; expected uint8"),
         ([str(tmp_path / "signer.lookalike"), "-o", out], "holds an index of kind None"),
         ([good, "-o", good], "which is read; give another name"),

@@ -332,7 +332,7 @@ def test_other_indexes_refuse_masks() -> None:
     shards = la.ShardedIndex([la.ScanIndex(rows), blocks])
     for ask_all in (shards.search, shards.within):
         with pytest.raises(
-            la.errors.ArgumentError, match="BlockIndex finds signatures by bits that all"
+            la.errors.ArgumentError, match="BlockIndex does not support masks"
         ):
             ask_all(rows[:1], 3, masks=masks)
 
