@@ -327,13 +327,11 @@ def test_other_indexes_refuse_masks() -> None:
     masks: Any = rows[:1]
     for index in (blocks, flips, prefixes, card, la.ClusterIndex(rows)):
         for ask in (index.search, index.within):
-            with pytest.raises(la.errors.ArgumentError, match="use ScanIndex or SliceIndex"):
+            with pytest.raises(la.errors.ArgumentError, match="Use ScanIndex or SliceIndex"):
                 ask(rows[:1], 3, masks=masks)
     shards = la.ShardedIndex([la.ScanIndex(rows), blocks])
     for ask_all in (shards.search, shards.within):
-        with pytest.raises(
-            la.errors.ArgumentError, match="BlockIndex does not support masks"
-        ):
+        with pytest.raises(la.errors.ArgumentError, match="BlockIndex does not support masks"):
             ask_all(rows[:1], 3, masks=masks)
 
 

@@ -177,7 +177,7 @@ def describe_signer(signer: Signer | None) -> str:
     """Return the description of a signer as it is stored."""
     if signer is None:
         return ""
-    signer.check_lasting()
+    signer.check_persistent()
     return json.dumps(signer.to_dict(), sort_keys=True)
 
 

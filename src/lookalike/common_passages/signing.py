@@ -123,9 +123,9 @@ class PassageHash(PartSigner):
         """Yield the passages of each document."""
         yield from self._signed(things, self.step, threads)
 
-    def check_lasting(self) -> None:
+    def check_persistent(self) -> None:
         """Raise unless equal descriptions mean equal bits, now and in another program."""
-        self.by.check_lasting()
+        self.by.check_persistent()
 
     def said(self) -> Said:
         """Return what the signer is called in a message."""

@@ -82,7 +82,7 @@ def run_job(
     if save_signatures is not None:
         save_signatures = file_path("save_signatures", save_signatures)
     if work is not None or save_signatures is not None:
-        features.check_lasting()
+        features.check_persistent()
     limit = memory_bytes(memory_limit)
     reading = Reading(
         format=format,

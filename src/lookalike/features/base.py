@@ -58,7 +58,7 @@ class FeatureKind(ABC):
         """Return texts as the core reads them; `position` is that of the first, for messages."""
         return self.source(batch)
 
-    def check_lasting(self) -> None:
+    def check_persistent(self) -> None:
         """Raise unless equal descriptions mean equal features, now and in another program."""
         return  # they do, unless a function of the caller's finds them
 

@@ -89,10 +89,10 @@ class Combined(TextKind):
         ]
         return _native.Source.of_kinds(parts, list(self.weights))
 
-    def check_lasting(self) -> None:
-        """Raise unless the descriptions of all kinds are lasting."""
+    def check_persistent(self) -> None:
+        """Raise unless the descriptions of all kinds are persistent."""
         for kind in self.kinds:
-            kind.check_lasting()
+            kind.check_persistent()
 
     def settings(self) -> dict[str, Any]:
         """Return the kinds and their weights, in plain values."""

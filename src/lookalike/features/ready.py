@@ -157,7 +157,7 @@ class FeatureFunction(TextKind):
     def __reduce__(self) -> tuple[Any, ...]:
         return FeatureFunction, (self.function, self.name)  # pickled by where it can be imported
 
-    def check_lasting(self) -> None:
+    def check_persistent(self) -> None:
         """Raise if the function has no name."""
         if self.name is None:
             raise ArgumentError(

@@ -160,7 +160,7 @@ class Signer(ABC):
 
     __hash__ = None  # type: ignore[assignment]  # what it has learned may change
 
-    def check_lasting(self) -> None:
+    def check_persistent(self) -> None:
         """Raise unless equal descriptions mean equal bits, now and in another program."""
         return  # they do, unless a function of the caller's finds features
 
@@ -206,9 +206,9 @@ class DocumentSigner(Signer):
         """Return the signer that `dedup` uses: of `bits` bits, or `permutations` values."""
         return cls(bits=bits, features=features, seed=seed)  # type: ignore[call-arg]
 
-    def check_lasting(self) -> None:
+    def check_persistent(self) -> None:
         """Raise unless equal descriptions mean equal bits, now and in another program."""
-        self.features.check_lasting()
+        self.features.check_persistent()
 
     def feature_counts(
         self, documents: Any, *, threads: SupportsIndex | None = None
@@ -314,7 +314,7 @@ def load_signer(path: str | os.PathLike[str]) -> Signer:
 def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the metadata and the arrays by which a container holds a signer."""
     description = instance("signer", signer, Signer, "one such as la.SimHash()").to_dict()
-    signer.check_lasting()
+    signer.check_persistent()
     learned = _learned(description)
     names = VOCABULARY_ARRAYS if learned else ()
     return {"signer": description}, {
