@@ -1,4 +1,4 @@
-"""From documents to weighted features: words, characters, or whatever the caller has."""
+"""Features of documents: words, characters, links, or the caller's own."""
 
 from lookalike.features.base import FeatureKind, as_features, feature_kind_from_dict
 from lookalike.features.choice import Combined

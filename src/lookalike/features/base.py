@@ -24,7 +24,10 @@ _SPARE_BYTES = 4 << 20
 
 
 class FeatureKind(ABC):
-    """Reads features from documents. Equal kinds read equal features on every machine."""
+    """Base class of features: read features from documents.
+
+    Equal kinds read equal features on every machine.
+    """
 
     _kinds: ClassVar[dict[str, type[FeatureKind]]] = {}
 
@@ -59,7 +62,7 @@ class FeatureKind(ABC):
         return self.source(batch)
 
     def check_persistent(self) -> None:
-        """Raise unless equal descriptions mean equal features, now and in another program."""
+        """Raise unless equal descriptions mean equal features, also in another program."""
         return  # they do, unless a function of the caller's finds them
 
     def counts(

@@ -64,5 +64,7 @@ class ScanIndex(RowsIndex, ExhaustiveIndex):
         return {"each_with_each": True}
 
     def _searched(self, among: Among, queries: int) -> Segment:
+        if among is None:
+            return self._segment
         most = worth_copying(len(self), self.bits, queries)
         return chosen_of((self._segment,), Chosen.of(among, self), most)[0]

@@ -1,4 +1,4 @@
-"""Features become bits: the signers, what counts as a signature, and how far apart two are."""
+"""Signers, arrays of signatures, and Hamming distances."""
 
 from lookalike.signatures.arrays import Kernel, as_queries, as_signatures, hamming, kernels
 from lookalike.signatures.bit_weights import quantize_weights, restore_weights

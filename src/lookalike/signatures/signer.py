@@ -52,8 +52,10 @@ class DedupDefaults:
 
 
 class Signer(ABC):
-    """Turns items into signatures. The same item has the same bits on every machine, with any
-    number of threads and in every release, unless `SIGNER_VERSION` changes.
+    """Base class of signers: turn items into signatures.
+
+    The same item has the same bits on every machine, with any number of threads and in every
+    release, unless `SIGNER_VERSION` changes.
     """
 
     bits: int
@@ -104,7 +106,7 @@ class Signer(ABC):
         return bits * chance, bits * chance * (1 - chance)
 
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor but for the seed, in plain values."""
+        """Return the arguments of the constructor without the seed, fit for JSON."""
         made, added = made_with(self).items(), self._added_later.items()
         return {name: one for name, one in made if name != "seed" and (name, one) not in added}
 
@@ -124,7 +126,7 @@ class Signer(ABC):
         return signer
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the signer, with what it has learned, to a file; `la.load_signer` reads it."""
+        """Write the signer, with what it has learned, to a file. `la.load_signer` reads it."""
         from lookalike.storage.container import (
             write_container,  # not needed to sign, so not at import
         )
@@ -161,7 +163,7 @@ class Signer(ABC):
     __hash__ = None  # type: ignore[assignment]  # what it has learned may change
 
     def check_persistent(self) -> None:
-        """Raise unless equal descriptions mean equal bits, now and in another program."""
+        """Raise unless equal descriptions mean equal bits, also in another program."""
         return  # they do, unless a function of the caller's finds features
 
     def said(self) -> Said:
@@ -358,4 +360,4 @@ SIGNERS: Registry[type[Signer]] = Registry(
         "passagehash": "lookalike.common_passages.signing:PassageHash",
     },
 )
-"""Signers by name, also those of other packages."""
+"""Signers by name, including those of other packages."""

@@ -30,8 +30,14 @@ class CoreAnswer:
 
     def native(self) -> _native.NearestAnswer:
         """Return the arrays for the core to write to."""
-        arrays = {name: array for name, array in vars(self).items() if name != "alive"}
-        return _native.NearestAnswer(**arrays)
+        return _native.NearestAnswer(
+            ids=self.ids,
+            distances=self.distances,
+            scores=self.scores,
+            rest=self.rest,
+            proven=self.proven,
+            work=self.work,
+        )
 
     def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
         """Return what was read, and the distances that the score of each result allows."""
@@ -123,8 +129,16 @@ def nearest_in(
     alive = sum(segment.alive for segment in segments)
     count = min(k, max(1, alive))
     top = CoreAnswer(len(rows), count, alive)
-    chosen = settings._asdict() | {"rerank": settings.rerank or count}
-    asked = _native.NearestSettings(k=count, by_score=not settings.rerank, **chosen)
+    asked = _native.NearestSettings(
+        k=count,
+        expand=settings.expand,
+        admit=settings.admit,
+        rerank=settings.rerank or count,
+        exact=settings.exact,
+        or_scan=settings.or_scan,
+        explain=settings.explain,
+        by_score=not settings.rerank,
+    )
     parts = [segment.native() for segment in segments]
     _native.slice_nearest(parts, segments[0].slice_bits, rows, asked, threads, top.native())
     return top
