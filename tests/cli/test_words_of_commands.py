@@ -207,7 +207,7 @@ def test_warnings_are_lines_like_others(
     assert main(["index", "rows.npy", "-o", "flips.lookalike", "--kind", "flips", "--quiet"]) == 0
     assert main(["search", "flips.lookalike", "--signatures", "rows.npy", "--radius", "3"]) == 0
     error = capsys.readouterr().err
-    assert error.startswith("lookalike: warning: an index of flips knows no weights: ")
+    assert error.startswith("lookalike: warning: without weights, ")
     assert error.count("\n") == 1 and "Warning" not in error and ".py" not in error
 
 

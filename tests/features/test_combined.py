@@ -251,9 +251,13 @@ def test_a_function_without_a_name_is_refused_in_files(tmp_path: Path) -> None:
     assert kinds != la.Combined(la.Words(), str.upper) and kinds == la.Combined(
         la.Words(), str.split
     )
-    with pytest.raises(la.errors.ArgumentError, match="a function without a name"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="the function that finds features has no name"
+    ):
         la.SimHash(64, kinds).save(tmp_path / "signer")
-    with pytest.raises(la.errors.ArgumentError, match="a function without a name"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="the function that finds features has no name"
+    ):
         la.dedup(["a b"], features=kinds, work=tmp_path / "work")
 
 

@@ -339,7 +339,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     with pytest.raises(la.errors.ArgumentError, match="permutations=32, but the signer has 64"):
         la.BandIndex(0.8, 32, signer=la.MinHash(64))
     with pytest.raises(
-        la.errors.ArgumentError, match=r"the key \[1\] of type list cannot be looked up"
+        la.errors.ArgumentError, match=r"the key \[1\] of type list is not hashable"
     ):
         index.insert([1], row)  # type: ignore[arg-type]
     with pytest.raises(la.errors.ArgumentError, match="a key is given more than once"):
