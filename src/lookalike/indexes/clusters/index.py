@@ -255,17 +255,14 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         Large batches are faster per query.
 
         Args:
-            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
-            k: Number of neighbors.
+            queries, k, among, threads: See `Index.search`.
             probe: Number of groups to read, nearest centers first (default: every 12th group, at
                 least 16, and enough to find 99.9% of near-duplicates).
             recall: Read as many groups as `tune_probes` measured for this recall.
             exact: Read all groups that can contain a nearer signature.
             explain: Return what was read as `explanation`: groups are `lists`, signatures
                 `postings`.
-            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: Not supported; raises if given.
-            threads: Number of threads (default: all cores).
 
         Returns:
             The neighbors. `exact` is True if no other group can contain a nearer signature, by the

@@ -325,13 +325,11 @@ class BlockIndex(TabledIndex):
         a scan is faster.
 
         Args:
-            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            queries, among, threads: See `Index.search`.
             radius: Largest Hamming distance (default: the radius of the index).
             first: Stop each query at its first match, which is not always the nearest.
             limit: Maximum number of matches of all queries together.
-            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: Not supported; raises if given.
-            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.

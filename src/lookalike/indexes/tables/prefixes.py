@@ -112,15 +112,12 @@ class PrefixIndex(RowsIndex):
         """Return k near signatures of each query, nearest first, ties by id.
 
         Args:
-            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
-            k: Number of neighbors.
+            queries, k, among, threads: See `Index.search`.
             examine: Number of signatures to compare, those with the longest common prefix in any
                 order (default: the larger of 1000 and 10·k).
             exact: Compare all signatures.
             explain: Return what was read as `explanation`: orders are `lists`, entries `postings`.
-            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: Not supported; raises if given.
-            threads: Number of threads (default: all cores).
 
         Returns:
             The neighbors. `exact` is True if all signatures were compared.
