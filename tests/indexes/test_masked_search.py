@@ -300,7 +300,7 @@ def test_masks_that_do_not_fit_are_named(kind: str) -> None:
     rows = oracle.collection(20, 8, "uniform", 0)
     index = an_index(kind, rows, None, 8)
     for ask in (index.search, index.within):
-        with pytest.raises(la.errors.ArgumentError, match="there are 1 masks and 2 queries"):
+        with pytest.raises(la.errors.ArgumentError, match="got 1 masks for 2 queries"):
             ask(rows[:2], 3, masks=rows[:1])
         with pytest.raises(la.errors.SignatureError, match="masks have 128 bits, the index has 64"):
             ask(rows[:2], 3, masks=np.zeros((2, 16), np.uint8))

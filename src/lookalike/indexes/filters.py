@@ -112,8 +112,8 @@ def as_masks(masks: ArrayLike, bits: int, queries: int) -> NDArray[np.uint8]:
     rows = as_queries(masks, bits, "masks")
     if len(rows) != queries:
         raise ArgumentError(
-            f"there are {len(rows)} masks and {queries} queries; expected one mask per query, as "
-            "sign(..., mask=True) returns"
+            f"expected one mask per query, got {len(rows)} masks for {queries} queries; "
+            "sign(..., mask=True) returns both"
         )
     return rows
 
