@@ -162,7 +162,7 @@ def test_progress_hears_of_every_piece() -> None:
 def test_progress_is_a_bar_where_somebody_looks(capfd: pytest.CaptureFixture[str]) -> None:
     with patch("sys.stderr.isatty", return_value=True):
         la.GpuIndex(rows_of(1500), progress=True)
-    assert "to the card" in capfd.readouterr().err
+    assert "copying to the GPU" in capfd.readouterr().err
     la.GpuIndex(rows_of(10), progress=True)
     la.GpuIndex(rows_of(10), progress=False)
     assert capfd.readouterr() == ("", "")

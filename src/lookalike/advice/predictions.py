@@ -562,7 +562,7 @@ def gpu_options(question: Question, costs: MachineCosts) -> Iterator[Prediction]
         scan,
         microseconds=1e6 * (known.overhead + max(reading, comparing)) / together,
         memory_bytes=needed,
-        obstacle=f"{free:,} bytes are free on the card" if needed > free else None,
+        obstacle=f"{free:,} bytes of GPU memory are free" if needed > free else None,
     )
 
 

@@ -53,7 +53,7 @@ def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | Non
     console = optional_module("rich.console", "a progress bar", extra="")
     bars = optional_module("rich.progress", "a progress bar", extra="")
     with bars.Progress(console=console.Console(stderr=True)) as shown:
-        task = shown.add_task("to the card", total=None)
+        task = shown.add_task("copying to the GPU", total=None)
         yield lambda done, count: shown.update(task, completed=done, total=count)
 
 

@@ -248,7 +248,7 @@ def _on_card(xp: Any, signatures: Any) -> Any:
         array = xp.ascontiguousarray(array.reshape(len(array), -1)).view(xp.uint8)
     if array.dtype != xp.uint8 or array.ndim != 2 or not array.shape[1]:
         raise SignatureError(
-            f"signatures on the card are {array.dtype} of shape {array.shape}; expected uint8 of "
+            f"signatures on the GPU are {array.dtype} of shape {array.shape}; expected uint8 of "
             "(count, bits // 8), or uint64"
         )
     return xp.ascontiguousarray(array)

@@ -1,31 +1,29 @@
 """SignatureFile: sorted runs of signatures with ids, to which batches are appended.
 
-Layout, all numbers little-endian, every part at a multiple of 4096 bytes, zeros between them:
+Layout: all numbers are little-endian, every part is aligned to 4096 bytes and zero-padded.
 
     file header    magic, format version, bytes of a signature, checksum of these
     run            header: magic, number of signatures, largest id, checksums of both parts and of
-                   the header itself
-                   signatures, sorted by their words of 8 bytes (little-endian, the first counts
-                   most), then ids, int64
+    the header itself
+    signatures, sorted by their words of 8 bytes (little-endian, the first is most
+    significant), then ids, int64
     run ...
-    end            magic, number of runs, largest id, where this page begins, checksum of these
+    end            magic, number of runs, largest id, offset of this page, checksum of these
 
-Appending is atomic: behind the end, the parts of a new run and a new end are written and synced;
-then the header of the run takes the place of the old end, within one sector of the disk, and is
-synced. So only an end says that a file ends there: a header that was lost is damage, and so is a
-file that was cut between runs. What lies behind the end was never finished; it is not read, and the
-next append overwrites it.
+Appending is atomic. The parts of a new run and a new end are written after the old end and synced.
+Then the header of the run replaces the old end, within one disk sector, and is synced. A file
+without an end is damaged. Bytes after the end are an unfinished append, and the next append
+overwrites them.
 
-Merging runs writes a new file, which takes the place of the old one: after locking a file, a
-process looks whether it is still the one of that name.
+Merging runs writes a new file that replaces the old one. After locking a file, a process checks
+that it still has this name.
 
-One process appends at a time, under a lock. Readers need none: they see an end or the header in its
-place, and what a header tells of was synced before. Only a reader that meets something else,
-perhaps a header half written, looks again under the lock before it calls the file damaged.
+One process appends at a time, under a lock. Readers need no lock: they see an end or the header
+that replaced it. A reader that finds anything else reads again under the lock before it raises.
 
 Version 1 had no end, and an empty header before a run that was being appended. Such files are read,
-and become version 2 when they are appended to; but one that does not end with its last run may be
-damaged or interrupted, and is refused.
+and converted when they are appended to. A file of version 1 that does not end with its last run is
+refused.
 
 Checksums are XXH64, and compared whenever a run is read.
 """
@@ -267,7 +265,7 @@ def read_ahead(items: Iterator[T], count: int) -> Iterator[Iterator[T]]:
         def ahead() -> Iterator[T]:
             try:
                 coming: Future[T | None] = reader.submit(next, items, None)
-            except RuntimeError:  # no more threads: nobody reads ahead
+            except RuntimeError:  # no more threads: read without it
                 yield from items
                 return
             while (item := coming.result()) is not None:

@@ -251,7 +251,7 @@ def proportional_shares(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     """
     fair = sizes * (k / sizes.sum())
     shares: NDArray[np.int64] = np.minimum(sizes, np.maximum(np.floor(fair).astype(np.int64), 1))
-    by_rest = np.argsort(shares - fair, kind="stable")  # who lacks most comes first
+    by_rest = np.argsort(shares - fair, kind="stable")  # largest deficit first
     while (left := k - int(shares.sum())) > 0:
         takers = by_rest[(shares < sizes)[by_rest]][:left]
         shares[takers] += 1

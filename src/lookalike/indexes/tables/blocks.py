@@ -46,9 +46,9 @@ from lookalike.signatures import as_queries
 from lookalike.storage.container import Container
 
 MOST_TABLES = 256
-_MOST_UNASKED = 20  # tables that are made at most when nobody says how many
+_MOST_UNASKED = 20  # maximum number of tables by default
 _MOST_BLOCKS = 64
-_MUCH = 10.0  # so many times as slow as it could be is worth a warning
+_MUCH = 10.0  # warn if another choice is faster by this factor
 
 
 @dataclass(frozen=True)
