@@ -100,6 +100,28 @@ def as_ids(ids: NDArray[Any]) -> NDArray[np.int64]:
     return values
 
 
+def find_ids(
+    wanted: NDArray[np.int64],
+    ids: NDArray[np.int64] | None,
+    count: int,
+    order: NDArray[np.int64] | None,
+    removed: NDArray[np.uint8] | None,
+) -> NDArray[np.int64]:
+    """Return the position of each wanted id, or -1 if missing or removed; `order` sorts the ids."""
+    if not count:
+        return np.full(len(wanted), -1)
+    if ids is None:
+        found = np.where((wanted >= 0) & (wanted < count), wanted, -1)
+    else:
+        # Only the last position of an id can be that of a row that was not removed.
+        places = (np.searchsorted(ids, wanted, side="right", sorter=order) - 1).clip(min=0)
+        positions = places if order is None else order[places]
+        found = np.where(ids[positions] == wanted, positions, -1)
+    if removed is not None:
+        found = np.where((found >= 0) & (removed[found] == 0), found, -1)
+    return found
+
+
 def check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
     """Return validated ids, and whether they ascend."""
     array = as_array("ids", ids)

@@ -18,7 +18,7 @@ from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, padded
-from lookalike.indexes.rows import Rows, Signatures
+from lookalike.indexes.rows import Rows, Signatures, find_ids
 from lookalike.indexes.slices.lists import Lists, wants_lists
 from lookalike.storage.container import Container
 
@@ -75,19 +75,7 @@ class Segment:
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the position of each id, or -1 if it is missing or removed."""
-        if not len(self):
-            return np.full(len(ids), -1)
-        if self.rows.ids is None:
-            found = np.where((ids >= 0) & (ids < len(self)), ids, -1)
-        else:
-            order = self._order
-            # The last position that an id was given is the only one that can be alive.
-            places = np.searchsorted(self.rows.ids, ids, side="right", sorter=order) - 1
-            positions = places.clip(min=0) if order is None else order[places.clip(min=0)]
-            found = np.where(self.rows.ids[positions] == ids, positions, -1)
-        if self.removed is not None:
-            found = np.where((found >= 0) & (self.removed[found] == 0), found, -1)
-        return found
+        return find_ids(ids, self.rows.ids, len(self), self._order, self.removed)
 
     def remove(self, positions: NDArray[np.int64]) -> Segment:
         """Return the segment without these rows."""

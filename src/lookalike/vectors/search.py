@@ -16,6 +16,7 @@ from lookalike.errors import CorruptIndexError, ResultTooLargeError, Said
 from lookalike.indexes import ClusterIndex
 from lookalike.indexes.filters import Chosen
 from lookalike.indexes.results import NO_LIMIT, Explanation, Neighbors, Result, as_int64
+from lookalike.indexes.rows import find_ids
 from lookalike.signatures import Projection
 from lookalike.vectors.given import in_single_precision
 
@@ -177,23 +178,13 @@ class Store:
         return np.concatenate([self.first, self.added]) if len(self.added) else self.first
 
     @cached_property
-    def _order(self) -> NDArray[np.int64]:
-        """Positions that were not removed, by ascending id."""
-        living = self.places
-        return living[np.argsort(self.ids_of(living), kind="stable")]
+    def _order(self) -> NDArray[np.int64] | None:
+        """Positions by ascending id."""
+        return None if self.ids is None else np.argsort(self.ids, kind="stable")
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the position of each id, or -1 if it is missing or removed."""
-        if self.ids is None:
-            found = np.where((ids >= 0) & (ids < len(self)), ids, -1)
-            if self.removed is None or not len(self):
-                return found
-            return np.where((found >= 0) & (self.removed[found] == 0), found, -1)
-        if not len(self._order):
-            return np.full(len(ids), -1)
-        known = self.ids[self._order]
-        at = np.searchsorted(known, ids).clip(max=len(known) - 1)
-        return np.where(known[at] == ids, self._order[at], -1)
+        return find_ids(ids, self.ids, len(self), self._order, self.removed)
 
     def chosen(self, chosen: Chosen) -> NDArray[np.int64]:
         """Return the positions of the chosen ids that were not removed, ascending."""
