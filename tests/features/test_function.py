@@ -69,7 +69,7 @@ def test_only_a_named_function_is_kept_in_files(tmp_path: Path) -> None:
         lambda: la.dedup(TEXTS, features=str.split, work=work),
         lambda: la.dedup(TEXTS, features=str.split, save_signatures=file),
     ):
-        with pytest.raises(la.errors.ArgumentError, match="give it one: la.FeatureFunction"):
+        with pytest.raises(la.errors.ArgumentError, match="Give it one: la.FeatureFunction"):
             keep()
     assert list(tmp_path.glob("signatures*")) == [] and not work.exists()
     named = la.FeatureFunction(str.split, name="by spaces")

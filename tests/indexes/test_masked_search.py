@@ -351,7 +351,7 @@ def test_answers_with_masks_are_merged_as_one_index_gives_them(
     np.testing.assert_array_equal(merged.ids, whole.ids)
     np.testing.assert_array_equal(merged.distances, whole.distances)
     np.testing.assert_array_equal(merged.unmasked, whole.unmasked)
-    with pytest.raises(la.errors.ArgumentError, match="leave it out"):
+    with pytest.raises(la.errors.ArgumentError, match="Leave rerank out"):
         la.indexes.merge_neighbors(parts, rerank=k, starts=[0, cut])
     plain = la.ScanIndex(rows[cut:]).search(queries, k)
     with pytest.raises(la.errors.ArgumentError, match="some are not"):

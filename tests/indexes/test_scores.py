@@ -210,9 +210,9 @@ def searched(rerank: int = 0, k: int = 3, start: int = 0, **more: Any) -> la.res
         ),
         (
             lambda: la.indexes.merge_neighbors([searched(), searched(start=20)], 4),
-            "k is 4, .* at most 3",
+            "k is 4, .* only 3",
         ),
-        (lambda: la.indexes.merge_neighbors([searched()], rerank=9), "rerank is 9, .* at most 3"),
+        (lambda: la.indexes.merge_neighbors([searched()], rerank=9), "rerank is 9, .* only 3"),
         (lambda: la.indexes.merge_neighbors([searched()], rerank=2), "rerank is 2; .* at least 3"),
         (lambda: la.indexes.merge_neighbors([searched()], rerank=3), "distances were not computed"),
         (lambda: la.indexes.merge_neighbors([searched()], starts=[1, 2]), "1 results and 2 starts"),
@@ -250,6 +250,6 @@ def test_ids_that_starts_raise_beyond_int64_are_not_lost() -> None:
     low = la.ScanIndex(rows).search(rows[:2], 2)
     assert la.indexes.merge_neighbors([low, high], starts=[2**62, 5]).ids.min() >= 2**62
     with pytest.raises(
-        la.errors.ArgumentError, match="starts has 4611686018427387904, and a shard the"
+        la.errors.ArgumentError, match="starts has 4611686018427387904, and a shard has the"
     ):
         la.indexes.merge_neighbors([low, high], starts=[0, 2**62])

@@ -105,6 +105,6 @@ def test_keys_too_long_for_a_file_are_refused(tmp_path: Path) -> None:
     for key in (10**5000, deep):
         index = la.BandIndex(0.5, 64)
         index.insert(key, la.MinHash(64).sign(["some text"])[0])
-        with pytest.raises(ArgumentError, match="cannot be put into a file"):
+        with pytest.raises(ArgumentError, match="cannot be saved"):
             index.save(tmp_path / "index.lookalike")
     assert not list(tmp_path.iterdir())

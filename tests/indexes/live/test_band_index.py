@@ -263,7 +263,7 @@ def test_rows_signed_with_other_weights_are_refused() -> None:
         with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
             one.query(la.WeightedMinHash(32, weights="tfidf").fit(texts[:2]).sign(texts)[0])
         assert one.query(learnt.sign(texts)[0])[0].key == 0
-    with pytest.raises(la.errors.SignatureError, match="no array of rows"):
+    with pytest.raises(la.errors.SignatureError, match="not an array of rows"):
         index.query(texts[0])
 
 

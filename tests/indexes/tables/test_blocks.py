@@ -118,9 +118,8 @@ def test_more_tables_that_are_slower_are_told() -> None:
     (warning,) = told
     assert warning.filename == __file__
     message = str(warning.message)
-    assert "16 tables, each led by 1 of 16 blocks: 4 bits" in message
-    assert "hold 3,000 of 3,000 signatures; with 4 tables" in message
-    assert "take tables=4, or leave the choice to BlockIndex" in message
+    assert "with 16 tables compares a query with 3,000 of 3,000 signatures" in message
+    assert "tables=4, or the default, can be about" in message
     assert slow.stats()["header_bits"] == 4
     assert np.array_equal(slow.within(rows[:20]).ids, expected.ids)
 
