@@ -148,7 +148,7 @@ def test_more_near_duplicates_than_columns() -> None:
 def test_wrong_input_is_refused() -> None:
     with pytest.raises(la.errors.ArgumentError, match="swapped"):
         cumulative_distance_ratio([[1, 2]], [[1, 3]])
-    with pytest.raises(la.errors.ArgumentError, match="results of 2 queries and the truth of 1"):
+    with pytest.raises(la.errors.ArgumentError, match="2 rows of results and 1 true rows"):
         recall_at_k([[1], [2]], [[1]])
     with pytest.raises(la.errors.ArgumentError, match="float64 of shape"):
         recall_by_distance([[0.5]], [[1]])
