@@ -391,7 +391,7 @@ class SignatureFile:
 
     Opening reads the headers; signatures are read and verified run by run. Appends from several
     threads or processes wait for each other. Readers see the file before or after an append. An
-    opened file stays readable after `compact`.
+    opened file remains readable after `compact`.
 
     Args:
         path: Existing signature file.
