@@ -178,7 +178,7 @@ def test_a_plan_weighs_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
     assert next(option for option in small.options if option.index == "gpu").exact
     monkeypatch.setattr("lookalike.gpu.card.card", lambda number: FakeCard(free=10))
     refused = la.plan(count=10_000_000, bits=1024, k=10, device="gpu")
-    assert "10 bytes are free" in str(refused)
+    assert "10 bytes of GPU memory are free" in str(refused)
 
 
 def test_a_card_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,10 @@ def searched(rerank: int = 0, k: int = 3, start: int = 0, **more: Any) -> la.res
             "k is 4, .* only 3",
         ),
         (lambda: la.indexes.merge_neighbors([searched()], rerank=9), "rerank is 9, .* only 3"),
-        (lambda: la.indexes.merge_neighbors([searched()], rerank=2), "rerank is 2; .* at least 3"),
+        (
+            lambda: la.indexes.merge_neighbors([searched()], rerank=2),
+            "rerank is 2; .* at least k=3",
+        ),
         (lambda: la.indexes.merge_neighbors([searched()], rerank=3), "distances were not computed"),
         (lambda: la.indexes.merge_neighbors([searched()], starts=[1, 2]), "1 results and 2 starts"),
         (lambda: la.indexes.merge_neighbors([searched()], starts=[-1]), "starts is -1"),
@@ -237,7 +240,7 @@ def test_scores_alone_prove_nothing() -> None:
     for one in (index, la.ShardedIndex([index])):
         with pytest.raises(la.errors.ArgumentError, match="scores alone are not exact"):
             one.search(rows[:1], 2, rerank=0, exact=True)
-        with pytest.raises(la.errors.ArgumentError, match="rerank is 1; .* at least 2"):
+        with pytest.raises(la.errors.ArgumentError, match="rerank is 1; .* at least k=2"):
             one.search(rows[:1], 2, rerank=1)
     for other in (la.ScanIndex(rows), la.ShardedIndex([la.ScanIndex(rows)])):
         with pytest.raises(la.errors.ArgumentError, match="some shards have no scores"):

@@ -124,7 +124,7 @@ def test_equal_vectors_have_a_cosine_of_exactly_1(rows: NDArray[np.float32]) -> 
 
 def test_a_tuning_is_kept_and_reached(rows: NDArray[np.float32]) -> None:
     index = la.VectorIndex(rows[:3900])
-    with pytest.raises(la.errors.ArgumentError, match=r"call tune\(10, 0.9\) before"):
+    with pytest.raises(la.errors.ArgumentError, match=r"Call tune\(10, 0.9\) first"):
         index.search(rows[3900:], 10, recall=0.9)
     tuning = index.tune(10, 0.9)
     assert (tuning.k, tuning.target, tuning.queries) == (10, 0.9, 400)

@@ -260,7 +260,7 @@ def test_probes_are_tuned_and_remembered(tmp_path: Path) -> None:
     # What is enough for more is enough for less.
     assert again.search(queries, 3, recall=0.8).ids.shape == (400, 3)
     for k, recall in ((11, 0.9), (10, 0.95)):
-        with pytest.raises(la.errors.ArgumentError, match=r"recall is .* call tune_probes"):
+        with pytest.raises(la.errors.ArgumentError, match=r"recall is .* Call tune_probes"):
             again.search(queries, k, recall=recall)
     twin = copy.copy(again)
     twin.tune_probes(5, 0.5, queries)

@@ -350,7 +350,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
         index.insert(1, np.zeros((1, 16), np.uint32))
     with pytest.raises(la.errors.SignatureError, match="rows are uint64"):
         index.insert(1, row.astype(np.uint64))
-    with pytest.raises(la.errors.SignatureError, match="an index with a signer"):
+    with pytest.raises(la.errors.SignatureError, match="the index with a signer"):
         index.insert(1, "a text")
     with pytest.raises(la.errors.ArgumentError, match="text_of compares documents"):
         index.query(row, text_of={})
