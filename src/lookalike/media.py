@@ -51,19 +51,16 @@ class Problem:
     """A file that was skipped."""
 
     path: Path
-    reason: str
-    """Such as "cannot be read (Permission denied)"; follows the path and a colon."""
+    reason: str  # such as "cannot be read (Permission denied)"; follows the path and a colon
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
     """Similar pairs of files, each once, sorted by (left, right)."""
 
-    left: NDArray[np.int64]
-    """Positions in `Read.files`, each less than that in `right`."""
+    left: NDArray[np.int64]  # positions in `Read.files`, each less than that in `right`
     right: NDArray[np.int64]
-    similarity: NDArray[np.float64]
-    """From 0 to 1."""
+    similarity: NDArray[np.float64]  # from 0 to 1
     distance: NDArray[np.int32]
     """The Hamming distance, or another whole number that measures similarity; or -1."""
 
@@ -72,17 +69,14 @@ class SimilarPairs:
 class Read(Generic[Content]):
     """The files that a medium has read. Arrays and lists have an element for each of `files`."""
 
-    files: Sequence[Path]
-    """The files that could be read, in the order in which they were given."""
+    files: Sequence[Path]  # the files that could be read, in the order in which they were given
     merit: NDArray[np.int64]
     """Of similar files, the one with the highest merit is kept (see `Medium.merits`), then the
     largest, then the first by path."""
     facts: Mapping[str, Sequence[Any]]
     """Output columns about each file, named in `Medium.facts`; None for a missing value."""
-    described: Sequence[str]
-    """The caption of each file in a report, such as "4000 × 3000, JPEG"."""
-    content: Content
-    """Signatures and other data that `Medium.pairs` needs."""
+    described: Sequence[str]  # the caption of each file in a report, such as "4000 x 3000, JPEG"
+    content: Content  # signatures and other data that `Medium.pairs` needs
     problems: list[Problem] = field(default_factory=list)
     """One for each file that could not be read; the others are in `files`."""
     without_features: int = 0
@@ -106,10 +100,8 @@ class Medium(ABC, Generic[Content]):
     The parameters of the constructor are the options of `la.dedup` that the medium supports.
     """
 
-    name: ClassVar[str]
-    """The name in `MEDIA`, such as "images"."""
-    noun: ClassVar[str]
-    """The name of one item, such as "image"."""
+    name: ClassVar[str]  # the name in `MEDIA`, such as "images"
+    noun: ClassVar[str]  # the name of one item, such as "image"
     suffixes: ClassVar[frozenset[str]]
     """File extensions in lower case, with their dot. A file with such an extension that is not
     recognized is a problem; other files are ignored."""
@@ -121,8 +113,7 @@ class Medium(ABC, Generic[Content]):
     """The description of `Read.without_features`: what they are, a colon, and what follows."""
     sign_defaults: ClassVar[Mapping[str, Any]] = {}
     """Options whose defaults differ between `lookalike sign` and `la.dedup`."""
-    signer: Signer
-    """Signs files by their paths. Its `medium` is the name of this medium."""
+    signer: Signer  # signs files by their paths. Its `medium` is the name of this medium.
 
     @classmethod
     @abstractmethod

@@ -109,8 +109,7 @@ class Problems:
 
     skip_bad: bool = False
     bad: int = 0
-    binary: int = 0
-    """Files of a folder that are not text."""
+    binary: int = 0  # files of a folder that are not text
     examples: list[str] = field(default_factory=list)
     sizes_left_out: bool = False
     """Whether documents that are too long are skipped without `skip_bad`, as web pages are."""
@@ -205,34 +204,23 @@ class Corpus(ABC):
     `max_document` is bad, and is not held.
     """
 
-    name: str
-    """Its name in messages: a path, or "the list"."""
-    format: str
-    """One of `FORMATS`, or "table" for what is in memory."""
-    typed: bool = False
-    """Whether `read` yields values with types; else they are strings."""
-    fixed_columns: bool = False
-    """Whether the format decides which columns there are."""
-    done: float = 0.0
-    """The share of it that the current reading has seen, from 0 to 1."""
-    files: Sequence[Path] = ()
-    """The files that it is read from."""
-    spool: Spool | None = None
-    """The folder of copies among its files."""
-    root: Path | None = None
-    """The folder, if the corpus is all of one."""
-    notices: Sequence[str] = ()
-    """Notices about how it was opened."""
+    name: str  # its name in messages: a path, or "the list"
+    format: str  # one of `FORMATS`, or "table" for what is in memory
+    typed: bool = False  # whether `read` yields values with types; else they are strings
+    fixed_columns: bool = False  # whether the format decides which columns there are
+    done: float = 0.0  # the share of it that the current reading has seen, from 0 to 1
+    files: Sequence[Path] = ()  # the files that it is read from
+    spool: Spool | None = None  # the folder of copies among its files
+    root: Path | None = None  # the folder, if the corpus is all of one
+    notices: Sequence[str] = ()  # notices about how it was opened
     max_document: int = MAX_DOCUMENT
     """Maximum bytes of a row of a file; may be set before the first reading."""
     room: int = 0
     """Bytes of decoded rows that may be held for the next reading; may be set before the first."""
-    page_text: str | None = None
-    """The column with the texts of pages, where there are pages."""
+    page_text: str | None = None  # the column with the texts of pages, where there are pages
     marked_text: str | None = None
     """A column with these texts and marked links; read only if it is requested."""
-    described: Any = None
-    """Settings that change the rows or their texts, in plain values."""
+    described: Any = None  # settings that change the rows or their texts, in plain values
 
     @abstractmethod
     def columns(self) -> list[str]:

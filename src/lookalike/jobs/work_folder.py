@@ -41,22 +41,18 @@ class WorkFolder:
     def __init__(self, folder: Path | None) -> None:
         self.temporary = folder is None  # whether it is removed when the job ends
         self._left = ExitStack()
-        try:
-            if folder is None:
-                folder = self._left.enter_context(temporary_folder(_PREFIX))
-            folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder or self._left.enter_context(temporary_folder(_PREFIX))
+        with file_errors(self.folder, "used"):
+            self.folder.mkdir(parents=True, exist_ok=True)
             if not self.temporary:
-                _refuse_other_files(folder)
-            self._lock = open(folder / "lock", "ab")  # noqa: SIM115  # held until closed
-        except OSError as error:
-            raise FileError(f"{folder} cannot be used: {error.strerror}") from error
-        self.folder = folder
+                _refuse_other_files(self.folder)
+            self._lock = open(self.folder / "lock", "ab")  # noqa: SIM115  # held until closed
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
             raise FileError(
-                f"{folder} is in use by another job; wait for it, or give another folder"
+                f"{self.folder} is in use by another job; wait for it, or give another folder"
             ) from None
 
     def close(self) -> None:

@@ -188,17 +188,12 @@ class AudioInfo:
     """Facts about an audio file."""
 
     seconds: float
-    rate: int
-    """Samples per second of each channel."""
+    rate: int  # samples per second of each channel
     channels: int
-    format: str
-    """Such as "FLAC"."""
-    lossless: bool
-    """Whether the format is lossless, even if the file was made from a lossy one."""
-    codec: str = ""
-    """Such as "VORBIS" or "PCM_16"."""
-    bandwidth: int = 0
-    """Where the spectrum ends, in Hz; 0 for silence."""
+    format: str  # such as "FLAC"
+    lossless: bool  # whether the format is lossless, even if the file was made from a lossy one
+    codec: str = ""  # such as "VORBIS" or "PCM_16"
+    bandwidth: int = 0  # where the spectrum ends, in Hz; 0 for silence
 
 
 def is_audio(head: bytes) -> bool:

@@ -38,34 +38,24 @@ class Format:
     """Write record batches of one Arrow schema as a table."""
     copies: bool = False
     """Whether `Corpus.copy_rows` writes rows of this format although `write` is None."""
-    magic: bytes = b""
-    """The first bytes of every file; empty if they differ."""
+    magic: bytes = b""  # the first bytes of every file; empty if they differ
     begins: Callable[[str, bool], bool] | None = None
     """Return whether a text is the beginning (with True, the whole) of such a file."""
-    rows: bool = True
-    """Whether a file has rows; else it is one document."""
-    shards: bool = False
-    """Whether a folder of such files is read as one corpus of rows."""
-    streams: bool = False
-    """Whether rows can be written to standard output."""
-    packs: bool = True
-    """Whether files may be compressed as a whole, as in NAME.jsonl.gz."""
-    has_encoding: bool = True
-    """Whether files are text whose encoding may be given."""
+    rows: bool = True  # whether a file has rows; else it is one document
+    shards: bool = False  # whether a folder of such files is read as one corpus of rows
+    streams: bool = False  # whether rows can be written to standard output
+    packs: bool = True  # whether files may be compressed as a whole, as in NAME.jsonl.gz
+    has_encoding: bool = True  # whether files are text whose encoding may be given
 
 
 @dataclass(frozen=True)
 class Output:
     """A file that `Format.write` is to write."""
 
-    path: Path
-    """Its name in messages."""
-    file: Path
-    """The path to write to until it is complete."""
-    compression: str | None = None
-    """How to compress it as a whole: "gzip" or "zstd"."""
-    like: Corpus | None = None
-    """The corpus whose rows are written, if it has the same format."""
+    path: Path  # its name in messages
+    file: Path  # the path to write to until it is complete
+    compression: str | None = None  # how to compress it as a whole: "gzip" or "zstd"
+    like: Corpus | None = None  # the corpus whose rows are written, if it has the same format
 
     @contextmanager
     def open(self) -> Iterator[Any]:
