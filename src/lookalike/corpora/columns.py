@@ -182,8 +182,8 @@ class Filters:
         min_words: minimum number of words, as `la.Words` counts them (default: 0).
         language: accepted languages, such as "en" or "en,de", detected from texts (default: all).
         min_links: minimum number of links of a page, or of URLs in a text (default: 0).
-        strip_urls: ignore URLs when comparing texts (default: False). No document is skipped for
-    it."""
+        strip_urls: ignore URLs when comparing texts (default: False).
+    """
 
     min_words: int = 0
     language: str | None = None
