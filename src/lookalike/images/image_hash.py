@@ -146,8 +146,8 @@ class ImageHash(Signer):
                 processor core if that is more).
 
         Raises:
-            DocumentError: An image cannot be decoded within the limits. The error names the first
-        one."""
+            DocumentError: An image cannot be decoded within the limits; it names the first.
+        """
         turns = whole_number("orientations", orientations, at_least=1)
         if turns not in (1, len(TURNS)):
             raise ArgumentError(Said("orientations"), f" is {turns}; expected 1 or 8")
