@@ -6,8 +6,10 @@ import doctest
 import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import lookalike as la
 from support.running.doc_pages import FLAGS
 
 SOURCE = Path(__file__).parent.parent / "src"
@@ -26,4 +28,5 @@ def test_public_classes_have_examples() -> None:
 def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some write files
     module = importlib.import_module(name)
-    assert doctest.testmod(module, optionflags=FLAGS).failed == 0
+    names = {"la": la, "np": np}
+    assert doctest.testmod(module, extraglobs=names, optionflags=FLAGS).failed == 0

@@ -39,7 +39,6 @@ class Combined(TextKind):
             MinHash) ignore weights.
 
     Example:
-        >>> import lookalike as la
         >>> signer = la.SimHash(features=la.Combined(la.Words(), la.Chars(), weights=[2, 1]))
         >>> signer.sign(["some text"]).shape
         (1, 8)

@@ -28,7 +28,6 @@ class Features(FeatureKind):
         hashed: Use whole numbers as hashes without hashing them; all 64 bits must be random.
 
     Example:
-        >>> import lookalike as la
         >>> la.cosine({"a": 3, "b": 4}, {"a": 3}, la.features.Features())
         0.6
     """
@@ -122,7 +121,6 @@ class FeatureFunction(TextKind):
         name: Name that identifies the function in files. Change it when the function changes.
 
     Example:
-        >>> import lookalike as la
         >>> lines = la.FeatureFunction(str.splitlines, name="lines")
         >>> la.jaccard("a\\nb", "b\\nc", lines)
         0.3333333333333333

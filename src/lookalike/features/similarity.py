@@ -49,7 +49,6 @@ def jaccard(
         A float; for sequences, an array with the similarities of `a[i]` and `b[i]`.
 
     Example:
-        >>> import lookalike as la
         >>> la.jaccard("the quick fox", "the lazy fox")
         0.5
     """
@@ -62,7 +61,6 @@ def containment(
     """Return the containment of documents, |A ∩ B| / min(|A|, |B|). Arguments as for `jaccard`.
 
     Example:
-        >>> import lookalike as la
         >>> la.containment("the quick fox", "the fox")
         1.0
     """
@@ -80,7 +78,6 @@ def cosine(
     """Return the cosine of the weighted features of documents. Other arguments as for `jaccard`.
 
     Example:
-        >>> import lookalike as la
         >>> round(la.cosine("the quick fox", "the lazy fox"), 3)
         0.667
     """
@@ -98,7 +95,6 @@ def weighted_jaccard(
     """Return the sum of smaller weights over the sum of larger weights of all features.
 
     Example:
-        >>> import lookalike as la
         >>> la.weighted_jaccard("fox fox", "fox dog")
         0.3333333333333333
     """
@@ -141,7 +137,6 @@ def similarity_pairs(
         threads: Number of threads (default: all cores).
 
     Example:
-        >>> import lookalike as la
         >>> texts = ["the quick fox", "the lazy fox", "the fox"]
         >>> la.features.similarity_pairs("containment", texts, [0, 0], [1, 2]).round(3).tolist()
         [0.667, 1.0]

@@ -68,7 +68,6 @@ class Words(TextKind):
         min_length: Smallest number of characters of a word (default: 1).
 
     Example:
-        >>> import lookalike as la
         >>> la.jaccard("To be or not", "to be or", la.Words(ngram=2))
         0.6666666666666666
     """
@@ -131,7 +130,6 @@ class Chars(TextKind):
         lowercase: Apply `str.lower` to each character (default: no).
 
     Example:
-        >>> import lookalike as la
         >>> la.jaccard("color", "colour", la.Chars(ngram=2))
         0.5
     """

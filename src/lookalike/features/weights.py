@@ -49,7 +49,6 @@ class Vocabulary:
         most: Maximum number of features (default: 2**22).
 
     Example:
-        >>> import lookalike as la
         >>> weights = la.Weights("tfidf").fit(["a b", "b c"], la.Words())
         >>> weights.vocabulary
         Vocabulary(3 features of 2 documents)
@@ -122,7 +121,6 @@ class Weights:
         vocabulary: Vocabulary for the last two kinds (default: learned by `fit`).
 
     Example:
-        >>> import lookalike as la
         >>> la.SimHash(weights=la.Weights("log-count")).sign(["some text"]).shape
         (1, 8)
     """

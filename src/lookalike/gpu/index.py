@@ -91,7 +91,6 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
             bar.
 
     Example:
-        >>> import lookalike as la
         >>> index = la.GpuIndex(signatures)  # doctest: +SKIP
         >>> index.search(signatures[:1000], k=10)  # doctest: +SKIP
         Neighbors(queries=1000, k=10, exact=True)

@@ -148,7 +148,6 @@ class BandIndex(StoredIndex):
         recall: Probability of finding a row at the threshold (default: 0.99).
 
     Example:
-        >>> import lookalike as la
         >>> index = la.BandIndex(0.5, signer=la.MinHash(features=la.Words(ngram=2)))
         >>> index.insert("a", "the quick brown fox jumps over the lazy dog")
         >>> [match.key for match in index.query("the quick brown fox jumps over the lazy cat")]

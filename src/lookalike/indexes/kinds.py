@@ -262,8 +262,6 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
         The index, of the class that was saved.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> la.ScanIndex(np.zeros((3, 8), np.uint8)).save("zeros.lookalike")
         >>> la.load_index("zeros.lookalike")
         ScanIndex(3 signatures of 64 bits)
@@ -284,8 +282,6 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
         verify: As for `load_index`. Files of `np.save` have no checksums.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> np.save("rows.npy", np.zeros((3, 8), np.uint8))
         >>> la.open_index("rows.npy")
         ScanIndex(3 signatures of 64 bits)

@@ -90,8 +90,6 @@ class Neighbors(Result):
     id) and has distances of -1.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> index = la.ScanIndex(np.array([[0], [1], [7]], np.uint8))
         >>> index.search(np.array([[3]], np.uint8), k=2)
         Neighbors(queries=1, k=2, exact=True)
@@ -151,8 +149,6 @@ class Matches(Result):
     and distances.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> index = la.ScanIndex(np.array([[0], [1], [7]], np.uint8))
         >>> index.within(np.array([[0], [7]], np.uint8), radius=1).columns()["id"].tolist()
         [0, 1, 2]
@@ -199,8 +195,6 @@ class Pairs(Result):
     """Pairs of a collection within a radius, each once with left < right, sorted.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> pairs = la.ScanIndex(np.array([[0], [1], [7]], np.uint8)).pairs(radius=1)
         >>> pairs.left.tolist(), pairs.right.tolist(), pairs.distances.tolist()
         ([0], [1], [1])

@@ -25,8 +25,6 @@ class ScanIndex(RowsIndex, ExhaustiveIndex):
         ids: Ids of the signatures, distinct and at least 0 (default: their positions).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> signatures = np.array([[0b0000], [0b0001], [0b0111]], np.uint8)
         >>> la.ScanIndex(signatures).search(signatures[:1], k=2).distances
         array([[0, 1]], dtype=int32)

@@ -76,8 +76,6 @@ class ShardedIndex(Index):
         shards: Indexes with the same number of bits.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> zeros, ones = np.zeros((2, 8), np.uint8), np.ones((3, 8), np.uint8)
         >>> index = la.ShardedIndex([la.ScanIndex(zeros), la.ScanIndex(ones)])
         >>> index.search(ones[:1], k=2).ids.tolist()
@@ -428,8 +426,6 @@ def merge_neighbors(
         The neighbors. `exact` is True if all results were and there is no `rerank`.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> query, rows = np.zeros((1, 8), np.uint8), np.eye(2, 8, dtype=np.uint8)
         >>> parts = [la.ScanIndex(part).search(query, 1) for part in (rows[:1], rows[1:])]
         >>> la.indexes.merge_neighbors(parts, starts=[0, 1]).ids.tolist()

@@ -219,8 +219,6 @@ class PartIndex(StoredIndex):
             or a class or function that builds one.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> index = la.PartIndex(bits=32)
         >>> index.add("song", np.arange(100, dtype=np.uint32) * 40503)
         >>> index.search(np.arange(20, 30, dtype=np.uint32) * 40503)[0]

@@ -93,8 +93,6 @@ def hamming(
         threads: Number of threads of a matrix (default: all cores).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> la.hamming(np.array([[0], [7]], np.uint8), np.array([[1], [0]], np.uint8)).tolist()
         [1, 3]
     """

@@ -31,7 +31,6 @@ def estimated_similarity(
         Similarities from 0 to 1.
 
     Example:
-        >>> import lookalike as la
         >>> la.estimated_similarity(la.SimHash(bits=64), [0, 32], bits=64).round(2).tolist()
         [1.0, 0.0]
     """
@@ -45,7 +44,6 @@ def estimated_radius(signer: Signer, threshold: SupportsFloat, bits: SupportsInd
     """Return the largest distance whose `estimated_similarity` is at least the threshold.
 
     Example:
-        >>> import lookalike as la
         >>> la.estimated_radius(la.SimHash(bits=64), 0.9, bits=64)
         9
     """

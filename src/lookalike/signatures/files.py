@@ -80,7 +80,6 @@ def save_signatures(
         weights: Weights of the bits, as `sign_with_weights` returns them; stored in 16 bits.
 
     Example:
-        >>> import lookalike as la
         >>> signer = la.SimHash(bits=64)
         >>> la.save_signatures("two.lookalike", signer.sign(["a b", "c d"]), signer, ids=["x", "y"])
         >>> la.load_signatures("two.lookalike").signatures.shape

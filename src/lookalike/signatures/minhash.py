@@ -285,7 +285,6 @@ class MinHash(ValueSigner):
             feature x, or tables {feature: value} of all features.
 
     Example:
-        >>> import lookalike as la
         >>> signer = la.MinHash(permutations=256, features=la.Words())
         >>> rows = signer.sign(["a b c d", "a b c e"])
         >>> rows.shape
@@ -386,7 +385,6 @@ class BBitMinHash(DocumentSigner):
         hashes: Functions in place of random permutations; see `MinHash`.
 
     Example:
-        >>> import lookalike as la
         >>> la.BBitMinHash(permutations=512, b=1).sign(["some text"]).shape
         (1, 64)
     """
@@ -493,7 +491,6 @@ class WeightedMinHash(ValueSigner, WeightedSigner):
         seed: Random seed (default: 0).
 
     Example:
-        >>> import lookalike as la
         >>> la.WeightedMinHash(permutations=64).sign(["some text"]).shape
         (1, 64)
     """

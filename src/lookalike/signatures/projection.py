@@ -30,8 +30,6 @@ class Projection(BitWeightSigner):
         seed: Random seed (default: 0).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> signer = la.Projection(bits=64, dimensions=3)
         >>> signatures = signer.sign(np.array([[1, 2, 3], [2, 4, 6]], np.float32))
         >>> la.hamming(signatures[0], signatures[1]).tolist()

@@ -39,7 +39,6 @@ class SimHash(WeightedSigner, BitWeightSigner):
             better for short documents, and several times slower.
 
     Example:
-        >>> import lookalike as la
         >>> signer = la.SimHash(bits=64)
         >>> a, b, c = signer.sign(["the quick brown fox", "the quick brown dog", "lorem ipsum"])
         >>> bool(la.hamming(a, b)[0] < la.hamming(a, c)[0])

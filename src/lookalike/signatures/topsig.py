@@ -30,7 +30,6 @@ class TopSig(WeightedSigner, BitWeightSigner):
         weights: Kind of weights (default: "log-likelihood"; counts until `fit` was called).
 
     Example:
-        >>> import lookalike as la
         >>> signer = la.TopSig(bits=1024).fit(["some text", "other words"])
         >>> signer.sign(["some text"]).shape
         (1, 128)

@@ -67,8 +67,6 @@ class VectorIndex(SelfTuned, GrowingIndex):
         threads: Number of threads (default: all cores).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> index = la.VectorIndex(np.array([[1, 0], [0, 1], [1, 1]], np.float32))
         >>> index.search([2, 0.5], k=2).ids.tolist()
         [[0, 2]]

@@ -397,8 +397,6 @@ def match_batch(
         ResultTooLargeError: If there are more matches than `limit`.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> la.match_batch("seen.runs", np.zeros((2, 8), np.uint8)).query_ids.tolist()
         [0, 1]
         >>> la.match_batch("seen.runs", np.zeros((1, 8), np.uint8)).ids.tolist()

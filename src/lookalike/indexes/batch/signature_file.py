@@ -397,8 +397,6 @@ class SignatureFile:
         path: Existing signature file.
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> file = la.SignatureFile.create("empty.runs", bits=64)
         >>> file.append(np.zeros((2, 8), np.uint8), [0, 1])
         0

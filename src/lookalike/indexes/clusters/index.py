@@ -109,8 +109,6 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         threads: Number of threads (default: all cores).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> signatures = np.random.default_rng(0).integers(0, 256, (1000, 32), np.uint8)
         >>> index = la.ClusterIndex(signatures)
         >>> index.search(signatures[7:8], k=1).ids.tolist()

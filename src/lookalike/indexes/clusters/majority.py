@@ -98,8 +98,6 @@ def cluster(
         sample: Number of sampled signatures per center (default: 40).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> la.cluster(np.array([[0], [1], [254], [255]], np.uint8), k=2).sizes.tolist()
         [2, 2]
     """

@@ -134,7 +134,6 @@ class SliceIndex(GrowingIndex, Index):
         threads: Number of threads (default: all cores).
 
     Example:
-        >>> import lookalike as la
         >>> signer = la.SimHash(bits=64)
         >>> index = la.SliceIndex(signer.sign(["the quick brown fox", "a slow green turtle"]))
         >>> index.add(signer.sign(["the quick brown dog"])).tolist()

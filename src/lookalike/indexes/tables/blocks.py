@@ -225,8 +225,6 @@ class BlockIndex(TabledIndex):
         threads: Number of threads (default: all cores).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> signatures = np.array([0, 1, 255], np.uint64)
         >>> la.BlockIndex(signatures, radius=3).within(signatures[:1]).ids.tolist()
         [0, 1]

@@ -73,7 +73,6 @@ class FlipIndex(SelfTuned, TabledIndex):
         threads: Number of threads (default: all cores).
 
     Example:
-        >>> import lookalike as la
         >>> signer = la.SimHash(bits=64)
         >>> signatures, weights = signer.sign_with_weights(["some text", "other words"])
         >>> index = la.FlipIndex(signatures)

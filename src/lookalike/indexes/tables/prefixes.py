@@ -54,8 +54,6 @@ class PrefixIndex(RowsIndex):
         threads: Number of threads (default: all cores).
 
     Example:
-        >>> import numpy as np
-        >>> import lookalike as la
         >>> signatures = np.array([0, 1, 255], np.uint64)
         >>> la.PrefixIndex(signatures).search(signatures[:1], k=2).ids.tolist()
         [[0, 1]]
