@@ -99,8 +99,7 @@ class Sent:
     """Documents that can be sent, and what is wrong with others."""
 
     documents: list[dict[str, Any]]
-    positions: list[int]
-    """Positions in the batch."""
+    positions: list[int]  # positions in the batch
     ids: list[Any]
     errors: list[ItemError]
 

@@ -333,8 +333,7 @@ class Collection(BaseCollection):
         self.parts = state.parts
         """Whether documents have many signatures, and are found by the votes of these."""
         self._store = store
-        self._opened = state
-        """The row of the collection when it was opened."""
+        self._opened = state  # the row of the collection when it was opened
         self._plan: Plan = plan
         self._hot = FrequentValues()
         self._native: CachedIndex = (PartSearch if state.parts else NativeSearch)(cache)

@@ -57,12 +57,10 @@ class Row(NamedTuple):
     """A row of the table of documents."""
 
     id: str
-    signature: int
-    """The number of its signature."""
+    signature: int  # the number of its signature
     text: bytes | None
     metadata: str
-    added: int
-    """Microseconds since 1970, UTC."""
+    added: int  # microseconds since 1970, UTC
     updated: int
     checksum: int
 
@@ -71,11 +69,9 @@ class Seen(NamedTuple):
     """The version of a document; every write changes it."""
 
     id: str
-    signature: int
-    """The number of its signature."""
+    signature: int  # the number of its signature
     checksum: int
-    added: int
-    """Microseconds since 1970, UTC."""
+    added: int  # microseconds since 1970, UTC
 
 
 def seen(row: Row) -> Seen:

@@ -34,14 +34,10 @@ from lookalike.parts.signer import SignedParts
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
 
-FILTERED_PAGE = 1_000
-"""Documents that are read together, if few may meet a condition."""
-_AT_ONCE = 64
-"""Documents of a page that are read together: each may have a text of a megabyte."""
-_FILTERED = 256
-"""Documents whose metadata are read together, if few may meet a condition."""
-_DELETED = 5_000
-"""Documents that are deleted together."""
+FILTERED_PAGE = 1_000  # documents that are read together, if few may meet a condition
+_AT_ONCE = 64  # documents of a page that are read together: each may have a text of a megabyte
+_FILTERED = 256  # documents whose metadata is read together, if few may meet a condition
+_DELETED = 5_000  # documents that are deleted together
 
 
 def documents_with_parts(view: View, ids: Sequence[str]) -> list[tuple[Document, SignedParts]]:

@@ -120,8 +120,7 @@ def no_signer_of_texts(name: str, signer: str) -> ArgumentError:
 class Signed:
     """Documents as the tables know them."""
 
-    rows: Signatures
-    """A signature each; of documents of many parts, the digest of these."""
+    rows: Signatures  # a signature each; of documents of many parts, the digest of these
     parts: Sequence[bytes] = ()
     """The packed parts behind the digests; empty where documents have one signature each."""
 
@@ -136,8 +135,7 @@ class Signed:
 class Signing:
     """The signer that a collection was created with, read when it is first needed."""
 
-    _text = "document"
-    """The noun for an item that is not of a medium."""
+    _text = "document"  # the noun for an item that is not of a medium
 
     def __init__(self, opened: State, describe: Callable[[], str]) -> None:
         self._opened = opened

@@ -51,8 +51,7 @@ class Written:
 class Items:
     """The valid items of a batch, ready to be written."""
 
-    positions: list[int]
-    """Positions in the batch."""
+    positions: list[int]  # positions in the batch
     ids: list[str]
     texts: list[bytes | None]
     metadata: list[str]
@@ -71,10 +70,8 @@ class BatchInput:
     texts: list[Any] | None
     signatures: Any
     metadata: list[Any] | None
-    skip: bool
-    """Whether invalid items are left out; otherwise nothing is written if there are any."""
-    replace: bool
-    """Whether documents with the same ids are replaced; otherwise they are errors."""
+    skip: bool  # whether invalid items are left out; otherwise nothing is written if there are any
+    replace: bool  # whether documents with the same ids are replaced; otherwise they are errors
 
     @classmethod
     def of(

@@ -142,8 +142,7 @@ class Simhash:
     large_weight_cutoff: ClassVar[int] = 50
     """Whole weights up to here are counted, others multiplied: with fractions the order of adding,
     and so the last bit of a sum, depends on it."""
-    batch_size: ClassVar[int] = 200
-    """How many counted features are added at a time."""
+    batch_size: ClassVar[int] = 200  # how many counted features are added at a time
 
     def __init__(
         self,

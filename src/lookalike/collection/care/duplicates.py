@@ -37,10 +37,8 @@ _PAGE = 1000
 class PairTable:
     """Pairs of documents, each once, by (left, right)."""
 
-    ids: list[str]
-    """The ids of the documents that are in a pair, sorted."""
-    left: Numbers
-    """Positions in `ids`, each smaller than its `right`."""
+    ids: list[str]  # the ids of the documents that are in a pair, sorted
+    left: Numbers  # positions in `ids`, each smaller than its `right`
     right: Numbers
     distances: Numbers
     signatures: Numbers

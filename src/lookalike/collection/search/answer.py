@@ -25,27 +25,19 @@ from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Signatures
 from lookalike.errors import ResultTooLargeError
 
-_FOUND_AT_ONCE = 1 << 18
-"""Signatures within the radius in memory at once, for all queries together."""
-_FOUND = 120
-"""Bytes of each of them, at most."""
-_TOGETHER = 1 << 12
-"""Documents that become answers together."""
-_MATCH = 350
-"""Bytes of a match beside its document."""
-_BIT = 40
-"""Bytes of a differing bit in an explanation."""
+_FOUND_AT_ONCE = 1 << 18  # signatures within the radius in memory at once, for all queries together
+_FOUND = 120  # bytes of each of them, at most
+_TOGETHER = 1 << 12  # documents that become answers together
+_MATCH = 350  # bytes of a match beside its document
+_BIT = 40  # bytes of a differing bit in an explanation
 _FILTERED_CHUNK = 512
 _PIECE = 1 << 14
 """Documents that are fetched with one statement at most, if each signature has k of them."""
-_KEPT = 16 << 20
-"""Bytes of documents that are kept for the next query."""
-_ROW = 600
-"""Bytes of a document beside its metadata and text."""
+_KEPT = 16 << 20  # bytes of documents that are kept for the next query
+_ROW = 600  # bytes of a document beside its metadata and text
 _TEXTS = 64
 """Documents that are read with their texts at once: a database may hold all of them in memory."""
-_STEP = 1 << 20
-"""Bytes of memory that a budget takes at once, because taking memory takes a lock."""
+_STEP = 1 << 20  # bytes of memory that a budget takes at once, because taking memory takes a lock
 
 _NOTHING = Level([], [], -1)
 
@@ -68,22 +60,16 @@ class Budget:
     `count` and `change` may raise an error, which ends the search.
     """
 
-    most: int | None = None
-    """Bytes of texts, metadata and explanations in all; None: no limit."""
+    most: int | None = None  # bytes of texts, metadata and explanations in all; None: no limit
     _: KW_ONLY
-    matches: int | None = None
-    """Matches of all queries of one search; None: no limit."""
-    beside: int = 0
-    """More matches, which the caller leaves out."""
-    count: Callable[[int], object] | None = None
-    """Called with the bytes of the answer as it grows."""
+    matches: int | None = None  # matches of all queries of one search; None: no limit
+    beside: int = 0  # more matches, which the caller leaves out
+    count: Callable[[int], object] | None = None  # called with the bytes of the answer as it grows
     change: Callable[[int], object] | None = None
     """Called with bytes of memory before they are taken. They are given back with a negative
     number, the last of them at the end of the context."""
-    work: list[Work] | None = None
-    """Gets what the search did for each query."""
-    held: int = field(default=0, init=False)
-    """Bytes of memory that are taken."""
+    work: list[Work] | None = None  # gets what the search did for each query
+    held: int = field(default=0, init=False)  # bytes of memory that are taken
     _spent: int = field(default=0, init=False)
     _taken: int = field(default=0, init=False)
 
@@ -323,12 +309,10 @@ class DocumentFetcher:
     view: View
     question: Question
     budget: Budget
-    text: bool = False
-    """Whether to fetch texts."""
+    text: bool = False  # whether to fetch texts
     signatures: dict[str, bytes] = field(default_factory=dict)
     """The signatures of what was found, by the id of the document."""
-    held: int = 0
-    """Bytes of memory of the documents."""
+    held: int = 0  # bytes of memory of the documents
     _rows: dict[int, list[Row]] = field(default_factory=dict)
     _here: dict[str, int] = field(default_factory=dict)
     """The documents in `_rows`, and the bytes of each."""

@@ -30,8 +30,7 @@ from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 
-_CACHE_NAME = r"[0-9a-f]{32}\.lookalike"
-"""The pattern of names of saved indexes."""
+_CACHE_NAME = r"[0-9a-f]{32}\.lookalike"  # the pattern of names of saved indexes
 _DAY = 24 * 3600
 _LEAST_COUNT = 1 << 16
 _SPARE = 8
@@ -40,8 +39,7 @@ _SPARE = 8
 class CachedIndex(ABC):
     """The index of one collection. All methods may be called from many threads."""
 
-    kind: ClassVar[str]
-    """The kind of index, by its name in `KINDS`."""
+    kind: ClassVar[str]  # the kind of index, by its name in `KINDS`
     save_after: ClassVar[int] = 1_000
     """Signatures added or removed after which the index is saved at the end."""
     save_between: ClassVar[int] = 1 << 16
@@ -52,14 +50,12 @@ class CachedIndex(ABC):
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._index: Any = None
-        self._current: Any = None
-        """What searches use, made of the index when that has changed."""
+        self._current: Any = None  # what searches use, made of the index when that has changed
         self._uid = ""
         self._version = 0
         self._last = 0
         self._digest = 0
-        self._changes = 0
-        """Signatures added or removed since the file was written."""
+        self._changes = 0  # signatures added or removed since the file was written
 
     def at(self, view: View) -> Any:
         """Return an index of exactly the version of the view, which later changes do not affect."""
@@ -277,8 +273,7 @@ class NativeLevels:
 
     index: Any
     threads: int
-    explain: bool
-    """Whether `within` tells what it did."""
+    explain: bool  # whether `within` returns what it did
 
     def within(
         self, queries: Signatures, radius: int, masks: Signatures | None, limit: int

@@ -91,10 +91,8 @@ class ProbePlan:
     """Thresholds and the keys they ask for."""
 
     thresholds: tuple[int, ...]
-    cost: float
-    """Microseconds expected."""
-    candidates: float
-    """Rows of the table of keys expected."""
+    cost: float  # microseconds expected
+    candidates: float  # rows of the table of keys expected
 
     def keys(self, slicing: Slicing, values: list[int]) -> Numbers:
         """Return all keys to look up."""

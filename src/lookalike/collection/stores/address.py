@@ -40,12 +40,10 @@ EXPECTED = "expected a file name such as docs.db, sqlite:///docs.db, or postgres
 class Address:
     """A database: a file, or the address of a server. Only `url` has the password."""
 
-    store: str
-    """The name of the store in `STORES`."""
+    store: str  # the name of the store in `STORES`
     path: Path | None
     url: str = field(repr=False)
-    shown: str
-    """The address without its password, for messages."""
+    shown: str  # the address without its password, for messages
 
     def cache_folder(self) -> Path | None:
         """Return the folder of saved indexes: beside the file, or in the user's cache folder."""

@@ -69,8 +69,7 @@ TO_MAKE_ONE = Said(
 
 _MOST_NAME = 200
 _MOST_IDS = 10_000
-_MOST_PARTS = 64
-"""Documents whose parts are read at a time: an hour of sound has 0.9 MB of them."""
+_MOST_PARTS = 64  # documents whose parts are read at a time: an hour of sound has 0.9 MB of them
 
 
 class NoCollectionsError(NotFoundError):
@@ -122,8 +121,7 @@ class View(ABC):
 
     dialect: ClassVar[Dialect]
 
-    state: State
-    """The row of the collection that is read."""
+    state: State  # the row of the collection that is read
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -486,14 +484,12 @@ class Store(ABC):
         create: Whether tables may be created in a database that has none of ours.
     """
 
-    transaction: type[Any]
-    """The `Writer` that reads and writes on a connection."""
+    transaction: type[Any]  # the `Writer` that reads and writes on a connection
     begin_reading: str
     begin_writing: str
     begin_schema: tuple[str, ...]
     """The statements that begin a transaction which creates tables, one process at a time."""
-    has_schema: str
-    """The query that counts tables with the name of that of the schema version."""
+    has_schema: str  # the query that counts tables with the name of that of the schema version
 
     @classmethod
     @abstractmethod
@@ -501,8 +497,7 @@ class Store(ABC):
         """Return the address `scheme://rest`, or raise; the error does not repeat a password."""
 
     def __init__(self, address: Address, *, timeout: float, durable: bool, create: bool) -> None:
-        self.shown = address.shown
-        """The address for messages, without its password."""
+        self.shown = address.shown  # the address for messages, without its password
         self._timeout = timeout
         self._durable = durable
         self._create = create

@@ -19,8 +19,7 @@ from typing import Any
 from lookalike.errors import CollectionError
 
 _IDLE = 8
-_PATIENCE = 5.0
-"""Seconds for which a fork waits."""
+_PATIENCE = 5.0  # seconds for which a fork waits
 _inherited: list[object] = []
 """Connections in the middle of a parent's transaction: closing them here would roll that back."""
 
@@ -30,12 +29,9 @@ class _Gate:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._inside: dict[int, int] = {}
-        """The number of transactions of each thread."""
-        self._forks = 0
-        """The number of threads that are about to fork."""
-        self._forking: int | None = None
-        """The thread that holds the condition while it forks."""
+        self._inside: dict[int, int] = {}  # the number of transactions of each thread
+        self._forks = 0  # the number of threads that are about to fork
+        self._forking: int | None = None  # the thread that holds the condition while it forks
         self._unfit = False
 
     @contextmanager

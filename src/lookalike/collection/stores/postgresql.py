@@ -31,13 +31,11 @@ from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 if TYPE_CHECKING:
     import psycopg
 
-_RESTORING = 1819242348
-"""The lock that processes share while they restore a collection."""
+_RESTORING = 1819242348  # the lock that processes share while they restore a collection
 _ENCODED = (
     "in user names and passwords write / : @ ? # % and blanks as %2F %3A %40 %3F %23 %25 and %20"
 )
-_SECRETS = ("password", "secret")
-"""Words in the names of settings whose values are secret."""
+_SECRETS = ("password", "secret")  # words in the names of settings whose values are secret
 POSTGRESQL = Dialect(
     prefix="lookalike.",
     integer="BIGINT",
@@ -55,8 +53,7 @@ _DOCUMENT_TYPES = ("text", "int8", "bytea", "text", "int8", "int8", "int8")
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 _FETCH = 2_000
-_streams = count(1)
-"""Numbers for the names of cursors on the server."""
+_streams = count(1)  # numbers for the names of cursors on the server
 
 
 class PostgresTransaction(Writer):

@@ -124,22 +124,17 @@ class State:
 
     number: int
     name: str
-    uid: str
-    """Random: a collection that is dropped and created again has another one."""
+    uid: str  # random: a collection that is dropped and created again has another one
     bits: int
     slice_bits: int
     keep_text: bool
-    signer: str
-    """A hash of the signer's description; empty if the caller gives signatures."""
-    version: int = 0
-    """The number of writes."""
+    signer: str  # a hash of the signer's description; empty if the caller gives signatures
+    version: int = 0  # the number of writes
     documents: int = 0
     signatures: int = 0
     next_signature: int = 1
-    digest: int = 0
-    """The exclusive or of the hashes of all numbered signatures."""
-    removals_from: int = 0
-    """Removals of versions after this one are still known."""
+    digest: int = 0  # the exclusive or of the hashes of all numbered signatures
+    removals_from: int = 0  # removals of versions after this one are still known
     parts: bool = False
     """Whether documents have many signatures, of `bits` each. The tables then have a digest of them
     as the signature, which has no slices."""
@@ -274,24 +269,18 @@ for, only documents whose checksum needs the text have it."""
 class Dialect:
     """The words in which databases differ."""
 
-    prefix: str
-    """The beginning of every table name."""
+    prefix: str  # the beginning of every table name
     integer: str
-    text: str
-    """Text that is compared byte by byte."""
+    text: str  # text that is compared byte by byte
     bytes: str
     clustered: str
     """Keeps a table in the order of its primary key, if the database does not do so anyway."""
-    among: str
-    """The condition that a number is one of many, which are given as one value."""
-    among_texts: str
-    """The same for texts."""
-    reindex: str
-    """The command that rebuilds the indexes of a table, without the table."""
+    among: str  # the condition that a number is one of many, which are given as one value
+    among_texts: str  # the same for texts
+    reindex: str  # the command that rebuilds the indexes of a table, without the table
 
 
-Table: TypeAlias = Callable[[str], str]
-"""Returns the name of a table of a collection by its kind."""
+Table: TypeAlias = Callable[[str], str]  # returns the name of a table of a collection by its kind
 
 
 def kinds_of_tables(state: State) -> list[str]:

@@ -71,12 +71,10 @@ _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """The errors of the driver; the second if it cannot decode a name in a damaged schema."""
 _LOCK_TO_READ = "PRAGMA schema_version"
 """Takes the lock for reading, which `BEGIN` does not, and reads little."""
-_APPLICATION_ID = 0x6C6F6F6B
-"""The application id, "look", of files that lookalike created."""
+_APPLICATION_ID = 0x6C6F6F6B  # the application id, "look", of files that lookalike created
 _NO_TABLES = f"no such table: {SQLITE.prefix}collections"
 _LOCK_PAUSE = 0.02
-_COPIED_PAGES = 4096
-"""Pages that are copied between two checks for cancellation."""
+_COPIED_PAGES = 4096  # pages that are copied between two checks for cancellation
 _UNWRITTEN = "nothing that was not acknowledged was written"
 _SHOWN_UPGRADED = (
     f"CREATE TEMP VIEW {SQLITE.prefix}collections AS "
@@ -218,10 +216,8 @@ class SqliteStore(Store):
                 f"there is no file {address.shown}", TO_MAKE_ONE, did_you_mean_file(path)
             )
         self._restoring = path.with_name(f"{path.name}-restoring")
-        self._as_found = False
-        """Whether the file is of an older version and read-only."""
-        self._looked = create
-        """Whether the file is known to have tables of ours, or may get some."""
+        self._as_found = False  # whether the file is of an older version and read-only
+        self._looked = create  # whether the file is known to have tables of ours, or may get some
         super().__init__(address, timeout=timeout, durable=durable, create=create)
 
     @classmethod

@@ -46,14 +46,11 @@ class Scheme:
     """One way to compute hash values."""
 
     name: str
-    code: int
-    """In serialized forms; 0 if these have none."""
+    code: int  # in serialized forms; 0 if these have none
     dtype: Any
-    greatest: int
-    """The value where nothing was added."""
+    greatest: int  # the value where nothing was added
     hashfunc: Callable[[bytes], int]
-    value_format: str
-    """Of `struct`."""
+    value_format: str  # of `struct`
 
     def permutations(self, seed: Any, count: int) -> NDArray[Any]:
         """Return factors and terms as NumPy's generator of that seed draws them."""

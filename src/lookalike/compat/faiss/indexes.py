@@ -282,8 +282,7 @@ def flip_masks(width: int, most: int) -> Words:
 class Probes:
     """Parts of sorted runs that queries look at."""
 
-    lists: int
-    """How many lists they are."""
+    lists: int  # how many lists they are
     parts: list[tuple[Places, Places, Places, Places]]
     """Of each run: whose each part is, where it begins, how long it is, and the run's positions."""
 
