@@ -35,9 +35,7 @@ class Work:
 def joined(
     distances: NDArray[np.int32], unmasked: NDArray[np.int32] | None, bits: int
 ) -> NDArray[np.int64]:
-    """Return distances; if there are those over all bits, too, both as one number, which
-    `divmod(number, bits + 1)` takes apart.
-    """
+    """Return distances, each with the unmasked one in one number: `divmod(number, bits + 1)`."""
     numbers = distances.astype(np.int64)
     return numbers if unmasked is None else numbers * (bits + 1) + unmasked
 

@@ -151,9 +151,7 @@ def remove_unused_file(path: str | os.PathLike[str]) -> bool:
 
 
 def holds_other_content(path: str | os.PathLike[str]) -> bool:
-    """Return whether an SQLite file has tables, views or triggers that are not of collections, or
-    no collections at all.
-    """
+    """Return whether an SQLite file has other content than collections, or no collections."""
     try:
         with _reading(path) as view:
             return view.other_content()
@@ -162,9 +160,7 @@ def holds_other_content(path: str | os.PathLike[str]) -> bool:
 
 
 def unused_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether an SQLite file holds the tables of lookalike, and neither a collection nor
-    other content.
-    """
+    """Return whether an SQLite file has our tables, but no collection and no other content."""
     try:
         with _reading(path) as view:
             used = view.states() or view.states(hidden=True)

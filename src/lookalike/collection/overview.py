@@ -227,9 +227,7 @@ def _apart(rows: Signatures, centers: Signatures) -> Numbers:
 
 
 def _placed(apart: Numbers, far: Numbers) -> tuple[list[list[float]], list[list[float]]]:
-    """Return the positions of rows and centers, from -1 to 1, by the distances between centers
-    and those between rows and centers.
-    """
+    """Return positions of rows and centers, from -1 to 1, by their distances from the centers."""
     squared = apart.astype(np.float64) ** 2
     mean = squared.mean(axis=0)
     doubly = -0.5 * (squared - mean - mean[:, None] + squared.mean())

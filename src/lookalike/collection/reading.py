@@ -53,9 +53,7 @@ def documents_with_parts(view: View, ids: Sequence[str]) -> list[tuple[Document,
 
 
 def row_pages(docs: Collection, size: int, text: bool = True) -> Iterator[list[Stored]]:
-    """Yield the rows of all documents by id, not checked yet; raise at the end if some are missing
-    though nothing was written meanwhile.
-    """
+    """Yield the unchecked rows of all documents by id; raise at the end if some are missing."""
 
     def page(view: View) -> list[Stored]:
         return next(view.pages(size, after, text), [])

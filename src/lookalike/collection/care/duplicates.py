@@ -139,9 +139,7 @@ class _Found:
         """The number of documents of each signature."""
 
     def combined(self, one: Numbers, two: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """Return all pairs of documents of pairs of signatures, each with the position of its pair
-        of signatures first.
-        """
+        """Return all pairs of documents of pairs of signatures, after the position of that pair."""
         counts = self.sizes[one] * self.sizes[two]
         pair = np.repeat(np.arange(len(counts)), counts)
         place = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -187,9 +187,7 @@ def _near(
     search: NativeLevels | SqlLevels,
     budget: Budget,
 ) -> Iterator[Near]:
-    """Yield what is within the radius of some signatures at a time, or without a radius, or if that
-    is too much, more and more of what is nearest.
-    """
+    """Yield what is within the radius of some signatures at a time, or more and more neighbors."""
     bits, radius = 8 * signatures.shape[1], question.radius
     counting = [mask for mask in masks if mask is not None]
     stacked = np.stack(counting) if radius is not None and counting else None  # of all, or of none

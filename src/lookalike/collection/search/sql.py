@@ -71,9 +71,7 @@ class FrequentValues:
         return news
 
     def around(self, position: int, value: int, most: int) -> list[int]:
-        """Return how many signatures have hot values that differ from `value` in exactly 0, 1, ...,
-        `most` bits.
-        """
+        """Return the number of signatures with hot values that differ in 0, 1, ..., `most` bits."""
         sums = [0] * (most + 1)
         with self._lock:
             for hot, count in self._counts[position].items():
@@ -107,9 +105,7 @@ class ProbePlan:
 def plan_probes(
     slicing: Slicing, values: list[int], radius: int, count: int, hot: FrequentValues
 ) -> ProbePlan | None:
-    """Return the cheapest thresholds that miss nothing within the radius; None if reading all
-    `count` signatures costs less.
-    """
+    """Return the cheapest thresholds that miss nothing; None if reading everything is cheaper."""
     hot_counts = []
     for position, width in enumerate(slicing.widths):
         most = len(_steps(width, radius, count)) - 1
@@ -150,9 +146,7 @@ def _offer(plans: dict[int, ProbePlan], steps: int, plan: ProbePlan) -> None:
 
 
 def _steps(width: int, radius: int, count: int) -> list[tuple[int, float]]:
-    """Return, for 0, 1, ... differing bits, the number of values and how many signatures each has
-    on average, as long as looking them up costs less than a scan.
-    """
+    """Return (values, signatures of each) for 0, 1, ... differing bits, while a scan costs more."""
     average = count / 2**width
     affordable = max(count * SCAN_COST, _LEAST_SCAN) / (PROBE_COST + average * CANDIDATE_COST)
     steps = []

@@ -95,9 +95,7 @@ def _levels(
     view: View,
     found: dict[int, PartMatch],
 ) -> Iterator[Level]:
-    """Yield more and more items, each time all down to a number of votes and a sum of distances,
-    and add them to `found`. Both are one number, smaller for what comes first.
-    """
+    """Yield more and more items by (missing votes, distance) as one number; add them to `found`."""
     least = question.min_votes or settings.min_votes(ballot.query_parts)
     score = settings.least_score if question.min_score is None else question.min_score
     tolerance = settings.tolerance if question.tolerance is None else question.tolerance

@@ -315,9 +315,7 @@ def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]
 
 @cache
 def document_columns(text: bool) -> str:
-    """Return the columns of a document `d` and its signature `s`; without `text`, the text only of
-    documents whose checksum needs it.
-    """
+    """Return the columns of `d` and `s`; without `text`, only texts that the checksum needs."""
     needed = "d.text" if text else "CASE WHEN d.checksum >> 32 = 0 THEN d.text END"
     names = [needed if name == "text" else f"d.{name}" for name in Row._fields]
     return ", ".join([*names, "s.signature"])

@@ -307,9 +307,7 @@ class Probes:
 
 
 class HashLists:
-    """Positions by hash. What is added is sorted when it is first looked for; runs of similar
-    length are put together, so that adding and looking in turn stays cheap.
-    """
+    """Positions by hash, in sorted runs; runs of similar length are merged."""
 
     def __init__(self) -> None:
         self._count = 0
