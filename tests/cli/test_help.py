@@ -37,7 +37,7 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 
 IN_WORDS = {
     "a guess", "a guess, or rows", "detected", "all cores", "by T", "by the size", "all of them",
-    "derived from the threshold",
+    "derived from the threshold", "derived from the size", "no limit",
     "as in the snapshot", "what SliceIndex chooses", "the same as expand",
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",
