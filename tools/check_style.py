@@ -280,7 +280,8 @@ def help_texts() -> Iterator[Text]:
 
 
 def _helps(parser: argparse.ArgumentParser) -> Iterator[str]:
-    yield from (text for text in (parser.description, parser.epilog) if text)
+    shown = (parser.description, parser.epilog, getattr(parser, "details", ""))
+    yield from (text for text in shown if text)
     for action in parser._actions:
         if action.help and action.help != argparse.SUPPRESS:
             yield action.help

@@ -19,6 +19,7 @@ from posixpath import normpath, relpath
 
 from lookalike import errors
 from lookalike.cli import full_parser
+from lookalike.cli.parser import Parser
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "build" / "pages"
@@ -149,6 +150,7 @@ def _example(path: Path) -> str:
 def _commands() -> str:
     """Return a page with the help of every command, and of every action of a command."""
     pages = ["# Command line\n"]
+    Parser.print_all = True
     parser = full_parser()
     pages += [f"\n```text\n{parser.format_help()}```\n"]
     for name, command in _subcommands(parser):

@@ -13,7 +13,7 @@ from benchmarks.recordings.sounds import music, with_noise
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.cli.audio import clock
+from lookalike.cli.commands.audio import clock
 from support.running.refusals import refused
 
 RATE = 16000
@@ -99,7 +99,7 @@ def test_silent_and_broken_snippets(
     assert main(["audio", "search", silent, "--index", index]) == 0
     printed = capsys.readouterr()
     assert printed.out == "  no recording has it\n"
-    assert printed.err.endswith("is silent or shorter than 0.8 s; there is nothing to look for\n")
+    assert printed.err.endswith("is silent or shorter than 0.8 s; there is nothing to search for\n")
     assert "cannot be decoded" in refused(["audio", "search", broken, "--index", index], capsys)
     assert main(["audio", "search", broken, silent, "--index", index]) == 1
     assert "1 of 2 snippets could not be read" in capsys.readouterr().err
@@ -113,18 +113,18 @@ def test_what_is_refused(folder: Path, index: str, capsys: pytest.CaptureFixture
     assert "--min-score is 2.0" in refused([*search, "--min-score", "2"], capsys)
     assert "--threads is -1" in refused([*search, "--threads", "-1"], capsys)
     none = refused([*search[:-1], str(folder / "none.parts")], capsys)
-    assert "none.parts: `lookalike audio index FOLDER` makes" in none
+    assert "none.parts; build one with `lookalike audio index FOLDER`" in none
     assert "there is no such" in refused(["audio", "index", str(folder / "im")], capsys)
     empty = folder / "empty"
     empty.mkdir(exist_ok=True)
     out = ["-o", str(folder / "x.parts")]
     assert "there are no recordings in" in refused(["audio", "index", str(empty), *out], capsys)
-    assert "there is no folder" in refused(
+    assert "does not exist" in refused(
         ["audio", "index", str(folder), "-o", str(folder / "no" / "x")], capsys
     )
-    assert "--kind is 'x'" in refused(["audio", "index", str(folder), "--kind", "x"], capsys)
+    assert "--hash is 'x'" in refused(["audio", "index", str(folder), "--hash", "x"], capsys)
     assert not (folder / "x.parts").exists()
-    assert "is read; give another name" in refused(
+    assert "is also an input; choose another name" in refused(
         ["audio", "index", snippet, "-o", snippet], capsys
     )
 

@@ -21,7 +21,7 @@ def test_every_kind_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_one_kind_is_printed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--count", "500", "--kind", "scan"]) == 0
+    assert main(["bench", "--count", "500", "--type", "scan"]) == 0
     head, _, columns, row = capsys.readouterr().out.splitlines()
     assert head == "500 signatures of 256 bits"
     assert columns.split()[:3] == ["kind", "build", "MB"]
@@ -31,11 +31,11 @@ def test_one_kind_is_printed_as_a_table(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--kind", "scn"], "--kind is 'scn'; expected one of slices"),
-        (["--kind", "parts"], "--kind is parts, which is not made by its name"),
+        (["--type", "scn"], "--type is 'scn'; expected one of slices"),
+        (["--type", "parts"], "--type is parts, which cannot be built by name"),
         (["--bits", "12"], "--bits is 12; expected a multiple of 8"),
-        (["--device", "1"], "--device does nothing without --gpu"),
-        (["--gpu", "--bits", "64"], "--bits does nothing with --gpu"),
+        (["--gpu-number", "1"], "--gpu-number needs --device gpu"),
+        (["--device", "gpu", "--bits", "64"], "--bits does nothing with --device gpu"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -17,13 +17,13 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert stop.value.code == 0
     text = capsys.readouterr().out
     for command in COMMANDS:
-        assert re.search(rf"^    {command}\b", text, re.MULTILINE)
+        assert re.search(rf"^  {command}\b", text, re.MULTILINE)
 
 
 def test_a_command_imports_none_of_the_others() -> None:
     code = (
         "import sys; from lookalike.cli import COMMANDS, main; main(['kernels'])\n"
-        "print(*(name for name in COMMANDS if f'lookalike.cli.{name}' in sys.modules))"
+        "print(*(name for name in COMMANDS if f'lookalike.cli.commands.{name}' in sys.modules))"
     )
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -67,23 +67,23 @@ def test_demo_shows_the_copies_in_a_folder(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     report = tmp_path / "report.html"
-    assert main(["demo", "--folder", str(tmp_path), "--report", str(report)]) == 0
+    assert main(["demo", str(tmp_path), "--report", str(report)]) == 0
     text = capsys.readouterr().out
     assert "4 source files" in text
     assert "near-duplicates               1" in text
-    assert "2 files; the one that stays is" in text and "vendored/a.py  (" in text
+    assert "2 files, of which is kept:" in text and "vendored/a.py  (" in text
     assert "vendored/a.py" in report.read_text()
 
 
 def test_an_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--folder", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("lookalike: there are no source files")
+    assert main(["demo", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("lookalike: no source files")
 
 
 def test_no_command_is_wrong_usage() -> None:
     result = subprocess.run([sys.executable, "-m", "lookalike.cli"], capture_output=True, text=True)
     assert result.returncode == 2 and not result.stdout
-    assert all(f"\n    {name}" in result.stderr for name in COMMANDS)  # and shows what there is
+    assert all(f"\n  {name}" in result.stderr for name in COMMANDS)  # and shows what there is
 
 
 def test_shells_complete_commands_and_options(tmp_path: Path) -> None:

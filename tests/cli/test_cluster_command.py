@@ -62,7 +62,9 @@ def test_the_summary_names_words_documents_and_what_is_left_out(
 
 
 def test_json_has_clusters_and_options_reach_them(capsys: pytest.CaptureFixture[str]) -> None:
-    more = "-k 3 --method simhash --bits 512 --weights count --words 4 --central 2 --seed 7"
+    more = (
+        "-k 3 --method simhash --bits 512 --weights count --top-words 4 --top-documents 2 --seed 7"
+    )
     assert main(["cluster", "corpus.jsonl", *more.split(), "--json", "--stem", "english"]) == 0
     found = json.loads(capsys.readouterr().out)
     expected = la.cluster_documents(

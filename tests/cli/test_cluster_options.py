@@ -1,4 +1,4 @@
-"""--kind clusters, --clusters and --probe: what they do, and where they are refused."""
+"""--type clusters, --clusters and --probe: what they do, and where they are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def found_ids(found: Any) -> list[list[int]]:
 
 def test_an_index_of_clusters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(folder / "made")
-    command = ["index", str(folder / "rows.npy"), "-o", file, "--kind"]
+    command = ["index", str(folder / "rows.npy"), "-o", file, "--type"]
     assert main([*command, "clusters", "--clusters", "20", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     index = la.ClusterIndex(ROWS, 20)
@@ -50,7 +50,7 @@ def test_an_index_of_clusters(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert (folder / "made").read_bytes() == (folder / "clusters").read_bytes()
     assert main([*command, "clusters"]) == 0
     assert f", in {la.ClusterIndex(ROWS).clusters} groups: " in capsys.readouterr().out
-    assert "--clusters does nothing with --kind scan" in refused(
+    assert "--clusters does nothing with --type scan" in refused(
         [*command, "scan", "--clusters", "5"], capsys
     )
 
@@ -72,7 +72,7 @@ def test_searching_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         asked(folder, "slices", "-k", "3", "--probe", "1"),
         asked(folder, "clusters", "--radius", "3", "--probe", "1"),
     ):
-        assert "--probe goes with -k and an index of clusters" in refused(wrong, capsys)
+        assert "--probe needs -k and an index of clusters" in refused(wrong, capsys)
     assert "--probe is 0; expected" in refused(
         asked(folder, "clusters", "-k", "3", "--probe", "0"), capsys
     )
@@ -95,4 +95,4 @@ def test_evaluate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_plan_says_what_to_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", str(folder / "rows.npy"), "-k", "3", "--recall", "0.5"]) == 0
-    assert "--kind clusters --clusters 18" in capsys.readouterr().out.replace("  ", " ")
+    assert "--type clusters --clusters 18" in capsys.readouterr().out.replace("  ", " ")

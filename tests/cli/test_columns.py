@@ -128,7 +128,7 @@ def test_an_only_column_of_signatures_is_no_text(
 ) -> None:
     corpus, database = tmp_path / "corpus.csv", str(tmp_path / "docs.db")
     corpus.write_text("signature\n" + "00" * 16 + "\n")
-    assert main(["collection", "create", database, "--method", "none"]) == 0
+    assert main(["collection", "create", database, "--kind", "signatures"]) == 0
     assert main(["collection", "import", database, str(corpus)]) == 0
     with la.open_collection(database) as docs:
         assert docs.get("row-0").text is None  # type: ignore[union-attr]

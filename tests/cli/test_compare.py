@@ -153,7 +153,7 @@ def test_huge_files_are_bounded(
     printed = capsys.readouterr().out
     assert "the diff stops here" in printed
     assert len(printed) < 200_000
-    monkeypatch.setattr("lookalike.cli.compare._MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("lookalike.cli.commands.compare._MOST_BYTES", 1_000_000)
     assert main(["compare", *names]) == 1
     assert "a is larger than 1,000,000 bytes; split it" in capsys.readouterr().err
 
@@ -171,7 +171,7 @@ def test_errors_are_one_line(
         ([files[0], str(tmp_path)], "cannot be read: Is a directory"),
         ([*files, "--ngram", "0"], "--ngram is 0; expected"),
         ([*files, "--examples", "-1"], "--examples is -1; expected"),
-        ([*files, "--rows"], "--rows goes with --in CORPUS"),
+        ([*files, "--rows"], "--rows needs --in CORPUS"),
         (["--in", source, "doc-0", "doc-9"], "no document whose 'id' is 'doc-9' among 7"),
         (["--in", source, "--rows", "0", "7"], "has no row '7' among 7 documents; the first are"),
         (["--in", source, "--text", "body", "1", "2"], "has no column 'body'"),

@@ -33,7 +33,7 @@ def damaged(tmp_path: Path) -> Path:
         ["dedup", "new.jsonl", "--against", "seen.lookalike", "--save-signatures", "out.lookalike"],
         ["dedup", "new.jsonl", "--against", "seen.lookalike", "--work", "work", "-o", "out"],
         ["index", "seen.lookalike", "-o", "out"],
-        ["index", "seen.lookalike", "--kind", "scan", "-o", "out"],
+        ["index", "seen.lookalike", "--type", "scan", "-o", "out"],
         ["search", "seen.lookalike", "1 2 3"],
         ["search", "good.lookalike", "--signatures", "seen.lookalike"],
         ["match", "out.runs", "seen.lookalike"],
@@ -58,5 +58,5 @@ def test_damaged_signatures_are_refused(
 def test_a_search_may_do_without_verifying(
     damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["search", str(damaged), TEXTS[299], "-k", "1", "--no-verify"]) == 0
+    assert main(["search", str(damaged), TEXTS[299], "-k", "1", "--no-checksums"]) == 0
     assert capsys.readouterr().out

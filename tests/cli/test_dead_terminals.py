@@ -158,7 +158,8 @@ def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
 
 CONTINUES = """
 import sys
-from lookalike.cli import kernels, main
+from lookalike.cli import main
+from lookalike.cli.commands import kernels
 from lookalike.cli.terminal import say, warn
 from lookalike.cli.terminal import progress_bars
 
@@ -247,7 +248,8 @@ def test_help_that_cannot_be_written(command: str) -> None:
 
 
 BREAKS = """
-from lookalike.cli import kernels, main
+from lookalike.cli import main
+from lookalike.cli.commands import kernels
 
 def run(options):
     raise BrokenPipeError(32, "of a worker")

@@ -67,6 +67,6 @@ def test_help_shows_groups_and_defaults(parser: Parser) -> None:
     assert "QUERY texts, or files" in shown
     assert "(required)" not in shown
     assert "how many (default: 10)" in shown and "at most (default: 1,000,000)" in shown
-    assert "[--radius R | --threshold SHARE]" in shown
+    assert "usage: command SIGNATURES [QUERY...] -o FILE [options]" in shown
     assert "what is read: --in CORPUS the corpus" in shown
     assert parser.group("what is read") is parser.group("what is read")

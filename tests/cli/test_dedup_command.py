@@ -70,7 +70,7 @@ def test_json_for_machines(corpus: str, capsys: pytest.CaptureFixture[str]) -> N
         (["corpus.jsonl", "--text", "body"], "has no column 'body' for the text; its columns: id"),
         (["corpus.jsonl", "--threshold", "2"], "threshold is 2.0; expected"),
         (["corpus.jsonl", "--annotate"], "--annotate needs a file"),
-        (["corpus.jsonl", "-o", "no/such/folder.jsonl"], "there is no folder"),
+        (["corpus.jsonl", "-o", "no/such/folder.jsonl"], "does not exist"),
         (["corpus.jsonl", "--save-signatures", "x.bin"], "ends in .lookalike"),
         (["corpus.jsonl", "--keep", "max:score"], "no column 'score'"),
         (["broken.jsonl"], "broken.jsonl, line 2: is not JSON"),
@@ -197,10 +197,10 @@ def test_what_is_read_is_not_written_over(
     for name in ("in.jsonl", "old.jsonl"):
         Path(name).write_text('{"text": "a document"}\n')
     assert main(["dedup", "in.jsonl", *more]) == 1
-    assert "which is read; give another name" in capsys.readouterr().err
+    assert "which is also an input; choose another name" in capsys.readouterr().err
     assert Path("in.jsonl").read_text() == Path("old.jsonl").read_text()
 
 
 def test_an_unknown_option_is_told_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     error = refused(["dedup", "in.jsonl", "--threshhold", "0.5"], capsys)
-    assert error == "there is no option --threshhold; did you mean --threshold?"
+    assert error == "unknown option --threshhold; did you mean --threshold?"

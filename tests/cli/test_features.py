@@ -74,7 +74,7 @@ def test_sign_and_dedup_take_the_same_features(
         found = printed(capsys, "dedup", corpus, "--against", "signed.lookalike", *options)
         assert found["counts"]["kept"] == 0
         like = ["sign", corpus, "-o", "more.lookalike", "--like", "x", *options]
-        assert "does not go with --like" in refused(like, capsys)
+        assert "does nothing with --like" in refused(like, capsys)
 
 
 def test_compare_says_how_much_of_each_is_in_the_other(
@@ -116,7 +116,7 @@ def test_compare_says_how_much_of_each_is_in_the_other(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--stop-words", "nowhere.txt"], "expected english, or a file with a word on each line"),
+        (["--stop-words", "nowhere.txt"], "expected english, or a file with one word per line"),
         (["--features", "chars", "--stop-words", "english"], "--stop-words does not go with char"),
         (["--features", "chars", "--stem", "english"], "--stem does not go with characters"),
         (["--stem", "klingon"], "expected one of:"),
@@ -146,4 +146,4 @@ def test_stop_words_that_are_no_text_are_named(
 ) -> None:
     Path("binary").write_bytes(b"\xff\xfe\x00")
     assert main(["dedup", corpus, "--stop-words", "binary"]) == 1
-    assert "it is no UTF-8 text" in capsys.readouterr().err
+    assert "it is not UTF-8 text" in capsys.readouterr().err

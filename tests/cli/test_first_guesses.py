@@ -81,6 +81,44 @@ def test_a_file_of_pairs_is_still_one(
     assert main(["pairs", "pairs.csv", "--groups"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("dedup c.jsonl --threshold 80", "expected a number from 0 to 1; did you mean 0.8?"),
+        ("dedup c.jsonl --threshold 0,85", "expected a number from 0 to 1; did you mean 0.85?"),
+        ("search c.lookalike fox --threshold 95", "did you mean 0.95?"),
+        ("dedup c.jsonl out.jsonl", "out.jsonl does not exist; to write there, use -o out.jsonl"),
+        ("search fox c.lookalike", "INDEX comes first: lookalike search c.lookalike ..."),
+        ("collection remove docs.db fox", "did you mean delete?"),
+        ("collection list docs.db", "did you mean stats?"),
+        ("collection create docs.db --method recordings", "did you mean --kind recordings?"),
+        ("deduplicate c.jsonl", "did you mean dedup?"),
+        ("--threshold 0.5 dedup c.jsonl", "unknown option --threshold; options follow the command"),
+    ],
+)
+def test_what_was_meant_is_suggested(
+    corpora: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    typed: str,
+    answer: str,
+) -> None:
+    monkeypatch.chdir(corpora)
+    assert main(["sign", "c.jsonl", "-o", "c.lookalike", "--quiet"]) == 0
+    assert answer in refused(typed.split(), capsys)
+
+
+def test_a_percentage_and_help_of_a_command(
+    corpora: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(corpora)
+    assert main(["dedup", "c.jsonl", "--threshold", "80%", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["threshold"] == 0.8
+    with pytest.raises(SystemExit):
+        main(["help", "dedup"])
+    assert capsys.readouterr().out.startswith("usage: lookalike dedup INPUT... [options]")
+
+
 def texts_of(data: bytes, tmp_path: Path) -> tuple[str, list[str]]:
     corpus = open_standard_input(io.BytesIO(data), [], [], None, tmp_path)
     column = "text" if "text" in corpus.columns() else corpus.columns()[0]

@@ -6,6 +6,7 @@ import argparse
 import inspect
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import partial
@@ -15,8 +16,9 @@ from typing import Any
 import pytest
 
 import lookalike as la
-from lookalike.cli import bench, full_parser, main
-from lookalike.cli.evaluate import EXPAND
+from lookalike.cli import full_parser, main
+from lookalike.cli.commands import bench
+from lookalike.cli.commands.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
@@ -36,22 +38,20 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 }
 
 IN_WORDS = {
-    "a guess", "a guess, or rows", "detected", "all cores", "by T", "by the size", "all of them",
-    "derived from the threshold", "derived from the size", "no limit",
-    "as in the snapshot", "what SliceIndex chooses", "the same as expand",
-    "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
-    "some of the collection, each looked for among the others",
-    "a sample of the signatures, each looked for among the others",
-    "1000, or 10 K if that is more", "16 K, 256 at least",
-    "every 12th, or as many as near-duplicates take",
-    "every 12th, or as many as near-duplicates take; of vectors every 6th, 32 at least",
-    "flips if QUERIES have weights, else blocks",
-    "the root of half the number of documents, at most 50",
-    "from the file extension",
-    "signature, if there is one", "what the signatures estimate, jaccard or cosine",
-    "beside the database", "sql, or native for passages and recordings",
+    "detected", "detected, or rows", "all cores", "by the size", "all of them", "all of it",
+    "derived from the threshold", "not limited", "from the file extension", "beside the database",
+    "that in the snapshot", "that of the file", "the only one there is", "error",
+    "stop with an error", "what SliceIndex chooses", "the same as --expand", "1, all pairs",
+    "3, or a scan where faster", "a sample of SIGNATURES", "1000, or 10 K if that is more",
+    "16 K, at least 256", "every 12th, or as many as near-duplicates need",
+    "every 12th, or as many as near-duplicates need; for vectors every 6th, at least 32",
+    "flips if QUERIES have weights, otherwise blocks",
+    "square root of half the number of documents, at most 50",
+    "signature, if it exists", "what the signatures estimate, jaccard or cosine",
+    "that of the signatures", "derived from the size", "no limit",
+    "sql, or native for passages and recordings",
 }  # fmt: skip
-"""Defaults that are no values; what they mean has tests of its own."""
+"""Defaults that are not values; what they mean has tests of its own."""
 
 
 def ngrams() -> str:
@@ -102,8 +102,8 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
-    ("collection create", "--words"): lambda: str(la.PassageHash().words),
-    ("collection create", "--step"): lambda: str(la.PassageHash().step),
+    ("collection create", "--passage-words"): lambda: str(la.PassageHash().words),
+    ("collection create", "--passage-step"): lambda: str(la.PassageHash().step),
     ("audio search", "--min-score"): lambda: ", ".join(
         f"{kind} {score}" for kind, score in LEAST_SCORE.items()
     ),
@@ -135,9 +135,10 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         if longest_document(None, 40_000) == 1_000
         else ""
     ),
-    ("bench", "--count"): lambda: f"{bench.COUNT}; with --gpu {bench.GPU_COUNT}",
+    ("bench", "--count"): lambda: f"{bench.COUNT}; gpu {bench.GPU_COUNT}",
     ("bench", "--bits"): lambda: str(bench.BITS),
-    ("bench", "--device"): lambda: default_of(la.GpuIndex, "device"),
+    ("bench", "--gpu-number"): lambda: default_of(la.GpuIndex, "device"),
+    ("collection create", "--method"): lambda: "simhash",
     ("dedup", "--max-pairs"): lambda: default_of(la.results.TextResult.write_pairs, "limit"),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
     **{
@@ -172,12 +173,17 @@ def test_defaults_in_help_are_those_that_are_used(
         found = re.search(r"\(default:? ([^)]*)\)", action.help or "")
         assert ("default" in (action.help or "")) == bool(found), (command, action.option_strings)
         if found is None or found[1] in IN_WORDS:
-            assert found is None or action.default is None, (command, action.option_strings)
+            assert found is None or action.default in (None, False), (
+                command,
+                action.option_strings,
+            )
             continue
         named += 1
         said = re.sub(r"(?<=\d),(?=\d{3}\b)", "", found[1]).partition(":")[0]
         if action.default is None:
             truth = used[command, action.option_strings[0]]()
+        elif isinstance(action.default, tuple):  # the engine and its master
+            truth = action.default[0]
         elif isinstance(action.default, float):
             said, truth = str(float(said)), str(action.default)
         else:
@@ -189,9 +195,10 @@ def test_defaults_in_help_are_those_that_are_used(
 def made_collections(folder: Path, what: str) -> str:
     """Return what collections of each method have that are made without options."""
     said = []
-    for method in (*SIGNERS, "none", *(["passages"] if what == "bits" else [])):
+    for method in (*SIGNERS, *(["passages", "signatures"] if what == "bits" else [])):
         database = str(folder / f"{method}-{what}.db")
-        assert main(["collection", "create", database, "--method", method]) == 0
+        option = "--method" if method in SIGNERS else "--kind"
+        assert main(["collection", "create", database, option, method]) == 0
         with la.open_collection(database) as docs:
             if what == "bits":
                 said.append(f"{method} {docs.bits}")
@@ -216,7 +223,7 @@ def test_every_setting_is_an_option_with_its_default() -> None:
 
 def shown_help(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit):
-        main([command, "--help"])
+        main([command, "--help-all"])
     return capsys.readouterr().out
 
 
@@ -239,3 +246,77 @@ def test_what_is_said_of_methods_is_so(
     row = rf"^\|.*{'MinHash of' if method == 'minhash' else f'`--method {method}[^1]*`:'} (.*) \|$"
     (said,) = re.findall(row, (DOCS / "commands.md").read_text(), re.MULTILINE)
     assert said == f"word {ngram}-grams, {signer.bits} bits"
+
+
+def commands(
+    parser: argparse.ArgumentParser, names: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, chosen in action.choices.items():
+                yield (*names, name), chosen
+                yield from commands(chosen, (*names, name))
+
+
+def test_help_is_short_and_ends_with_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for names, parser in commands(full_parser()):
+        told = f"lookalike {' '.join(names)}"
+        lines = parser.format_help().splitlines()
+        assert len(lines) <= 60 and max(map(len, lines)) <= 90, told
+        examples = lines[lines.index("examples:") + 1 : -2]
+        assert 1 <= len(examples) <= 4 and all("lookalike " in line for line in examples), told
+        last = (
+            "--help` shows the options of each."
+            if names in (("audio",), ("collection",))
+            else (f"`{told} --help-all` shows all options and details.")
+        )
+        assert lines[-1].endswith(last)
+
+
+def test_help_all_has_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    for names, parser in commands(full_parser()):
+        with pytest.raises(SystemExit) as stop:
+            main([*names, "--help-all"])
+        shown = capsys.readouterr().out
+        assert stop.value.code == 0 and "exit status:" in shown
+        for action in parser._actions:
+            assert not action.option_strings or action.option_strings[0] in shown, names
+
+
+def test_an_option_means_the_same_in_every_command() -> None:
+    """The same name has the same kind of value everywhere, but for the lists of `evaluate`."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for command, action in options(full_parser()):
+        for name in action.option_strings:
+            value = "" if action.nargs == 0 else str(action.metavar)
+            if command != "evaluate":
+                found.setdefault(name, {}).setdefault(value, set()).add(command)
+    several = {name: set(values) for name, values in found.items() if len(values) > 1}
+    assert several == DIFFERENT
+
+
+DIFFERENT: dict[str, set[str]] = {
+    "-o": {"FILE", "TARGET"},
+    "--output": {"FILE", "TARGET"},
+    "--report": {"FILE", "TARGET"},
+    "--kind": {"KIND", "NAME"},
+    "--hash": {"NAME", "bands|chromaprint"},
+    "--method": {"NAME", "minhash|simhash|topsig", "topsig|simhash"},
+    "--keep": {"RULE", "first|last|none"},
+    "--type": {"TYPE", "NAME"},
+    "--file": {"FILE", "CORPUS"},
+}
+"""Options whose values differ between commands, as far as what they name differs."""
+
+
+@pytest.mark.parametrize("names", [one for one, _ in commands(full_parser())], ids=" ".join)
+def test_examples_parse(names: tuple[str, ...]) -> None:
+    """Each example in help is a call that the command takes."""
+    parser = full_parser()
+    shown = parser.parser_of(names).examples
+    for line in shown.splitlines():
+        words = shlex.split(line.partition("lookalike ")[2].partition("      (")[0])
+        words = words[: next((at for at, word in enumerate(words) if word in "<>|"), None)]
+        options, unknown = parser.parse_known_args(words)
+        assert parser.parser_of(words).take(options, unknown), line

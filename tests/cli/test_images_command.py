@@ -161,7 +161,7 @@ def test_sign_index_and_search(photos: Path, capsys: pytest.CaptureFixture[str])
     answer = json.loads(capsys.readouterr().out)
     assert answer["results"][0]["id"] == "photos/2.png"
     assert main(["search", "i.lookalike", "photos/white.png"]) == 0
-    assert "is of (nearly) one color; there is nothing to look for" in capsys.readouterr().err
+    assert "is of (nearly) one color; there is nothing to search for" in capsys.readouterr().err
     assert "no such file" in refused(["search", "i.lookalike", "some words"], capsys)
     said = refused(["sign", "photos", "-o", "q.lookalike", "--fit"], capsys)
     assert said == "--fit does nothing for images; leave it out"
@@ -177,8 +177,8 @@ def test_hashes_of_other_tools(
     Path("h.csv").write_text(
         "path,phash,dhash\na,8f373714acfcf4d0,00ff00ff00ff00ff\nb,0f373714acfcf4d0,11ff00ff00ff00ff\n"
     )
-    assert "say which with --column" in refused(["index", "h.csv", "-o", "i.lookalike"], capsys)
-    assert main(["index", "h.csv", "--column", "phash", "-o", "i.lookalike"]) == 0
+    assert "say which with --signature" in refused(["index", "h.csv", "-o", "i.lookalike"], capsys)
+    assert main(["index", "h.csv", "--signature", "phash", "-o", "i.lookalike"]) == 0
     assert "the signer is not known" in capsys.readouterr().out
     assert main(["search", "i.lookalike", "8f373714acfcf4d0", "--radius", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["results"]

@@ -24,7 +24,7 @@ def test_an_index_knows_its_documents(
     signer = la.SimHash(128, weights="tfidf").fit(texts)
     la.save_signatures(tmp_path / "s.lookalike", signer.sign(texts), signer, ids)
     file = tmp_path / "i.lookalike"
-    command = ["index", str(tmp_path / "s.lookalike"), "-o", str(file), "--kind", kind]
+    command = ["index", str(tmp_path / "s.lookalike"), "-o", str(file), "--type", kind]
     assert main([*command, "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["index"] == kind
@@ -59,7 +59,7 @@ def test_options_of_slices_and_ids_of_the_caller(tmp_path: Path) -> None:
     assert index.search(rows[5], 1).ids.tolist() == [[15]]
     assert index.names is None
     assert index.signer is None
-    assert main(["index", scan, "-o", file, "--memory", "14KB", "--quiet"]) == 0
+    assert main(["index", scan, "-o", file, "--memory-limit", "14KB", "--quiet"]) == 0
     narrow = la.load_index(file)
     assert isinstance(narrow, la.SliceIndex)
     assert narrow.slice_bits == la.SliceIndex(rows, memory=14_000).slice_bits
@@ -100,10 +100,10 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ([str(tmp_path / "text.txt"), "-o", out], "To sign a corpus: lookalike sign"),
         ([str(tmp_path / "numbers.npy"), "-o", out], "are int32; expected uint8"),
         ([str(tmp_path / "signer.lookalike"), "-o", out], "holds an index of kind None"),
-        ([good, "-o", good], "which is read; give another name"),
-        ([good, "-o", str(tmp_path / "no" / "i.lookalike")], "there is no folder"),
+        ([good, "-o", good], "which is also an input; choose another name"),
+        ([good, "-o", str(tmp_path / "no" / "i.lookalike")], "does not exist"),
         (
-            [good, "-o", out, "--kind", "scan", "--slice-bits", "9"],
+            [good, "-o", out, "--type", "scan", "--slice-bits", "9"],
             "--slice-bits does nothing",
         ),
         ([good, "-o", out, "--slice-bits", "99"], "--slice-bits is 99; expected"),
@@ -111,5 +111,5 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for arguments, message in cases:
         assert message in refused(["index", *arguments], capsys), arguments
     with pytest.raises(SystemExit) as stop:
-        main(["index", good, "-o", out, "--kind", "magic"])
+        main(["index", good, "-o", out, "--type", "magic"])
     assert stop.value.code == 2

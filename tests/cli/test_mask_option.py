@@ -18,7 +18,7 @@ WORDS = np.array([f"w{number}" for number in range(400)])
 TEXTS = [" ".join(RNG.choice(WORDS, 60)) for _ in range(150)]
 SIGNER = la.TopSig(256, 8).fit(TEXTS)
 SHORT = " ".join(TEXTS[7].split()[:4])
-SAID = "compared by the bits that its words decide; --mask no compares all bits"
+SAID = "compared by the bits that its words determine; --mask no compares all bits"
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_the_table_says_so_on_standard_error(
 ) -> None:
     assert main(["search", "topsig.lookalike", SHORT, "w3 w4", "-k", "1"]) == 0
     out, errors = capsys.readouterr()
-    assert "2 queries were compared by the bits that their words decide" in errors
+    assert "2 queries were compared by the bits that their words determine" in errors
     assert out.splitlines()[1].split()[-2:] == ["-", "yes"]  # no estimate
 
 
@@ -91,7 +91,7 @@ def test_signers_and_indexes_without_masks_refuse(
     (answer,), _ = searched(capsys, "blocks.lookalike", SHORT)
     assert "masked" not in answer
     told = refused(["search", "blocks.lookalike", SHORT, "--mask", "yes"], capsys)
-    assert told.startswith("--mask yes: this index of blocks finds signatures by bits that all")
+    assert told.startswith("--mask yes is not supported by this index of blocks")
     for options in (["topsig.lookalike"], ["blocks.lookalike"]):
         arguments = ["search", *options, "--signatures", "topsig.lookalike", "--mask", "yes"]
         assert "--signatures has none; leave it out" in refused(arguments, capsys)
@@ -110,7 +110,7 @@ def test_shards_without_masks_compare_all_bits(
     assert [one["id"] for one in answer["results"]] == truth.ids[0].tolist()
     assert SAID not in errors
     told = refused(["search", "shards.lookalike", SHORT, "--mask", "yes"], capsys)
-    assert told.startswith("--mask yes: this index finds signatures by bits that all")
+    assert told.startswith("--mask yes is not supported by this index")
 
 
 def test_collections_mask_short_texts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,11 +128,9 @@ def test_collections_mask_short_texts(folder: Path, capsys: pytest.CaptureFixtur
     assert "masked" not in out
     assert SAID not in errors
     command = ["collection", "search", "docs.db", "--mask", "yes"]
-    told = refused([*command, "doc 7", "--like"], capsys)
-    assert told.startswith(
-        "--mask yes is only for texts, whose words determine the bits to compare"
-    )
+    told = refused([*command, "doc 7", "--by-id"], capsys)
+    assert told.startswith("--mask yes is only for texts, whose words determine the bits")
     search = ["search", "slices.lookalike", "--mask", "yes"]
     for asked in ([*command, "--compare"], command, search):
         told = refused([*asked, SHORT, "--threshold", "0.5"], capsys)
-        assert told.startswith("--mask yes compares some bits, and a --threshold is of all")
+        assert told.startswith("--mask yes compares some bits, but --threshold needs all")

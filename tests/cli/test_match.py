@@ -59,7 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plain = ["-o", str(folder / "plain.lookalike")]
     assert main(["sign", str(folder / "queries.jsonl"), *SIGN, *plain]) == 0
     for kind in ("flips", "blocks", "slices"):
-        output = ["-o", str(folder / f"{kind}.index"), "--kind", kind, "--quiet"]
+        output = ["-o", str(folder / f"{kind}.index"), "--type", kind, "--quiet"]
         assert main(["index", str(folder / "corpus.lookalike"), *output]) == 0
     return folder
 
@@ -166,21 +166,27 @@ def test_flips_of_texts_and_of_files_are_those_of_python(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["flips.index", "text", "--recall", "0.9"], "--recall goes with --radius or --threshold"),
-        (["blocks.index", "text", "--radius", "3", "--recall", "0.9"], "--recall goes with"),
-        (["slices.index", "text", "--radius", "3", "--first"], "--first goes with"),
-        (["flips.index", "text", "--radius", "3", "--flips", "1", "--recall", "1"], "give one of"),
+        (["flips.index", "text", "--recall", "0.9"], "--recall needs --radius or --threshold"),
+        (["blocks.index", "text", "--radius", "3", "--recall", "0.9"], "--recall needs"),
+        (["slices.index", "text", "--radius", "3", "--first"], "--first needs"),
+        (["flips.index", "text", "--radius", "3", "--flips", "1", "--recall", "1"], "use one of"),
         (["flips.index", "text", "--radius", "3", "--recall", "1.5"], "--recall is 1.5; expected"),
-        (["flips.index", "text", "--radius", "3", "--flips", "9", "--exact"], "--exact wants all"),
-        (["flips.index", "text", "--radius", "3", "--recall", ".9", "--exact"], "wants all; give"),
+        (
+            ["flips.index", "text", "--radius", "3", "--flips", "9", "--exact"],
+            "--exact exclude each other",
+        ),
+        (
+            ["flips.index", "text", "--radius", "3", "--recall", ".9", "--exact"],
+            "exclude each other; use",
+        ),
         (["flips.index", "text", "--radius", "3", "--flips", "-1"], "--flips is -1; expected"),
         (
             ["flips.index", "--signatures", "plain.lookalike", "--radius", "3", "--recall", "0.9"],
-            "plain.lookalike has no weights behind its bits",
+            "plain.lookalike has no bit weights",
         ),
         (
             ["flips.index", "t", "--threshold", "0.9", "--first", "--in", "corpus.jsonl"],
-            "--first is the first that signatures propose",
+            "--first does nothing with --threshold",
         ),
     ],
 )
@@ -209,7 +215,7 @@ def test_a_signer_without_weights_has_no_likeliest_flips(
 def test_indexes_are_built_with_their_own_options(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build = ["index", "corpus.lookalike", "-o", "out.index", "--kind"]
+    build = ["index", "corpus.lookalike", "-o", "out.index", "--type"]
     assert main([*build, "flips", "--header-bits", "5"]) == 0
     assert "a header of 5 bits" in capsys.readouterr().out
     assert la.load_index("out.index").stats()["header_bits"] == 5
@@ -222,7 +228,7 @@ def test_indexes_are_built_with_their_own_options(
         ("blocks", "--header-bits"), ("scan", "--lead"), ("flips", "--slice-bits"),
     ):  # fmt: skip
         message = refused([*build, kind, option, "3"], capsys)
-        assert message == f"{option} does nothing with --kind {kind}; leave it out"
+        assert message == f"{option} does nothing with --type {kind}"
     for options, message in (
         (["blocks", "--blocks", "3"], "--radius is 3 and --blocks is 3: every block may"),
         (["blocks", "--blocks", "65"], "--blocks is 65 and signatures have 64 bits"),
@@ -241,9 +247,10 @@ def matched(
 
 
 @pytest.mark.parametrize("options", [
-    [], ["--first"], ["--method", "blocks"], ["--method", "blocks", "--first", "--tables", "7"],
+    [], ["--first"], ["--algorithm", "blocks"],
+    ["--algorithm", "blocks", "--first", "--tables", "7"],
     ["--recall", "0.8"], ["--flips", "3"], ["--duplicates"], ["--recall", "1", "--duplicates"],
-    ["--duplicates", "--first", "--method", "blocks"], ["--chunk", "70", "--no-append"],
+    ["--duplicates", "--first", "--algorithm", "blocks"], ["--chunk", "70", "--no-append"],
 ])  # fmt: skip
 def test_a_batch_finds_what_it_finds_in_python(
     folder: Path, capsys: pytest.CaptureFixture[str], options: list[str]
@@ -263,6 +270,7 @@ def test_a_batch_finds_what_it_finds_in_python(
             settings["append"] = False
         else:
             value = next(words)
+            name = "method" if name == "algorithm" else name
             settings[name] = value if name == "method" else float(value)
             if name in ("tables", "flips", "chunk"):
                 settings[name] = int(value)
@@ -331,29 +339,41 @@ def test_ids_of_the_queries_are_kept_and_runs_are_merged(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["typed.runs"], "QUERIES: expected a file of signatures to match, or --compact"),
+        (["typed.runs"], "QUERIES is missing; pass a file of signatures to match, or --compact"),
         (["typed.runs", "--compact", "--first"], "--first does nothing without QUERIES"),
         (["typed.runs", "--compact", "--radius", "4"], "--radius does nothing without QUERIES"),
         (["typed.runs", "--compact", "--json"], "--json does nothing without QUERIES"),
-        (["typed.runs", "--compact", "--limit", "4"], "--limit does nothing without QUERIES"),
-        (["typed.runs", "queries.lookalike", "--compact", "--no-append"], "--no-append leaves"),
+        (
+            ["typed.runs", "--compact", "--max-matches", "4"],
+            "--max-matches does nothing without QUERIES",
+        ),
+        (
+            ["typed.runs", "queries.lookalike", "--compact", "--no-append"],
+            "--no-append does not change",
+        ),
         (["typed.runs", "--compact"], "typed.runs cannot be read"),
         (["typed.runs", "queries.lookalike", "--no-append"], "without --no-append it is made"),
-        (["typed.runs", "plain.lookalike", "--recall", "0.9"], "does nothing with --method blocks"),
         (
-            ["typed.runs", "plain.lookalike", "--method", "flips", "--recall", "0.9"],
-            "plain.lookalike has no weights behind its bits",
+            ["typed.runs", "plain.lookalike", "--recall", "0.9"],
+            "does nothing with --algorithm blocks",
         ),
-        (["typed.runs", "queries.lookalike", "--tables", "4"], "does nothing with --method flips"),
+        (
+            ["typed.runs", "plain.lookalike", "--algorithm", "flips", "--recall", "0.9"],
+            "plain.lookalike has no bit weights",
+        ),
+        (
+            ["typed.runs", "queries.lookalike", "--tables", "4"],
+            "does nothing with --algorithm flips",
+        ),
         (
             ["typed.runs", "queries.lookalike", "--flips", "4", "--recall", "0.5"],
-            "--flips is how many are tried",
+            "--flips and --recall exclude",
         ),
         (["typed.runs", "queries.lookalike", "--batch", "0"], "--batch is 0; expected"),
         (["typed.runs", "queries.lookalike", "--radius", "-1"], "--radius is -1; expected"),
         (["queries.lookalike", "queries.lookalike"], "COLLECTION is queries.lookalike, which is"),
         (["corpus.jsonl", "queries.lookalike"], "corpus.jsonl is not a signature file"),
-        (["nowhere/typed.runs", "queries.lookalike"], "there is no folder"),
+        (["nowhere/typed.runs", "queries.lookalike"], "does not exist"),
         (["typed.runs", "queries.jsonl"], "queries.jsonl is not a lookalike file"),
     ],
 )
@@ -372,7 +392,7 @@ def test_a_batch_that_fails_says_what_was_appended_before(
     signatures[:20] = np.random.default_rng(0).integers(0, 256, (20, 8))
     np.save("queries.npy", signatures)
     arguments = ["match", "typed.runs", "queries.npy", "--batch", "10", "--duplicates"]
-    assert main([*arguments, "--radius", "0", "--limit", "9", "--json"]) == 1
+    assert main([*arguments, "--radius", "0", "--max-matches", "9", "--json"]) == 1
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == 20
     assert printed.err.splitlines()[0] == "lookalike: warning: 20 queries before this were appended"

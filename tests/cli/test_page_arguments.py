@@ -51,7 +51,7 @@ def test_compare_says_why_a_page_has_no_text(
     for name, why in [("deep.html", "levels deep"), ("no.html", "No such file")]:
         assert why in refused(["compare", pages[0], str(tmp_path / name)], capsys)
     wrong = refused(["compare", *pages, "--html", "files"], capsys)
-    assert "--html goes with --in" in wrong
+    assert "--html needs --in" in wrong
 
 
 def test_collections_take_the_text_of_pages(

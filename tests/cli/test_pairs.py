@@ -52,7 +52,7 @@ def test_every_format(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lookalike.cli.pairs._AT_A_TIME", 7)
+    monkeypatch.setattr("lookalike.cli.commands.pairs._AT_A_TIME", 7)
     pairs = truth(12)
     names = ["left", "right", "distance", "estimate"]
     rows = [dict(zip(names, pair, strict=True)) for pair in pairs]
@@ -126,11 +126,11 @@ def test_errors_are_one_line(
 ) -> None:
     cases: list[tuple[list[str], str]] = [
         ([signatures, "--radius", "-3"], "--radius is -3; expected"),
-        ([signatures, "--radius", "3", "--limit", "-1"], "--limit is -1; expected"),
+        ([signatures, "--radius", "3", "--max-pairs", "-1"], "--max-pairs is -1; expected"),
         ([signatures, "--radius", "3", "-o", "pairs.txt"], "expected a name that ends in .csv"),
-        ([signatures, "--radius", "3", "-o", str(tmp_path / "no" / "p.csv")], "there is no folder"),
+        ([signatures, "--radius", "3", "-o", str(tmp_path / "no" / "p.csv")], "does not exist"),
         ([str(tmp_path / "none"), "--radius", "3"], "none cannot be read"),
-        ([signatures, "--radius", "64", "--limit", "10"], "more than 10 pairs"),
+        ([signatures, "--radius", "64", "--max-pairs", "10"], "more than 10 pairs"),
     ]
     for arguments, message in cases:
         assert message in refused(["pairs", *arguments], capsys), arguments

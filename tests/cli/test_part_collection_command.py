@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def books(capsys: pytest.CaptureFixture[str]) -> str:
-    create = ["--method", "passages", "--words", "12", "--step", "4"]
+    create = ["--kind", "passages", "--passage-words", "12", "--passage-step", "4"]
     assert main(["collection", "create", "books.db", *create]) == 0
     assert "parts of 64 bits by passagehash (words 12, step 4) of" in capsys.readouterr().out
     rows = [{"id": "tale", "text": TALE, "year": 1859}, {"id": "odd", "text": "one two", "year": 1}]
@@ -51,10 +51,10 @@ def test_passages(books: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["id"], found["offset"], found["votes"], found["score"]) == ("tale", 6, 7, 1.0)
     assert len(found["parts"]) == 7 and found["metadata"] == {"year": 1859}
     assert main(["collection", "search", books, PIECE, "--where", '{"year": 1}']) == 0
-    assert main(["collection", "search", books, "tale", "--like"]) == 0
+    assert main(["collection", "search", books, "tale", "--by-id"]) == 0
     assert capsys.readouterr().out == ""
     assert main(["collection", "search", books, "two words"]) == 0
-    assert "is a single passage; of 16 words or more" in capsys.readouterr().err
+    assert "is a single passage; with 16 words or more" in capsys.readouterr().err
     assert main(["collection", "search", books, "", "--columns", "year"]) == 0
     assert "has no parts" in capsys.readouterr().err
 
@@ -78,10 +78,10 @@ def test_all_other_actions(books: str, capsys: pytest.CaptureFixture[str]) -> No
     ("arguments", "message"),
     [
         (["--plan", "sql"], "--plan is 'sql'"),
-        (["--threshold", "0.8"], "--threshold is for documents of one signature"),
-        (["--compare"], "--compare is for documents of one signature"),
-        (["--mask", "yes"], "--mask is for documents of one signature"),
-        (["--signature"], "--signature is one, and the documents"),
+        (["--threshold", "0.8"], "--threshold does nothing: documents of"),
+        (["--compare"], "--compare does nothing: documents of"),
+        (["--mask", "yes"], "--mask does nothing: documents of"),
+        (["--hex"], "--hex is one signature"),
         (["--min-score", "2"], "--min-score is 2"),
     ],
 )
@@ -100,9 +100,11 @@ def test_what_is_for_parts_is_refused_elsewhere(capsys: pytest.CaptureFixture[st
             [*search, *more], capsys
         )
     create = ["collection", "create", "new.db"]
-    for more in (["--words", "5"], ["--method", "recordings", "--bits", "64"]):
-        assert "does nothing with --method" in refused([*create, *more], capsys)
-    assert "--words is 0" in refused([*create, "--method", "passages", "--words", "0"], capsys)
+    for more in (["--passage-words", "5"], ["--kind", "recordings", "--bits", "64"]):
+        assert "does nothing with --kind" in refused([*create, *more], capsys)
+    assert "--passage-words is 0" in refused(
+        [*create, "--kind", "passages", "--passage-words", "0"], capsys
+    )
 
 
 def test_recordings(capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +115,7 @@ def test_recordings(capsys: pytest.CaptureFixture[str]) -> None:
     Path("music/notes.txt").write_text("words")
     Path("music/broken\x1b[31m.flac").write_bytes(b"fLaC")
     soundfile.write("snippet.wav", songs[1][2 * RATE : 6 * RATE], RATE)
-    assert main(["collection", "create", "music.db", "--method", "recordings"]) == 0
+    assert main(["collection", "create", "music.db", "--kind", "recordings"]) == 0
     assert main(["collection", "import", "music.db", "music"]) == 1
     printed = capsys.readouterr()
     assert "the recording cannot be decoded" in printed.err and "\x1b" not in printed.err
@@ -127,7 +129,7 @@ def test_recordings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["collection", "search", "music.db", "nowhere.wav"]) == 1
     assert "nowhere.wav cannot be read (No such file" in capsys.readouterr().err
     words = ["collection", "import", "music.db", "music", "--text", "title"]
-    assert "--text is for rows of texts" in refused(words, capsys)
+    assert "--text does nothing" in refused(words, capsys)
     assert main(["collection", "add", "music.db", "c", "music/notes.txt"]) == 1
     assert "the recording" in capsys.readouterr().err
     Path("odd").mkdir()
@@ -136,10 +138,10 @@ def test_recordings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["collection", "import", "music.db", "odd"]) == 0
     printed = capsys.readouterr()
     assert "added 1, replaced 0, left out 1" in printed.out
-    assert "odd/\\xff.flac: its name is no UTF-8, and cannot be kept" in printed.out + printed.err
+    assert "odd/\\xff.flac: its name is not UTF-8; rename the file" in printed.out + printed.err
     Path("empty").mkdir()
     assert main(["collection", "import", "music.db", "empty"]) == 1
-    assert "there is nothing to add in empty" in capsys.readouterr().err
+    assert "no recordings found in empty" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["both.db", "."])

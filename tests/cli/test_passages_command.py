@@ -36,7 +36,7 @@ def query_in(folder: Path, text: str = WORDS) -> str:
 def test_passages_are_shown_with_their_words_marked(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["passages", str(corpus), "--of", query_in(tmp_path)]) == 0
+    assert main(["passages", str(corpus), "--file", query_in(tmp_path)]) == 0
     printed = capsys.readouterr()
     assert printed.out == (
         "exact: line 2, characters 10 to 69, 13 of 13 words (100.0%)\n"
@@ -47,10 +47,19 @@ def test_passages_are_shown_with_their_words_marked(
         "\n\n"
     )
     assert printed.err == "2 passages in 2 documents of 3\n"
-    assert main(["passages", str(corpus), "--of", query_in(tmp_path), "--color", "always"]) == 0
+    assert main(["passages", str(corpus), "--file", query_in(tmp_path), "--color", "always"]) == 0
     coloured = capsys.readouterr().out
     assert "\x1b[1mThe Passage" in coloured and "]0;evil\x07" not in coloured
-    arguments = ["passages", str(corpus), "--of", query_in(tmp_path), "--most", "1", "--least", "1"]
+    arguments = [
+        "passages",
+        str(corpus),
+        "--file",
+        query_in(tmp_path),
+        "--max-passages",
+        "1",
+        "--min-share",
+        "1",
+    ]
     assert main([*arguments, "--quiet"]) == 0
     assert capsys.readouterr() == (
         "exact: line 2, characters 10 to 69, 13 of 13 words (100.0%)\n"
@@ -67,7 +76,7 @@ def test_passages_as_json_are_those_of_python(
 ) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(WORDS.encode()))
     monkeypatch.setattr("sys.stdin", stdin)
-    assert main(["passages", str(corpus), "--of", "-", "--json", "--quiet"]) == 0
+    assert main(["passages", str(corpus), "--file", "-", "--json", "--quiet"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     found = la.passages(corpus, WORDS)
     assert rows == json.loads(json.dumps([one.to_dict() for one in found]))
@@ -126,20 +135,26 @@ def test_a_summary_for_programs_counts_what_everybody_has(
 def test_wrong_usage_is_two_lines(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    of = ["--of", query_in(tmp_path)]
+    of = ["--file", query_in(tmp_path)]
     source = str(corpus)
     cases = [
-        (["passages", source], "--of"),
-        (["passages", source, *of, "--least", "0"], "--least is 0.0; expected a number above 0"),
+        (["passages", source], "--file"),
+        (
+            ["passages", source, *of, "--min-share", "0"],
+            "--min-share is 0.0; expected a number above 0",
+        ),
         (["passages", source, *of, "--gap", "-1"], "--gap is -1; expected a whole number"),
         (["passages", source, *of, "--context", "-1"], "--context is -1"),
-        (["passages", source, *of, "--most", "0"], "--most is 0"),
-        (["passages", "-", "--of", "-"], "standard input (-) is given twice"),
-        (["overlaps", source, "--min-words", "0"], "--min-words is 0; expected a whole number"),
+        (["passages", source, *of, "--max-passages", "0"], "--max-passages is 0"),
+        (["passages", "-", "--file", "-"], "standard input (-) is given twice"),
+        (
+            ["overlaps", source, "--passage-words", "0"],
+            "--passage-words is 0; expected a whole number",
+        ),
         (["overlaps", source, "--common", "1"], "--common is 1; expected a whole number"),
         (["overlaps", source, "--gap", "x"], "--gap is 'x'; expected a whole number"),
         (["overlaps", source, "-o", "x.xlsx"], "x.xlsx"),
-        (["overlaps", source, "-o", source], "which is read"),
+        (["overlaps", source, "-o", source], "which is also an input"),
         (["overlaps", source, "-o", "-"], "-o is -; leave it out to have passages printed"),
         (["overlaps", str(tmp_path / "nowhere.jsonl")], "nowhere.jsonl"),
     ]
@@ -160,17 +175,17 @@ def test_hostile_texts_are_refused_or_read(
     (folder / "long.txt").write_text("0 " * 500_000 + WORDS)  # one line of a megabyte
     binary = tmp_path / "binary"
     binary.write_bytes(b"\0\1\2")
-    assert "is binary" in refused(["passages", str(folder), "--of", str(binary)], capsys)
+    assert "is binary" in refused(["passages", str(folder), "--file", str(binary)], capsys)
     empty = query_in(tmp_path, " ... ")
-    none = refused(["passages", str(folder), "--of", empty], capsys)
+    none = refused(["passages", str(folder), "--file", empty], capsys)
     assert f"{empty} has no words to look for" in none
     of = query_in(tmp_path)
-    assert main(["passages", str(folder), "--of", of, "--json", "--skip-bad"]) == 0
+    assert main(["passages", str(folder), "--file", of, "--json", "--skip-bad"]) == 0
     printed = capsys.readouterr()
     rows = [json.loads(line) for line in printed.out.splitlines()]
     assert [(row["id"], row["words"]) for row in rows] == [("fine.txt", 13), ("long.txt", 13)]
     assert rows[1]["document_words"] == [500_000, 500_013]
     assert "1 binary file left out" in printed.err
-    assert main(["overlaps", str(folder), "--min-words", "13", "--json", "--skip-bad"]) == 0
+    assert main(["overlaps", str(folder), "--passage-words", "13", "--json", "--skip-bad"]) == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (row["left"], row["right"], row["words"]) == ("fine.txt", "long.txt", 13)

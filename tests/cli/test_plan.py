@@ -35,7 +35,7 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ["--radius", "3"],
         ["--radius", "5"],
-        ["--radius", "3", "--memory", "60kB"],
+        ["--radius", "3", "--memory-limit", "60kB"],
         ["--radius", "3", "--recall", "0.9"],
         ["-k", "3", "--recall", "0.5"],
     ],
@@ -75,7 +75,7 @@ def test_what_the_table_says_can_be_typed(
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["plan", "--count", "1.5K", "--bits", "1024", "-k", "10", "--recall", "0.9"]
-    assert main([*arguments, "--memory", "1G", "--queries", "2m", "--json"]) == 0
+    assert main([*arguments, "--memory-limit", "1G", "--query-count", "2m", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert (values["count"], values["k"], values["target"]) == (1500, 10, 0.9)
     assert (values["memory"], values["expected_queries"]) == (10**9, 2 * 10**6)
@@ -83,7 +83,17 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_memory_is_written_as_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["plan", "--count", "10", "--bits", "64", "--radius", "3", "--json", "--memory"]
+    arguments = [
+        "plan",
+        "--count",
+        "10",
+        "--bits",
+        "64",
+        "--radius",
+        "3",
+        "--json",
+        "--memory-limit",
+    ]
     for text, size in [("1GB", 10**9), ("1.5 MiB", 3 * 2**19), ("2k", 2000), ("500B", 500)]:
         assert main([*arguments, text]) == 0
         assert json.loads(capsys.readouterr().out)["memory"] == size
@@ -100,7 +110,7 @@ def test_measuring_again(
 
     monkeypatch.setattr("lookalike.advice.machine.measure_costs", measure)
     arguments = ["plan", "--count", "1000", "--bits", "64", "--radius", "3"]
-    for more in ([], [], ["--measure"]):
+    for more in ([], [], ["--remeasure"]):
         assert main([*arguments, *more]) == 0
     assert len(calls) == 2
 
@@ -118,7 +128,7 @@ def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         ["--count", "ten", "--bits", "64", "--radius", "3"],
         ["--count", "-10", "--bits", "64", "--radius", "3"],
         ["--count", "1B", "--bits", "64", "--radius", "3"],
-        ["--count", "10", "--bits", "64", "--radius", "3", "--memory", "much"],
+        ["--count", "10", "--bits", "64", "--radius", "3", "--memory-limit", "much"],
     ],
 )
 def test_wrong_usage(arguments: list[str]) -> None:
@@ -132,7 +142,7 @@ def test_signatures_to_measure_on(tmp_path: Path, capsys: pytest.CaptureFixture[
     np.save(tmp_path / "rows.npy", rows)
     np.save(tmp_path / "queries.npy", rows[:9])
     file, asked = str(tmp_path / "rows.npy"), str(tmp_path / "queries.npy")
-    for more in ([], ["--query-signatures", asked], ["--queries", "5"]):
+    for more in ([], ["--queries", asked], ["--query-count", "5"]):
         assert main(["plan", file, "--radius", "3", "--json", *more]) == 0
         values = json.loads(capsys.readouterr().out)
         assert (values["count"], values["bits"], values["sampled"]) == (300, 64, 300)
@@ -140,7 +150,7 @@ def test_signatures_to_measure_on(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "by 300 signatures that were looked at" in capsys.readouterr().out
     for size in ([], ["--bits", "64"], ["--count", "10"]):
         assert main(["plan", "--radius", "3", *size]) == 1
-        assert "are needed" in capsys.readouterr().err
+        assert "expected --count and --bits" in capsys.readouterr().err
     sized = ["plan", "--radius", "3", "--count", "9", "--bits", "64"]
-    assert main([*sized, "--query-signatures", asked]) == 1
-    assert main(["plan", file, "--radius", "3", "--queries", "5", "--query-signatures", asked]) == 1
+    assert main([*sized, "--queries", asked]) == 1
+    assert main(["plan", file, "--radius", "3", "--query-count", "5", "--queries", asked]) == 1

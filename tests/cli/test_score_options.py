@@ -65,7 +65,7 @@ def test_settings_that_do_nothing_are_refused(
     option: str, sliced: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     la.ScanIndex(ROWS).save(tmp_path / "scan")
-    message = f"{option} goes with -k and an index of slices; leave it out"
+    message = f"{option} needs -k and an index of slices"
     assert message in refused(asked(str(tmp_path / "scan"), option, "9"), capsys)
     within = ["search", sliced, "--signatures", str(tmp_path / "queries.npy"), "--radius", "3"]
     assert message in refused([*within, option, "9"], capsys)
@@ -84,7 +84,7 @@ def test_an_index_of_prefixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     np.save(tmp_path / "rows.npy", ROWS)
     np.save(tmp_path / "queries.npy", ROWS[:4])
     file = str(tmp_path / "prefix")
-    command = ["index", str(tmp_path / "rows.npy"), "-o", file, "--kind"]
+    command = ["index", str(tmp_path / "rows.npy"), "-o", file, "--type"]
     assert main([*command, "prefix", "--orders", "5", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["index"], summary["orders"]) == ("prefix", 5)
@@ -92,7 +92,7 @@ def test_an_index_of_prefixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     found = answers(capsys, asked(file, "--exact"))
     assert [[one["id"] for one in query["results"]] for query in found] == truth.ids.tolist()
     assert all(query["exact"] for query in found)
-    assert "--orders does nothing with --kind scan" in refused(
+    assert "--orders does nothing with --type scan" in refused(
         [*command, "scan", "--orders", "5"], capsys
     )
 

@@ -29,7 +29,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "signatures":
         return file
     out = str(tmp_path / "index.lookalike")
-    assert main(["index", file, "-o", out, "--kind", request.param, "--quiet"]) == 0
+    assert main(["index", file, "-o", out, "--type", request.param, "--quiet"]) == 0
     return out
 
 
@@ -144,7 +144,7 @@ def test_a_table(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[3].split() == ["?!", "-", "-", "-", "yes"]
     assert len(rows) == 4
     assert printed.err == (
-        "lookalike: warning: '  ?! ' has no words; there is nothing to look for\n"
+        "lookalike: warning: '  ?! ' has no words; there is nothing to search for\n"
     )
 
 
@@ -175,14 +175,14 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     vectors.signer = la.Projection(64, 3)
     vectors.save(tmp_path / "vectors.lookalike")
     cases: list[tuple[list[str], str]] = [
-        ([file], "expected either texts to look for, or a file"),
-        ([file, "text", "--signatures", rows], "expected either texts"),
+        ([file], "expected texts, or a file"),
+        ([file, "text", "--signatures", rows], "expected texts"),
         ([str(tmp_path / "none"), "text"], "none cannot be read"),
-        ([rows, "text"], "does not say how its documents were signed"),
+        ([rows, "text"], "has no signer for texts"),
         ([str(tmp_path / "vectors.lookalike"), "text"], "takes no texts"),
         ([file, "text", "-k", "0"], "-k is 0; expected"),
         ([file, "text", "--radius", "-1"], "--radius is -1; expected"),
-        ([file, "text", "--expand", "1"], "--expand goes with -k and an index of slices"),
+        ([file, "text", "--expand", "1"], "--expand needs -k and an index of slices"),
         ([file, "--signatures", str(tmp_path / "wide.npy")], "queries have 512 bits"),
         ([file, "--signatures", other], "sign the queries again with --like"),
         ([file, "--file", str(tmp_path / "none.jsonl")], "no such file"),

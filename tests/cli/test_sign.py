@@ -68,7 +68,7 @@ def test_fit_learns_as_from_a_list(method: str, weights: list[str], tmp_path: Pa
 
     # Another corpus, signed with what was learnt from this one; from an index of it, too.
     index = tmp_path / "index.lookalike"
-    assert main(["index", str(file), "-o", str(index), "--kind", "scan", "--quiet"]) == 0
+    assert main(["index", str(file), "-o", str(index), "--type", "scan", "--quiet"]) == 0
     for like in (file, index):
         again = tmp_path / "again.npy"
         other = corpus.write(tmp_path / "other.jsonl")
@@ -186,19 +186,19 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     like = ["--like", str(tmp_path / "vectors.lookalike")]
     cases: list[tuple[list[str], str]] = [
         ([source, "-o", "out.txt"], "expected a name that ends in .lookalike or .npy"),
-        ([source, "-o", str(tmp_path / "no" / "out.npy")], "there is no folder"),
+        ([source, "-o", str(tmp_path / "no" / "out.npy")], "does not exist"),
         ([str(tmp_path / "none.jsonl"), "-o", out], "no such file"),
-        ([str(tmp_path / "two.csv"), "-o", out], "has the columns a, b; say which one"),
+        ([str(tmp_path / "two.csv"), "-o", out], "has the columns a, b; name the text column"),
         ([source, "-o", out, "--text", "body"], "has no column 'body' for the text"),
         ([source, "-o", out, "--bits", "64"], "--bits goes with --method simhash or topsig"),
-        ([source, "-o", out, "--fit"], "--fit goes with --method"),
+        ([source, "-o", out, "--fit"], "--fit needs --method"),
         ([source, "-o", out, "--method", "simhash", "--bits", "63"], "63"),
         ([source, "-o", out, "--method", "simhash", "--weights", "tfidf"], "add --fit"),
         ([source, "-o", out, "--method", "topsig", "--weights", "count", "--fit"], "leave --fit"),
         ([source, "-o", out, "--ngram", "0"], "--ngram is 0; expected"),
         ([source, "-o", out, "--threads", "0"], "--threads is 0; expected"),
         ([source, "-o", out, *like], "takes no texts"),
-        ([source, "-o", out, *like, "--seed", "1"], "--seed does not go with --like"),
+        ([source, "-o", out, *like, "--seed", "1"], "--seed does nothing with --like"),
         ([source, "-o", out, "--like", str(tmp_path / "rows.npy")], "is not a lookalike file"),
         ([source, "-o", out, "--like", str(tmp_path / "unsigned.lookalike")], "holds no signer"),
     ]

@@ -75,7 +75,8 @@ def test_nothing_is_left_by_a_command_that_is_told_to_end(
 
 INTERRUPTED = """
 import os, signal, sys, threading, time
-from lookalike.cli import kernels, main
+from lookalike.cli import main
+from lookalike.cli.commands import kernels
 from lookalike.corpora.formats.delimited import DelimitedCorpus
 from lookalike.errors import FileError
 

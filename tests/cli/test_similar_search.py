@@ -158,7 +158,7 @@ def test_a_file_is_what_is_in_it(
     assert main(["search", "signatures.lookalike", "corpus.jsonl", "-k", "1", "--json"]) == 0
     shown = capsys.readouterr()
     assert [json.loads(line) for line in shown.out.splitlines()] == explicit
-    assert shown.err == "lookalike: corpus.jsonl is a file: what is in it is looked for\n"
+    assert shown.err == "lookalike: corpus.jsonl is a file; searching for its content\n"
     np.savez("queries.npz", signatures=signer.sign(TEXTS[:3]))
     found = searched(capsys, "queries.npz", "-k", "1")
     assert [one["results"][0]["id"] for one in found] == ["id 0", "id 1", "id 2"]
@@ -185,9 +185,9 @@ def test_collections_are_searched_by_similarity(
     with la.open_collection("bare.db", bits=64) as docs:
         docs.add(["a"], signatures=np.zeros((1, 8), np.uint8))
     error = refused(
-        ["collection", "search", "bare.db", "00" * 8, "--signature", "--threshold", "0.8"], capsys
+        ["collection", "search", "bare.db", "00" * 8, "--hex", "--threshold", "0.8"], capsys
     )
-    assert "--threshold needs to know how documents were signed" in error
+    assert "--threshold needs the signer of the documents" in error
 
 
 @pytest.mark.parametrize("method", ["simhash", "topsig"])
@@ -224,7 +224,7 @@ def test_an_id_of_several_documents_is_not_looked_up(
     assert [(row["id"], row["similarity"]) for row in answer["results"]] == [("b", 1), ("b", 1)]
     for command in (["search", "signatures.lookalike", other], ["pairs", "signatures.lookalike"]):
         assert main([*command, *with_corpus]) != 0
-        assert "'a' is that of several; sign them with --id" in capsys.readouterr().err
+        assert "several documents have 'a'; sign with --id" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("measure", ["jaccard", "cosine", "containment"])
@@ -259,8 +259,8 @@ def test_a_measure_needs_documents(
 ) -> None:
     command = ["search", "signatures.lookalike", "a text", "--measure", "containment"]
     assert main(command) != 0
-    assert "--measure needs the corpus that was signed: --in CORPUS" in capsys.readouterr().err
+    assert "--measure needs the signed corpus: --in CORPUS" in capsys.readouterr().err
     given = ["--signatures", "signatures.lookalike", "--in", "corpus.jsonl"]
     command.remove("a text")
     assert main([*command, *given]) != 0
-    assert "--measure compares documents, and --signatures has none" in capsys.readouterr().err
+    assert "--measure compares documents, but --signatures has none" in capsys.readouterr().err

@@ -155,8 +155,8 @@ def test_the_same_input_goes_on_in_a_work_folder(piped: Piped) -> None:
 
 def test_what_makes_no_sense_is_refused(piped: Piped) -> None:
     for arguments, message in [
-        (("--in-place",), "takes the place of one file"),
-        (("-o", "-", "--in-place"), "leave one of them out"),
+        (("--in-place",), "replaces one file"),
+        (("-o", "-", "--in-place"), "use one of them"),
         (("-o", "-", "--format", "files"), "is not a folder of files"),
         (("-o", "-", "--report", "-"), "--report is -; expected a file"),
         (("-o", "-", "--pairs", "-"), "--pairs is -; expected a file"),
@@ -313,5 +313,5 @@ def test_being_told_to_end_while_input_comes_leaves_nothing() -> None:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGTERM)
     out, err = process.communicate(timeout=300)
-    assert process.returncode == 143 and out == b"" and b"told to end" in err
+    assert process.returncode == 143 and out == b"" and b"terminated" in err
     assert not list(Path("temporary").iterdir())

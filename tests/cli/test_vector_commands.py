@@ -128,7 +128,7 @@ def test_queries_that_are_typed_and_tables_for_people(
         "north  north         1.0000  yes",
         "x      -                  -  yes",
     ]
-    assert "'x' has no vector; there is nothing to look for" in printed.err
+    assert "'x' has no vector; there is nothing to search for" in printed.err
     np.save(tmp_path / "one.npy", np.array([0.0, 2.0]))
     (one,) = answers(capsys, index, tmp_path / "one.npy", "-k", 1)
     assert one == {"query": 0, "exact": True, "results": [{"id": "north", "similarity": 1.0}]}
@@ -177,33 +177,33 @@ def test_what_says_nothing_of_vectors_is_refused(
     make, out = ["index", str(rows), "--vectors", "embedding"], ["-o", str(tmp_path / "new")]
     ask, one = ["search", str(index)], json.dumps([1] * DIMENSIONS)
     cases: dict[str, list[str]] = {
-        "--kind does nothing with vectors": [*make, *out, "--kind", "scan"],
+        "--type does nothing with vectors": [*make, *out, "--type", "scan"],
         "--slice-bits does nothing with vectors": [*make, *out, "--slice-bits", "8"],
-        "--column does nothing with vectors": [*make, *out, "--column", "x"],
+        "--signature does nothing with vectors": [*make, *out, "--signature", "x"],
         "has no column 'x' for the vectors": ["index", str(rows), "--vectors", "x", *out],
         "the vector is 't'; expected a list": ["index", str(rows), "--vectors", "title", *out],
-        "--vectors does nothing here: .* is an array": ["index", str(array), *make[2:], *out],
-        "--id does nothing here: .* is an array": ["index", str(array), "--id", "id", *out],
-        "--bits goes with vectors": ["index", str(bits), *out, "--bits", "8"],
+        "--vectors does nothing: .* is an array": ["index", str(array), *make[2:], *out],
+        "--id does nothing: .* is an array": ["index", str(array), "--id", "id", *out],
+        "--bits needs vectors": ["index", str(bits), *out, "--bits", "8"],
         "bits is 7": [*make, *out, "--bits", "7"],
-        "which is read": ["index", str(array), "-o", str(array)],
+        "which is also an input": ["index", str(array), "-o", str(array)],
         "infinite or not a number": ["index", str(tmp_path / "bad.npy"), *out],
         "--radius does nothing with an index of vec": [*ask, one, "--radius", "3"],
         "--in does nothing with an index of vectors": [*ask, one, "--in", str(rows)],
         "--mask does nothing with an index of vect": [*ask, one, "--mask", "yes"],
         "--expand does nothing with an index of ve": [*ask, one, "--expand", "1"],
-        "--probe goes with -k": [*ask, one, "--threshold", "0.5", "--probe", "1"],
-        "--recall looks at a part of them": [*ask, one, "--exact", "--recall", "0.5"],
-        "--candidates looks at a part of them": [*ask, one, "--exact", "--candidates", "50"],
-        "--probe looks at a part of them": [*ask, one, "--exact", "--probe", "5"],
+        "--probe needs -k": [*ask, one, "--threshold", "0.5", "--probe", "1"],
+        "--recall and --exact exclude each other": [*ask, one, "--exact", "--recall", "0.5"],
+        "--candidates and --exact exclude each other": [*ask, one, "--exact", "--candidates", "50"],
+        "--probe and --exact exclude each other": [*ask, one, "--exact", "--probe", "5"],
         "--threshold is 2.0; expected a number from -1 to 1": [*ask, one, "--threshold", "2"],
         "QUERY 2: the vector is 'words'; expected a list": [*ask, one, "words"],
         r"QUERY 1: .* has 2 dimensions; expected 12, as the index": [*ask, "[1, 2]"],
-        "--signatures is .*, and the index has vectors": [*(*ask, "--signatures", str(bits))],
-        "--candidates goes with an index of vectors": [
+        "--signatures is .*, but the index has vectors": [*(*ask, "--signatures", str(bits))],
+        "--candidates needs an index of vectors": [
             *("search", str(bits), "x", "--candidates", "3")
         ],
-        "--vectors goes with an index of vectors": [*("search", str(bits), "x", "--vectors", "v")],
+        "--vectors needs an index of vectors": [*("search", str(bits), "x", "--vectors", "v")],
     }
     for expected, arguments in cases.items():
         said = refused(arguments, capsys)

@@ -32,7 +32,7 @@ PYTHONIC = re.compile(r"\bla\.|\w\(|\b\w+=['\"\dTFN]|\b[a-z]+_[a-z]")
 """What people who type commands have never heard of."""
 
 CALLS: dict[str, list[str]] = {
-    "bench": ["--gpu"],
+    "bench": ["--device", "gpu"],
     "dedup": ["corpus.jsonl"],
     "compare": ["a.txt", "b.txt"],
     "sign": ["corpus.jsonl", "-o", "out.lookalike"],
@@ -42,7 +42,7 @@ CALLS: dict[str, list[str]] = {
     "pairs": ["signatures.lookalike"],
     "cluster": ["corpus.jsonl"],
     "plan": ["--count", "1000", "--bits", "64"],
-    "passages": ["corpus.jsonl", "--of", "a.txt"],
+    "passages": ["corpus.jsonl", "--file", "a.txt"],
     "overlaps": ["corpus.jsonl"],
     "audio index": ["music", "-o", "out.parts"],
     "audio search": ["music/tune.wav", "--index", "music.parts"],
@@ -58,25 +58,25 @@ MORE: dict[tuple[str, str], list[str]] = {
     ("dedup", "--radius"): ["--method", "simhash"],
     ("dedup", "--max-group"): ["--grouping", "components"],
     ("sign", "--bits"): ["--method", "simhash"],
-    ("index", "--radius"): ["--kind", "blocks"],
-    ("index", "--tables"): ["--kind", "blocks"],
-    ("index", "--orders"): ["--kind", "prefix"],
-    ("index", "--clusters"): ["--kind", "clusters"],
-    ("index", "--blocks"): ["--kind", "blocks"],
-    ("index", "--lead"): ["--kind", "blocks"],
-    ("index", "--header-bits"): ["--kind", "flips"],
+    ("index", "--radius"): ["--type", "blocks"],
+    ("index", "--tables"): ["--type", "blocks"],
+    ("index", "--orders"): ["--type", "prefix"],
+    ("index", "--clusters"): ["--type", "clusters"],
+    ("index", "--blocks"): ["--type", "blocks"],
+    ("index", "--lead"): ["--type", "blocks"],
+    ("index", "--header-bits"): ["--type", "flips"],
     ("search", "--recall"): ["--radius", "3"],
     ("search", "--flips"): ["--radius", "3"],
-    ("match", "--recall"): ["--method", "flips"],
-    ("match", "--flips"): ["--method", "flips"],
-    ("match", "--tables"): ["--method", "blocks"],
-    ("collection create", "--words"): ["--method", "passages"],
-    ("collection create", "--step"): ["--method", "passages"],
-    ("pairs", "--limit"): ["--radius", "3"],
+    ("match", "--recall"): ["--algorithm", "flips"],
+    ("match", "--flips"): ["--algorithm", "flips"],
+    ("match", "--tables"): ["--algorithm", "blocks"],
+    ("collection create", "--passage-words"): ["--kind", "passages"],
+    ("collection create", "--passage-step"): ["--kind", "passages"],
+    ("pairs", "--max-pairs"): ["--radius", "3"],
     ("pairs", "--threads"): ["--radius", "3"],
     ("plan", "--recall"): ["--radius", "3"],
-    ("plan", "--queries"): ["--radius", "3"],
-    ("evaluate", "--memory"): ["--tune", "0.9"],
+    ("plan", "--query-count"): ["--radius", "3"],
+    ("evaluate", "--memory-limit"): ["--tune", "0.9"],
 }
 
 
@@ -146,11 +146,17 @@ def test_numbers_out_of_range_are_told_of_the_option(
         ("dedup corpus.jsonl --keep best", "--keep is 'best'; expected first, last"),
         ("dedup corpus.jsonl --against signatures.lookalike", "was signed by simhash (bits 64,"),
         ("dedup corpus.jsonl --max-document 1GB --memory-limit 1GB", "--max-document is 1,000,000"),
-        ("index signatures.lookalike -o x --kind scan --memory 1GB", "--memory does nothing with"),
-        ("index signatures.lookalike -o x --memory 9", "--memory is 9 bytes; the lists of"),
-        ("search signatures.lookalike text --columns a", "--columns needs the corpus"),
+        (
+            "index signatures.lookalike -o x --type scan --memory-limit 1GB",
+            "--memory-limit does nothing with",
+        ),
+        (
+            "index signatures.lookalike -o x --memory-limit 9",
+            "--memory-limit is 9 bytes; the lists of",
+        ),
+        ("search signatures.lookalike text --columns a", "--columns needs the signed corpus"),
         ("search signatures.lookalike --signatures docs.npy", "did you mean 'docs.db'?"),
-        ("search signatures.lookalike a.txt text", "QUERY a.txt is a file, and there is"),
+        ("search signatures.lookalike a.txt text", "QUERY a.txt is a file, and there are"),
         ("pairs signatures.lookalike --threshold 0.8 --radius 3", "not allowed with"),
         ("evaluate signatures.lookalike --tune 2", "--tune is 2.0; expected"),
         ("collection add docs.db fox again", "a document with this id exists; add --replace"),
@@ -159,20 +165,26 @@ def test_numbers_out_of_range_are_told_of_the_option(
             "collection search docs.db text --name pages",
             "`lookalike collection create` creates one",
         ),
-        ("collection create x.db --method none --seed 3", "--seed does nothing with --method none"),
-        ("collection restore docs.db docs2.db --naem x", "no option --naem; did you mean --name?"),
-        ("compare a.txt b.txt --max-document 5", "--max-document goes with --in CORPUS"),
+        (
+            "collection create x.db --kind signatures --seed 3",
+            "--seed does nothing with --kind signatures",
+        ),
+        (
+            "collection restore docs.db docs2.db --naem x",
+            "unknown option --naem; did you mean --name?",
+        ),
+        ("compare a.txt b.txt --max-document 5", "--max-document needs --in CORPUS"),
         ("dedup corpus.jsnl", "did you mean 'corpus.jsonl'?"),
         ("dedup corpus.jsonl --text txt", "its columns: text, id; did you mean 'text'?"),
         ("dedup corpus.jsonl --method simhsh", "did you mean simhash?"),
-        ("plan --cuont 3", "there is no option --cuont; did you mean --count?"),
+        ("plan --cuont 3", "unknown option --cuont; did you mean --count?"),
         ("collection serch docs.db", "did you mean search?"),
         ("serach x", "did you mean search?"),
         ("dedup", "required: INPUT"),
         ("cluster corpus.jsonl -k 1000", "-k is 1,000; expected at most "),
         ("cluster corpus.jsonl --method minhash", "expected one of topsig, simhash"),
         ("cluster corpus.jsonl -o topics.txt", "topics.txt"),
-        ("cluster corpus.jsonl -o corpus.jsonl", "which is read; give another name"),
+        ("cluster corpus.jsonl -o corpus.jsonl", "which is also an input; choose another name"),
         ("cluster corpus.jsonl -o x.csv --report x.csv", "two outputs have the same name"),
         ("cluster corpus.jsonl --features chars --stem english", "--stem does not go with"),
         ("completion tcsh", "SHELL is 'tcsh'; expected one of bash, zsh, fish"),
@@ -204,7 +216,7 @@ def test_warnings_are_lines_like_others(
     monkeypatch.setattr("lookalike.indexes.tables.flips.MOST_FLIPS", 3)
     rows = np.random.default_rng(0).integers(0, 256, (3000, 8), np.uint8)
     np.save("rows.npy", rows)
-    assert main(["index", "rows.npy", "-o", "flips.lookalike", "--kind", "flips", "--quiet"]) == 0
+    assert main(["index", "rows.npy", "-o", "flips.lookalike", "--type", "flips", "--quiet"]) == 0
     assert main(["search", "flips.lookalike", "--signatures", "rows.npy", "--radius", "3"]) == 0
     error = capsys.readouterr().err
     assert error.startswith("lookalike: warning: without weights, ")
@@ -222,12 +234,12 @@ JSON_CALLS = {
     "pairs": ["signatures.lookalike", "--threshold", "0.1"],
     "plan": ["--count", "1000", "--bits", "64", "--radius", "3"],
     "evaluate": ["signatures.lookalike", "--sample", "2", "-k", "1", "--expand", "0"],
-    "passages": ["corpus.jsonl", "--of", "corpus.jsonl", "--least", "0.05"],
+    "passages": ["corpus.jsonl", "--file", "corpus.jsonl", "--min-share", "0.05"],
     "overlaps": ["corpus.jsonl", "-o", "overlaps.csv"],
     "audio index": ["music", "-o", "out.parts"],
     "audio search": ["music/tune.wav", "--index", "music.parts"],
     "kernels": [],
-    "bench": ["--gpu", "--count", "1"],
+    "bench": ["--device", "gpu", "--count", "1"],
     "collection create": ["new.db"],
     "collection add": ["docs.db", "owl", "The quick brown owl"],
     "collection get": ["docs.db", "fox"],
@@ -270,7 +282,12 @@ def test_file_means_one_thing(folder: Path, capsys: pytest.CaptureFixture[str]) 
         for action in parser._actions
         if "--file" in action.option_strings
     ]
-    assert [command for command, _ in found] == ["search", "collection add", "collection search"]
+    assert [command for command, _ in found] == [
+        "passages",
+        "search",
+        "collection add",
+        "collection search",
+    ]
     assert all(action.nargs is None and action.metavar for _, action in found)
     Path("page.txt").write_text("\ufeffThe quick brown fox")
     assert main(["collection", "add", "docs.db", "page", "--file", "page.txt"]) == 0

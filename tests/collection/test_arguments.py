@@ -144,10 +144,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for value in values:
         for arguments in (
             *(["create", database, "--name", "n", option, value]
-              for option in ("--bits", "--ngram", "--chars", "--seed", "--signer")),
+              for option in ("--bits", "--ngram", "--chars", "--seed", "--method")),
             *(["search", database, "fox", option, value, "--plan", plan]
               for option in ("-k", "--radius", "--where", "--name") for plan in ("sql", "native")),
-            ["search", database, value, "--like"],
+            ["search", database, value, "--by-id"],
             ["search", database, value, "--file"],
             ["add", database, "m", value, "--file"],
             ["add", database, value, "text"],

@@ -298,7 +298,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
     with pytest.raises(la.errors.ArgumentError, match="has no web pages; leave page_limits out"):
         la.dedup(["a"], page_limits=la.pages.PageLimits())
     limited = ["dedup", str(path), "--html", "html", "--page-limits"]
-    assert "'depth=many' is no limit of pages" in refused([*limited, "depth=many"], capsys)
+    assert "'depth=many' is not a page limit" in refused([*limited, "depth=many"], capsys)
     assert "depth is 2; expected" in refused([*limited, "depth=2"], capsys)
 
 

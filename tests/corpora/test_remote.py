@@ -126,7 +126,7 @@ def test_on_the_command_line(
     assert main(["dedup", "s3://bucket/c.jsonl", "-o", "o.jsonl", "--quiet"]) == 0
     assert Path("o.jsonl").read_text() == LINES.splitlines(keepends=True)[0]
     for arguments, message in [
-        (["s3://bucket/c.jsonl", "o.jsonl"], "has to be the only input"),
+        (["s3://bucket/c.jsonl", "o.jsonl"], "must be the only input"),
         (["o.jsonl", "-o", "gs://bucket/new.jsonl"], "can be uploaded to s3:// addresses only"),
         (["s3://bucket/c.jsonl", "--in-place"], "takes the place of one file"),
     ]:

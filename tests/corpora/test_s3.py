@@ -428,7 +428,7 @@ def test_outputs_that_are_refused_before_the_work(
     message: str,
 ) -> None:
     query, _ = address
-    monkeypatch.setattr("lookalike.cli.dedup.dedup", None)
+    monkeypatch.setattr("lookalike.cli.commands.dedup.dedup", None)
     arguments = ["dedup", f"s3://corpus/a.jsonl{query}", "-o", f"{place}{query}"]
     assert main(arguments) == 1
     told = capsys.readouterr().err

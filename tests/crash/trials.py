@@ -35,7 +35,13 @@ _MOST_SHOWN = 20
 FORKS = multiprocessing.get_context("forkserver")
 # There is one such server for all tests: it begins with whatever any of them needs.
 FORKS.set_forkserver_preload(
-    ["lookalike.cli.dedup", "lookalike.collection", "lookalike.dedup.job", "sqlite3", "psycopg"]
+    [
+        "lookalike.cli.commands.dedup",
+        "lookalike.collection",
+        "lookalike.dedup.job",
+        "sqlite3",
+        "psycopg",
+    ]
 )
 
 Trial = Callable[[int], str]

@@ -203,9 +203,9 @@ def test_on_the_command_line(
     assert "3 documents, 1 group, 1 kept" in printed.err
     for arguments, message in [
         (["p.csv"], "add --groups"),
-        (["p.csv", "--groups", "--radius", "3"], "--radius goes with signatures"),
-        (["s.npy", "--radius", "1", "--keep", "none"], "--keep goes with --groups"),
-        (["p.csv", "--groups", "-o", "p.csv"], "which is read"),
+        (["p.csv", "--groups", "--radius", "3"], "--radius needs signatures"),
+        (["s.npy", "--radius", "1", "--keep", "none"], "--keep needs --groups"),
+        (["p.csv", "--groups", "-o", "p.csv"], "which is also an input"),
     ]:
         assert main(["pairs", *arguments]) in (1, 2)  # an error, or wrong usage of an option
         assert message in capsys.readouterr().err

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 import lookalike as la
-from lookalike.cli import dedup as command
 from lookalike.cli import full_parser
+from lookalike.cli.commands import dedup as command
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.job import run_job
 from lookalike.dedup.kinds import KINDS, OPTIONS, SPARK, support_lines, support_table, supports

@@ -339,7 +339,7 @@ def test_a_limit_that_is_too_small_is_refused() -> None:
 
 INTERRUPTED = """
 import os, signal, sys
-import lookalike.cli.dedup
+import lookalike.cli.commands.dedup
 from contextlib import contextmanager
 from lookalike.cli import main
 
@@ -350,7 +350,7 @@ def bars(quiet):
             os.kill(os.getpid(), signal.SIGINT)
     yield tell
 
-lookalike.cli.dedup.progress_bars = bars
+lookalike.cli.commands.dedup.progress_bars = bars
 sys.exit(main(["dedup", *sys.argv[2:]]))
 """
 

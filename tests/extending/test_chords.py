@@ -65,7 +65,7 @@ def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_collections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["collection", "create", "music.db", "--method", "chords"]) == 0
+    assert main(["collection", "create", "music.db", "--kind", "chords"]) == 0
     assert main(["collection", "import", "music.db", "music", "--skip-bad"]) == 0
     with la.open_collection("music.db") as docs:
         assert len(docs) == 4

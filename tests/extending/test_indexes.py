@@ -87,11 +87,11 @@ def test_the_command_line_builds_searches_and_measures_it(
 ) -> None:
     np.save(tmp_path / "rows.npy", ROWS)
     index = str(tmp_path / "index.lookalike")
-    build = ["index", str(tmp_path / "rows.npy"), "-o", index, "--kind", "linear"]
+    build = ["index", str(tmp_path / "rows.npy"), "-o", index, "--type", "linear"]
     assert main([*build, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["index"] == "linear"
     assert main([*build, "--slice-bits", "7"]) == 2
-    assert "--slice-bits does nothing with --kind linear" in capsys.readouterr().err
+    assert "--slice-bits does nothing with --type linear" in capsys.readouterr().err
     search = ["search", index, "--signatures", str(tmp_path / "rows.npy"), "-k", "1"]
     assert main([*search, "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -99,7 +99,7 @@ def test_the_command_line_builds_searches_and_measures_it(
     assert all(line["exact"] for line in lines)
     assert main([*search[:-2], "--radius", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[3])["results"][0]["id"] == 3
-    assert main(["bench", "--kind", "linear", "--count", "300", "--bits", "64", "--json"]) == 0
+    assert main(["bench", "--type", "linear", "--count", "300", "--bits", "64", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["found"] == 1.0
 
 
@@ -125,5 +125,5 @@ def test_a_plan_weighs_it() -> None:
 
 def test_an_unknown_kind_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["index", "x.npy", "-o", str(tmp_path / "y"), "--kind", "linaer"])
+        main(["index", "x.npy", "-o", str(tmp_path / "y"), "--type", "linaer"])
     assert "invalid choice: 'linaer' (choose from slices, " in capsys.readouterr().err

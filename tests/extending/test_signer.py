@@ -75,7 +75,7 @@ def test_a_toy_on_the_command_line(
     signed, index = tmp_path / "signed.lookalike", tmp_path / "index.lookalike"
     assert main(["sign", str(corpus), "--method", "toy", "-o", str(signed), "--quiet"]) == 0
     assert la.load_signatures(signed).signer == SIGNERS["toy"]()  # type: ignore[call-arg]
-    assert main(["index", str(signed), "-o", str(index), "--kind", "scan", "--quiet"]) == 0
+    assert main(["index", str(signed), "-o", str(index), "--type", "scan", "--quiet"]) == 0
     capsys.readouterr()
     assert main(["search", str(index), TEXTS[1], "--threshold", "0.9", "--json"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

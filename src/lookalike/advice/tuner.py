@@ -137,7 +137,7 @@ def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list
             Said("memory"),
             f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at least "
             f"{least}. Allow that, or use ",
-            Said("ScanIndex", "an index of --kind scan"),
+            Said("ScanIndex", "an index of --type scan"),
         )
     return [smallest]
 

@@ -1,13 +1,13 @@
-"""The command line: `lookalike COMMAND`. Each command is a file here.
+"""The command line: `lookalike COMMAND`. Each module of `commands` is a command.
 
-It says what it is for (`PURPOSE`, `DESCRIPTION`, `DETAILS`), which arguments it takes
-(`ARGUMENTS`, and `add` where a text cannot say it) and what it does (`run`). `collection`, which
-has actions, is a folder of them.
+It says what it is for (`TASK`, `PURPOSE`, and where needed `DESCRIPTION` and `DETAILS`), has
+`EXAMPLES`, declares its arguments (`ARGUMENTS`, and `add` where a text cannot) and does its work
+(`run`). `collection`, which has actions, is a folder.
 
-A command that is told to end removes what it has not completed, and says why it ended. Ctrl-C
-raises `KeyboardInterrupt` in the main thread. SIGTERM and SIGHUP, and a second Ctrl-C, are handled
-by another thread, because the main thread may be in native code for minutes. The second signal of
-any kind ends the process at once. None of this depends on a terminal that still works.
+A command that is terminated removes unfinished files and prints the reason. Ctrl-C raises
+`KeyboardInterrupt` in the main thread. SIGTERM and SIGHUP, and a second Ctrl-C, are handled by
+another thread, because the main thread may be in native code for minutes. The second signal of any
+kind ends the process at once. None of this depends on a terminal that still works.
 """
 
 from __future__ import annotations
@@ -24,31 +24,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from pkgutil import iter_modules
 from types import FrameType
 from typing import Any
 
 from lookalike import __version__
-from lookalike.cli.parser import WRONG_USAGE, Parser, Subparsers, command, wrong_usage
-from lookalike.cli.terminal import (
-    flush_output,
-    forget,
-    forget_if_broken,
-    forgiving_errors,
-    output_is_gone,
-    take_every_character,
-    warn,
-)
+from lookalike.cli import commands, terminal
+from lookalike.cli.parser import WRONG_USAGE, Parser, command, wrong_usage
 from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.files import remove_unfinished
 
-COMMANDS = (
-    "dedup", "cluster", "compare", "passages", "overlaps", "audio", "sign", "index", "search",
-    "match", "pairs", "collection", "serve", "plan", "demo", "evaluate", "kernels", "bench",
-    "completion",
-)  # fmt: skip
+TASKS = ("remove duplicates", "search", "collections", "tools")
+COMMANDS = tuple(module.name for module in iter_modules(commands.__path__))
+_EXAMPLES = """\
+  lookalike dedup corpus.jsonl -o unique.jsonl
+  lookalike sign corpus.jsonl -o corpus.lookalike
+  lookalike search corpus.lookalike "some text"
+"""
 _REASONS = {
-    signal.SIGTERM: "told to end",
-    signal.SIGHUP: "its terminal is gone",
+    signal.SIGTERM: "terminated",
+    signal.SIGHUP: "terminal closed",
     signal.SIGINT: "interrupted",
 }
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -64,15 +59,15 @@ def command_line() -> int:
     try:
         return main()
     finally:
-        forget_if_broken(sys.stdout)
+        terminal.forget_if_broken(sys.stdout)
         gc.freeze()  # or the interpreter looks for garbage in all modules before it ends
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
-    take_every_character()
+    terminal.take_every_character()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    with forgiving_errors(), orderly_end() as interruption, warnings.catch_warnings():
+    with terminal.forgiving_errors(), orderly_end() as interruption, warnings.catch_warnings():
         chosen = _Chosen()
         warnings.showwarning = chosen.show_warning
         warnings.simplefilter("always", LookalikeWarning)
@@ -80,24 +75,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 _run(given, chosen)
             finally:
-                flush_output()
+                terminal.flush_output()
         except (Exception, KeyboardInterrupt) as error:
             interruption.wait_if_ending()
             if interruption.came or isinstance(error, KeyboardInterrupt):
                 remove_unfinished()  # a library may have caught the exception before we did
-                warn("interrupted", kind="")
+                terminal.warn("interrupted", kind="")
                 return 130
-            if isinstance(error, BrokenPipeError) and output_is_gone():
-                forget(sys.stdout)  # its reader has seen enough
+            if isinstance(error, BrokenPipeError) and terminal.output_is_gone():
+                terminal.forget(sys.stdout)  # its reader has seen enough
                 return 0
             if isinstance(error, LookalikeError):
                 message = error.as_typed(chosen.options)
                 if isinstance(error, ArgumentError) and chosen.has_option(error.args[0]):
                     wrong_usage(chosen.name, message)
                     return WRONG_USAGE
-                warn(message, kind="")
+                terminal.warn(message, kind="")
             elif isinstance(error, MemoryError):
-                warn("out of memory; give it less to hold, or more memory", kind="")
+                terminal.warn("out of memory; give it less to hold, or more memory", kind="")
             else:
                 raise
             return 1
@@ -122,43 +117,46 @@ class _Chosen:
     def show_warning(self, message: Warning | str, *place: object, **more: object) -> None:
         """Print a warning as commands speak, without the place in a program that it is about."""
         typed = isinstance(message, LookalikeWarning)
-        warn(message.as_typed(self.options) if typed else message)  # type: ignore[union-attr]
+        terminal.warn(message.as_typed(self.options) if typed else message)  # type: ignore[union-attr]
 
 
 def full_parser() -> Parser:
     """Return the parser with all its commands, which imports what each of them needs."""
-    parser, commands = _parser()
-    for name in COMMANDS:
-        _add(name, commands)
-    return parser
+    return _parser(COMMANDS)
 
 
-def _add(name: str, commands: Subparsers) -> None:
-    module: Any = import_module(f"lookalike.cli.{name}")
-    run = getattr(module, "run", None)  # the actions of a collection bring their own
-    arguments = getattr(module, "ARGUMENTS", "")
-    parser = command(
-        commands, name, run, module.PURPOSE, module.DESCRIPTION, module.DETAILS, arguments
-    )
-    if hasattr(module, "add"):
-        module.add(parser)
-
-
-def _parser() -> tuple[Parser, Subparsers]:
+def _parser(names: Sequence[str]) -> Parser:
     parser = Parser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbors by binary signatures.",
     )
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
-    return parser, parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.examples = _EXAMPLES
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    modules: dict[str, Any] = {name: import_module(f"{commands.__name__}.{name}") for name in names}
+    for name, module in sorted(modules.items(), key=lambda one: TASKS.index(one[1].TASK)):
+        made = command(
+            subparsers,
+            name,
+            getattr(module, "run", None),  # the actions of a collection bring their own
+            module.PURPOSE,
+            getattr(module, "ARGUMENTS", ""),
+            examples=module.EXAMPLES,
+            description=getattr(module, "DESCRIPTION", ""),
+            details=getattr(module, "DETAILS", ""),
+            task=module.TASK,
+        )
+        if hasattr(module, "add"):
+            module.add(made)
+    return parser
 
 
 def _run(given: list[str], chosen: _Chosen) -> None:
-    parser, commands = _parser()
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
     # Only the command that is asked for is imported; the others may need much.
-    for name in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
-        _add(name, commands)
-    if not given:  # somebody's first try
+    parser = _parser(given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS)
+    if not given:
         parser.print_help(sys.stderr)
         parser.exit(WRONG_USAGE)
     command = parser.parser_of(given)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import Field, fields
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import is_address, whole_number, without_secret
-from lookalike.cli.parser import VALUES, Group, RegisteredNames
+from lookalike.cli.parser import ADVANCED, VALUES, Parser, RegisteredNames, share_of_one
 from lookalike.cli.terminal import STANDARD, check_read_once, is_standard, say, warn, warn_left_out
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
 from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, find_columns
 from lookalike.corpora.opening import with_pages
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.settings import ALIASES, DedupSettings, refuse_idle
 from lookalike.errors import ArgumentError, FileError, LookalikeError, Said
 from lookalike.features.text import STOP_LISTS
@@ -25,14 +27,14 @@ from lookalike.shown import escape_terminal
 from lookalike.signatures import Signer
 from lookalike.signatures.estimates import estimated_radius, proposal_radius
 from lookalike.signatures.signer import DocumentSigner
-from lookalike.storage.files import is_folder, same_file
+from lookalike.storage.files import check_replaceable, is_folder, is_there, same_file
 
 if TYPE_CHECKING:
     from lookalike.common_passages.results import Overlaps, Passages
     from lookalike.corpora.signing import SignedCorpus
 
 _FILTERS = ("min_words", "language", "min_links", "strip_urls")
-_OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")
+OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")
 _TYPED = "typed_settings"
 _LIMITS = {one.name: one.default for one in fields(PageLimits)}
 
@@ -44,8 +46,8 @@ def page_limits(text: str) -> PageLimits:
         name, _, value = part.partition("=")
         if name not in _LIMITS or not value.isdecimal():
             raise ArgumentError(
-                f"{part!r} is no limit of pages; expected {', '.join(_LIMITS)}, each with = and a "
-                "whole number, and commas between them"
+                f"{part!r} is not a page limit; expected {', '.join(_LIMITS)}, each as "
+                "name=number, separated by commas"
             )
         given[name] = int(value)
     return PageLimits(**given)
@@ -54,32 +56,33 @@ def page_limits(text: str) -> PageLimits:
 VALUES |= {"FORMAT": RegisteredNames(FORMATS), "LIMITS": page_limits}
 
 
-def corpus_options(or_longest: str = "") -> str:
-    """Return how a corpus is read; `or_longest` is what else may bound a document."""
+INPUT = "  input:INPUT...       files, folders, patterns, or - for standard input"
+FORMAT = f"  --format FORMAT      {', '.join(FORMATS.names())} (default: from the file extension)"
+CORPUS = f"""\
+  --text COLUMN        column with the document text (default: detected)
+  --id COLUMN          column with the ids (default: detected, or rows)
+{FORMAT}"""
+STRIP_URLS = "  --strip-urls         ignore URLs when comparing texts"
+FILTERS = f"""\
+  --min-words N        skip documents with fewer words
+  --min-links N        skip pages with fewer links, and texts with fewer URLs
+  --language CODES     skip documents in other languages than these, such as en or en,de
+{STRIP_URLS}"""
+
+
+def corpus_details(or_longest: str = "") -> str:
+    """Return rarely used options for reading; `or_longest` is what else may limit a document."""
     limits = ",".join(f"{name}={value}" for name, value in _LIMITS.items())
     longest = f"{MAX_DOCUMENT >> 20}MiB{or_longest}; web pages {MAX_PAGE >> 20}MiB"
     return f"""\
-  --text COLUMN        column with the text (default: a guess)
-  --id COLUMN          column with ids (default: a guess, or rows)
-{FORMAT}
   --encoding NAME      encoding of text files, such as cp1252 or utf-16 (default: detected)
-  --skip-bad           leave out and count rows that cannot be read
-  --max-document SIZE  longer documents cannot be read (default: {longest})
-  --html COLUMN        column with web pages, whose main text is compared
-  --page-limits LIMITS  what a web page may have and cost (default: {limits})"""
+  --skip-bad           skip and count rows that cannot be read (default: stop with an error)
+  --html COLUMN        column with web pages; their main text is compared
+  --max-document SIZE  longest document to read (default: {longest})
+  --page-limits LIMITS  largest web page to parse (default: {limits})"""
 
 
-FORMAT = "  --format FORMAT      input format (default: from the file extension)"
-CORPUS = corpus_options()
-INPUT = "  input:CORPUS...      files, folders, patterns or -"
-STRIP_URLS = "  --strip-urls         ignore URLs when comparing texts"
-FILTERS = f"""\
-  --min-words N        leave out documents of fewer words
-  --language CODES     leave out documents in other languages than these, such as en or en,de
-  --min-links N        leave out pages with fewer links, texts with fewer URLs
-{STRIP_URLS}"""
-THRESHOLD = "  | --threshold T      least similarity, as signatures estimate it, from 0 to 1"
-THREADS = "  --threads N          threads (default: all cores)"
+CORPUS_DETAILS = corpus_details()
 
 
 def settings_fields(*, signs: bool = False, only: Iterable[str] = ()) -> list[Field[Any]]:
@@ -109,18 +112,26 @@ def _stop_words(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise FileError(
-            f"--stop-words is {path}, which cannot be read: {reason}; expected "
-            f"{', '.join(STOP_LISTS)}, or a file with a word on each line"
+            f"--stop-words {path} cannot be read: {reason}; expected {', '.join(STOP_LISTS)}, or "
+            "a file with one word per line"
         ) from None
     return [line.strip() for line in lines if line.strip()]
 
 
-def add_settings(group: Group, *, signs: bool = False, only: Iterable[str] = ()) -> None:
-    """Declare an option for each of `settings_fields`; switches change their default."""
+def add_settings(
+    parser: Parser,
+    title: str,
+    usual: Collection[str] = (),
+    *,
+    signs: bool = False,
+    only: Iterable[str] = (),
+) -> None:
+    """Declare an option for each of `settings_fields`; all but the `usual` ones are advanced."""
     for setting in settings_fields(signs=signs, only=only):
         name, help = setting.name, setting.metadata["help"]
+        group = parser.group(title if name in usual else ADVANCED)
         if isinstance(setting.default, bool):
             typed, action = ("no-", "store_false") if setting.default else ("", "store_true")
             group.add_argument(f"--{typed}{name}", dest=name, action=action, help=help)
@@ -128,23 +139,22 @@ def add_settings(group: Group, *, signs: bool = False, only: Iterable[str] = ())
         names = [name, *(alias for alias, meant in ALIASES.items() if meant == name)]
         spelt = [f"--{one.replace('_', '-')}" for one in names]
         spelt += [f"--{one}" for one in names[1:] if "_" in one]
-        group.add_argument(
-            *spelt,
-            action=_Noted,
-            dest=name,
-            default=setting.default,
-            help=help,
-            **setting.metadata["option"],
-        )
+        option = setting.metadata["option"]
+        about = {"action": _Noted, "dest": name, "default": setting.default, "help": help, **option}
+        if "choices" in option:
+            about["metavar"] = "|".join(option["choices"])
+        if option.get("type") is float:
+            about["type"] = share_of_one
+        group.add_argument(*spelt, **about)
 
 
 def check_settings(options: argparse.Namespace) -> None:
-    """Refuse settings that were typed and do nothing, be it with their default."""
+    """Refuse settings that were typed and have no effect, even with their default value."""
     refuse_idle(vars(options), getattr(options, _TYPED, ()))
 
 
 def typed_settings(options: argparse.Namespace) -> list[str]:
-    """Return the settings that were typed, be it with their defaults, by name."""
+    """Return the names of the settings that were typed, even with their default value."""
     return sorted(getattr(options, _TYPED, ()))
 
 
@@ -159,9 +169,9 @@ class _Noted(argparse._StoreAction):
 def radius_of(
     options: argparse.Namespace, signer: Signer | None, bits: int, *, proposing: bool = False
 ) -> int | None:
-    """Return in how many bits an answer may differ: --radius, or what --threshold comes to.
+    """Return the Hamming radius: --radius, or the radius of --threshold.
 
-    That is farther if signatures are `proposing` what is then compared.
+    It is larger if signatures are only `proposing` what is then compared.
     """
     if options.threshold is None:
         given = options.radius
@@ -169,7 +179,7 @@ def radius_of(
     if signer is None:
         raise ArgumentError(
             Said("--threshold"),
-            " needs to know how documents were signed, which is not known here; give --radius",
+            " needs the signer of the documents, which is not known here; use --radius",
         )
     radius = proposal_radius if proposing else estimated_radius
     return radius(signer, options.threshold, bits)
@@ -178,13 +188,16 @@ def radius_of(
 def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     """Open the corpus that arguments name, as options say, and print its notices."""
     if len(paths) > 1 and any(map(is_address, paths)):
-        raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
+        raise ArgumentError("an address such as s3://... must be the only input")
     format, encoding = (getattr(options, name, None) for name in ("format", "encoding"))
     html, limits = (getattr(options, name, None) for name in ("html", "page_limits"))
     if any(map(is_standard, paths)):
         corpus = corpus_of_input(paths, format, getattr(options, "work", None), encoding)
     else:
         source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
+        last, output = paths[-1], getattr(options, "output", "")
+        if len(paths) > 1 and output is None and not (has_magic(last) or is_there(last)):
+            raise ArgumentError(f"{last} does not exist; to write there, use -o {last}")
         corpus = open_corpus(source, format, encoding=encoding)
     if html is not None or limits is not None:
         corpus = with_pages(corpus, html, limits)
@@ -206,6 +219,15 @@ def signed_corpus(
     return filtered(corpus, columns, filters_of(options)), columns
 
 
+def megabytes(source: Corpus | Sequence[Path]) -> float:
+    """Return the size of the files of a corpus, as far as it is known."""
+    size = 0
+    for path in source.files if isinstance(source, Corpus) else source:
+        with suppress(OSError):
+            size += 0 if is_folder(path) else path.stat().st_size
+    return size / 1e6
+
+
 def reading_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return how a job reads a corpus."""
     return {name: getattr(options, name) for name in ("text", "id", "skip_bad", "threads")}
@@ -219,16 +241,16 @@ def corpus_of_input(
 
     check_read_once(names)
     if sys.stdin is None:
-        raise FileError("standard input is closed; expected documents there, or a file")
+        raise FileError("standard input is closed; pass a file")
     if sys.stdin.isatty():
-        warn("reads standard input; Ctrl-D ends it", kind="")
+        warn("reading standard input; Ctrl-D ends it", kind="")
     place = list(names).index(STANDARD)
     before, after = (list(map(Path, part)) for part in (names[:place], names[place + 1 :]))
     return open_standard_input(sys.stdin.buffer, before, after, format, within, encoding)
 
 
 def warn_read(read: SignedCorpus | Overlaps | Passages) -> None:
-    """Print what people should know of how a corpus was read, and what was left out."""
+    """Print notices about how a corpus was read, and what was skipped."""
     for notice in read.notices:
         warn(notice, kind="")
     warn_left_out(read.bad_rows + read.binary_files + sum(read.left_out.values()), read.examples)
@@ -242,21 +264,32 @@ def say_summary(options: argparse.Namespace, text: str) -> None:
         say(f"{text}: {escape_terminal(options.output)}")
 
 
+def check_output(
+    option: str, path: Path | None, inputs: Iterable[Path], root: Path | None = None
+) -> None:
+    """Refuse an output that cannot be written, or would replace an input, before the work."""
+    if path is not None:
+        check_folder(path)
+        check_outside_folder(root, path)
+        check_not_read(option, path, inputs)
+        check_replaceable(path)
+
+
 def check_folder(path: Path | None) -> None:
     """Refuse to write where there is no folder, before the work is done."""
     if path is not None and len(path.parts) > 1 and path.parts[0].endswith(":"):
         raise FileError(
-            f"{path} is an address, to which this command cannot write. Write a local file and "
+            f"{path} is an address, and this command writes local files only. Write a file and "
             "copy it: aws s3 cp FILE s3://..."
         )
     if path is not None and not is_folder(path.absolute().parent):
-        raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
+        raise FileError(f"{path}: the folder {path.absolute().parent} does not exist")
 
 
 def check_not_read(option: str, output: Path | None, inputs: Iterable[Path]) -> None:
     """Refuse to write over what is read, by whatever name."""
     if output is not None and same_file(output, inputs) is not None:
-        raise ArgumentError(f"{option} is {output}, which is read; give another name")
+        raise ArgumentError(f"{option} is {output}, which is also an input; choose another name")
 
 
 def filters_of(options: argparse.Namespace) -> Filters:
@@ -278,7 +311,7 @@ def uploads_of(options: argparse.Namespace) -> Iterator[None]:
         return
     used: list[object] = [*options.input, options.against]
     with ExitStack() as left:
-        for option in _OUTPUTS:
+        for option in OUTPUTS:
             address = getattr(options, option)
             if isinstance(address, str):
                 from lookalike.corpora.remote import Upload
@@ -299,9 +332,10 @@ def uploads_of(options: argparse.Namespace) -> Iterator[None]:
 
 
 def publish(options: argparse.Namespace, path: Path) -> str:
-    """Upload a file that was written, if it is for an address; return the name to show."""
+    """Upload a file that is for an address, but not in a dry run; return the name to show."""
     upload = options.uploads.get(path)
     if upload is None:
         return str(path)
-    upload.publish()
+    if not options.dry_run:
+        upload.publish()
     return str(upload.shown)

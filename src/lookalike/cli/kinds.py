@@ -14,7 +14,6 @@ from lookalike.cli.parser import VALUES
 from lookalike.cli.terminal import is_standard, warn, warn_left_out
 from lookalike.dedup.kinds import KINDS, OPTIONS, TEXT, kind_name, kind_of
 from lookalike.dedup.settings import DedupSettings
-from lookalike.errors import ArgumentError
 from lookalike.media import Medium, Problem
 from lookalike.shown import escape_terminal
 
@@ -24,18 +23,10 @@ _UNSET = {"device": "cpu", "engine": ("local", None)}
 _SETTINGS = {one.name: one.default for one in fields(DedupSettings)}
 
 
-def _kind(text: str) -> str:
-    try:
-        return kind_name(text)
-    except ArgumentError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-VALUES["KIND"] = _kind
+VALUES["KIND"] = kind_name
 KIND = f"""\
-  --kind KIND=auto     what is compared: {", ".join(KINDS)}, or another medium; auto: the medium of
-                       more than half of the files, by their first bytes, else text"""
-HASH = "  --hash NAME          hash of images: dct or gradient (default: dct)"
+  --kind KIND=auto     kind of items: auto, {", ".join(KINDS)} (or from a plugin)"""
+HASH = "  --hash NAME          image hash: dct or gradient (default: dct)"
 
 
 def input_kind(options: argparse.Namespace) -> str:

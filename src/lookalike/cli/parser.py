@@ -1,8 +1,9 @@
-"""How commands are declared, and what is said where what was typed cannot be understood.
+"""How commands are declared, how their help looks, and what a usage error says.
 
-The arguments of a command are a text, as its help shows them: see `declare`. What cannot be
-understood gets two lines (what is wrong and what may have been meant; where to look it up) and
-exit status 2.
+The arguments of a command are a text, as its help shows them: see `declare`. `--help` leaves out
+the group of advanced options, and the details; `--help-all` shows them. A
+usage error is two lines (what is wrong and what may have been meant; where to look) with exit
+status 2.
 """
 
 from __future__ import annotations
@@ -25,49 +26,152 @@ from lookalike.suggestions import nearest_word
 
 WRONG_USAGE = 2
 
+ADVANCED = "advanced options"
+"""The group of options that --help-all shows, and --help does not."""
+SHARED = {
+    "--color": "auto|always|never=auto  mark changes and matches with colors",
+    "--dry-run": "  print what would happen, and change nothing",
+    "--in": "CORPUS  the signed corpus, to compare the documents themselves",
+    "--json": "  print the results as JSON",
+    "--mask": "auto|yes|no=auto  compare only the bits that the words of a query determine; auto: "
+    "for short queries of topsig",
+    "--quiet": "  no progress bars and no summary",
+    "--threads": "N  number of threads (default: all cores)",
+    "--threshold": "T  minimum similarity, estimated from signatures, from 0 to 1",
+}
+"""The value and the help of options that `declare` finds without a help."""
 _EXIT_STATUS = """
 exit status:
-  0 done, found or not; 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted,
-  143 told to end
+  0 success, found or not; 1 error (no file is half-written); 2 wrong usage; 130 interrupted;
+  143 terminated
 """
 _LONGEST_MESSAGE = 2000
+
+_SYNONYMS = {
+    **dict.fromkeys(("remove", "rm", "drop"), "delete"),
+    **dict.fromkeys(("list", "ls", "info"), "stats"),
+    **dict.fromkeys(("insert", "put", "update"), "add"),
+    **dict.fromkeys(("find", "query"), "search"),
+    **dict.fromkeys(("duplicates", "deduplicate"), "dedup"),
+    "version": "--version",
+}
+"""Commands of other tools, and what they are called here."""
+
+
+def share_of_one(text: str) -> float:
+    """Return a number, also of a percentage such as 80%."""
+    value = float(text.removesuffix("%"))
+    if text.endswith("%"):
+        return value / 100
+    if 10 <= value <= 100:  # a percentage without its sign
+        raise ValueError
+    return value
+
 
 _EXPECTED: dict[object, str] = {
     int: "a whole number",
     float: "a number",
+    share_of_one: "a number from 0 to 1",
     typed_lengths: "a whole number, or several with commas, such as 1,2",
 }
 """Of the types that say nothing themselves."""
 
 
 def wrong_usage(command: str, message: str) -> None:
-    """Print the two lines."""
+    """Print the two lines of a usage error."""
     from lookalike.collection.stores.address import hide_passwords  # commands need not import it
 
     say(f"{command}: {escape_terminal(hide_passwords(message), _LONGEST_MESSAGE)}", file=sys.stderr)
-    say(f"`{command} --help` says how it is used", file=sys.stderr)
+    say(f"See `{command} --help`.", file=sys.stderr)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Shows an option as `-o, --output FILE`, without the spellings of other tools."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        value = "" if action.nargs == 0 else f" {self._format_args(action, action.dest.upper())}"
+        return ", ".join(_shown_names(action)) + value
+
+
+def _shown_names(action: argparse.Action) -> list[str]:
+    """Return the short and the first long spelling of an option."""
+    long = [one for one in action.option_strings if one.startswith("--")]
+    return [one for one in action.option_strings if one not in long[1:]]
+
+
+class _Help(argparse.Action):
+    """Prints the help: all of it, or what most people need."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        parser.print_all = option == "--help-all"
+        parser.print_help(sys.stdout)
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that knows what may have been meant, and shows nothing that harms a terminal.
+    """A parser that suggests what may have been meant, and escapes what it shows.
 
-    `dest` of an option is the name of the argument that it stands for in Python, so that an error
-    that speaks of the argument can be told of the option.
+    `dest` of an option is the name of its argument in Python, so that an error about the argument
+    can name the option.
     """
 
+    print_all = False
+    """Whether help shows advanced options and details."""
+    task, details, examples = "", "", ""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(add_help=False, formatter_class=_Formatter, **settings)
+        self._positionals.title = "arguments"
+        shown: dict[str, Any] = {"action": _Help, "nargs": 0, "default": argparse.SUPPRESS}
+        self.add_argument("-h", "--help", help="show this help", **shown)
+        self.add_argument("--help-all", help="show all options and details", **shown)
+
+    def format_usage(self) -> str:
+        """Return a line with what has to be given, and no options that may be left out."""
+        commands = self._commands()
+        if commands is not None:
+            return f"usage: {self.prog} {commands.metavar} [options]\n"
+        formatter = self._get_formatter()
+        places = [one for one in self._actions if not one.option_strings]
+        words = [formatter._format_args(one, one.dest) for one in places]
+        words = [re.sub(r"(\S+) \[\1 \.\.\.\]| \.\.\.(?=\])", r"\1...", word) for word in words]
+        words += [_usage(one) for one in self._actions if one.option_strings and one.required]
+        for group in self._mutually_exclusive_groups:
+            if group.required:
+                words.append(f"({' | '.join(map(_usage, group._group_actions))})")
+        return f"usage: {' '.join([self.prog, *words])} [options]\n"
+
+    def format_help(self) -> str:
+        """Return usage, description, options and examples; with `print_all` everything."""
+        formatter = self._get_formatter()
+        formatter.add_text(self.format_usage())
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            if self.print_all or group.title != ADVANCED:
+                _add_group(formatter, group)
+        more = f"`{self.prog} --help-all` shows all options and details."
+        if self._commands() is not None:
+            more = f"`{self.prog} {self._commands().metavar} --help` shows the options of each."
+        if self.print_all:
+            formatter.add_text(self.details + _EXIT_STATUS)
+        formatter.add_text(self.examples and f"examples:\n{self.examples}")
+        if not self.print_all:
+            formatter.add_text(more)
+        return formatter.format_help()
+
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, but for passwords, and end."""
+        """Print what is wrong, without passwords, and exit."""
         wrong_usage(self.prog, message.removeprefix("argument "))
         self.exit(WRONG_USAGE)
 
     def options(self) -> dict[str, str]:
-        """Return what is typed for each argument: its option, or what its place is called."""
-        typed = {}
-        for action in self._actions:
-            long = [one for one in action.option_strings if one.startswith("--")]
-            names = [*long, *action.option_strings]
-            typed[action.dest] = names[0] if names else str(action.metavar or action.dest)
-        return typed
+        """Return what is typed for each argument: its option, or the name of its place."""
+        return {
+            one.dest: _shown_names(one)[-1] if one.option_strings else _name(one)
+            for one in self._actions
+        }
 
     def parser_of(self, words: Sequence[str]) -> Parser:
         """Return the parser of the command, and of its action, that these words begin with."""
@@ -79,11 +183,15 @@ class Parser(argparse.ArgumentParser):
         return self if found is None else found.parser_of(words[words.index(chosen) + 1 :])
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse unknown options before anything is said of those that are missing."""
+        """Report unknown options before missing ones."""
         words = sys.argv[1:] if args is None else list(args)
         if self._commands() is None:
             for word in words[: words.index("--") if "--" in words else None]:
                 self._check_option(word)
+        elif any(
+            word.startswith("-") and word not in self._option_string_actions for word in words[:1]
+        ):
+            self.error(f"unknown option {words[0]}; options follow the command")
         return super().parse_known_args(args, namespace)
 
     def _check_option(self, word: str) -> None:
@@ -93,10 +201,10 @@ class Parser(argparse.ArgumentParser):
         if any(known.startswith(name) for known in self._option_string_actions):
             return
         long = [known for known in self._option_string_actions if known.startswith("--")]
-        self.error(f"there is no option {name}{_asked(nearest_word(name, long))}")
+        self.error(f"unknown option {name}{_asked(nearest_word(name, long))}")
 
     def take(self, options: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Let words behind an option stand in the last place, as before it; tell whether they may.
+        """Take words after an option as values of the last place; return whether that is allowed.
 
         argparse fills all places with what comes before the first option.
         """
@@ -121,10 +229,10 @@ class Parser(argparse.ArgumentParser):
         return known.get(title) or self.add_argument_group(title)
 
     def unknown(self, words: Sequence[str]) -> NoReturn:
-        """Say that nobody asked for these words, which argparse has left over."""
+        """Refuse words that argparse has left over."""
         if words[0].startswith("-"):
-            self.error(f"there is no option {words[0]}")
-        self.error(f"unexpected: {' '.join(words)}; is something missing between quotes?")
+            self.error(f"unknown option {words[0]}")
+        self.error(f"unexpected: {' '.join(words)}; are quotes missing around a text?")
 
     def _commands(self) -> Any:
         """Return what holds the parsers of its commands, if it has commands."""
@@ -137,10 +245,15 @@ class Parser(argparse.ArgumentParser):
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
             if isinstance(error.__context__, ArgumentError):  # argparse hides what it says
-                self.error(f"{_name(action)}: {error.__context__}")
+                message = error.__context__.as_typed({action.dest: _name(action)})
+                named = message.startswith(_name(action))
+                self.error(message if named else f"{_name(action)}: {message}")
             if expected is None:  # then its type has said what it expects
                 raise
-            self.error(f"{_name(action)} is {arg_string!r}; expected {expected}")
+            meant = re.fullmatch(r"0?[.,](\d+)|(\d\d)", arg_string)
+            hint = f"0.{(meant[1] or meant[2]).rstrip('0')}" if meant else None
+            hint = _asked(hint) if action.type is share_of_one else ""
+            self.error(f"{_name(action)} is {arg_string!r}; expected {expected}{hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
@@ -148,12 +261,33 @@ class Parser(argparse.ArgumentParser):
         known = [str(choice) for choice in action.choices]
         self.error(
             f"{_name(action)} is {value!r}; expected one of {', '.join(known)}"
-            f"{_asked(nearest_word(value, known))}"
+            f"{_asked(_SYNONYMS.get(value) or nearest_word(value, known))}"
         )
 
     def _print_message(self, message: str, file: Any = None) -> None:
         # Not as argparse does it, which hides that nothing could be written.
         say(message, end="", file=file or sys.stderr)
+
+
+def _usage(action: argparse.Action) -> str:
+    return f"{_shown_names(action)[0]} {action.metavar}"
+
+
+def _add_group(formatter: argparse.HelpFormatter, group: argparse._ArgumentGroup) -> None:
+    """Add a group of options; commands are grouped by their task."""
+    for action in group._group_actions:
+        if isinstance(action, argparse._SubParsersAction):
+            shown = list(action._get_subactions())
+            for task in dict.fromkeys(action.choices[one.dest].task for one in shown):
+                formatter.start_section(task or group.title)
+                formatter.add_arguments(
+                    [one for one in shown if action.choices[one.dest].task == task]
+                )
+                formatter.end_section()
+            return
+    formatter.start_section(group.title)
+    formatter.add_arguments(group._group_actions)
+    formatter.end_section()
 
 
 def _name(action: argparse.Action) -> str:
@@ -179,19 +313,18 @@ def command(
     name: str,
     run: Callable[[argparse.Namespace], None] | None,
     purpose: str,
-    description: str,
-    details: str,
     arguments: str = "",
+    *,
+    examples: str,
+    description: str = "",
+    details: str = "",
+    task: str = "",
 ) -> Parser:
-    """Declare a command; lines of its description and details are shown as they are."""
-    parser = commands.add_parser(
-        name,
-        help=purpose,
-        description=description,
-        epilog=details + _EXIT_STATUS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Declare a command; lines of its description, details and examples are shown as they are."""
+    about = description or f"{purpose[0].upper()}{purpose[1:]}."
+    parser = commands.add_parser(name, help=purpose, description=about)
     parser.set_defaults(run=run)
+    parser.task, parser.details, parser.examples = task, details, examples
     declare(parser, arguments)
     return parser
 
@@ -206,15 +339,19 @@ def declare(parser: Parser, arguments: str) -> None:
         --device cpu|gpu    an option that takes one of these words
         --json              a switch
         -o --output FILE    an option that has to be given (required)
-        what is read:
+        advanced options:
         origin:--in CORPUS  an option in a group, and the name under which its value is stored
 
     Two spaces or more come before the help. Lines with an indentation of 8 or more go on with it.
+    An option without help is one of `SHARED`.
     """
     group: Group = parser
     either: Group | None = None
     for entry in re.split(r"\n(?! {8})", arguments):
         usage, _, lines = entry.strip().partition("  ")
+        if not lines and (shared := SHARED.get(re.split("[ :]", usage)[-1])):
+            value, _, lines = shared.partition("  ")
+            usage = f"{usage} {value}".strip()
         help = " ".join(lines.split())
         if not usage.startswith("| "):
             either = None
@@ -250,9 +387,10 @@ def _declare_one(group: Group, usage: str, help: str) -> None:
         names = [dest or word.lower()]
     read: Value = word.split("|") if "|" in word else VALUES.get(word, str)
     if not value:
-        settings["action"] = "store_false" if dest else "store_true"
+        off = dest and names[0].startswith("--no-")
+        settings["action"] = "store_false" if off else "store_true"
     elif isinstance(read, Collection):
-        settings |= {"choices": read, "default": default or None}
+        settings |= {"choices": read, "default": default or None, "metavar": word}
     else:
         usual = read(default) if default else None
         settings |= {"metavar": word, "type": read, "default": usual}
@@ -267,7 +405,7 @@ def output_name(text: str) -> Path | str:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Return the object that JSON stands for."""
+    """Return a JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -291,7 +429,7 @@ _PATHS = ("FILE", "FOLDER", "PATH", "SIGNATURES", "INDEX", "COLLECTION", "QUERIE
 Value: TypeAlias = Callable[[str], Any] | Collection[str]
 VALUES: dict[str, Value] = {
     **dict.fromkeys(("N", "K", "R"), int),
-    **dict.fromkeys(("SHARE", "T"), float),
+    **dict.fromkeys(("SHARE", "T"), share_of_one),
     **dict.fromkeys(_PATHS, Path),
     "COUNT": item_count,
     "JSON": json_object,
@@ -306,17 +444,19 @@ VALUES: dict[str, Value] = {
 class RegisteredNames(Collection[str]):
     """The names of a registry as choices of an option; entries of other packages are allowed."""
 
-    def __init__(self, registry: Registry[Any]) -> None:
-        self._registry = registry
+    def __init__(
+        self, registry: Registry[Any], which: Callable[[Any], bool] = lambda entry: True
+    ) -> None:
+        self._registry, self._which = registry, which
 
     def __contains__(self, name: object) -> bool:
-        return name in self._registry
+        return name in self._registry and self._which(self._registry[str(name)])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._registry.names())
+        return (name for name in self._registry.names() if name in self)
 
     def __len__(self) -> int:
-        return len(self._registry.names())
+        return sum(1 for _ in self)
 
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"

@@ -1,6 +1,6 @@
 """What a command prints, and standard input and output as files.
 
-Nothing reaches the terminal but through here, where it becomes safe to be shown.
+Everything that is printed goes through here, where control characters are escaped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, TypeAlias, cast
 
 from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError
@@ -55,7 +55,7 @@ def tell(as_json: bool, value: Any, text: object) -> None:
 
 
 def warn(text: object, kind: str = "warning: ") -> None:
-    """Print a line of ours to standard error."""
+    """Print a message to standard error."""
     say(f"lookalike: {kind}{escape_terminal(text)}", file=sys.stderr)
 
 
@@ -179,21 +179,23 @@ STANDARD = "-"
 
 
 def is_standard(name: object) -> bool:
-    """Return whether a name stands for standard input or output; `./-` is a file."""
+    """Return whether a name is that of standard input or output; `./-` is a file."""
     return name is not None and str(name) == STANDARD
 
 
 def check_read_once(names: Sequence[str | None]) -> None:
     """Refuse to read standard input twice: the second time nothing is left."""
     if sum(map(is_standard, names)) > 1:
-        raise ArgumentError("standard input (-) is given twice, and can be read once; name a file")
+        raise ArgumentError(
+            "standard input (-) is given twice, but can be read only once; use a file"
+        )
 
 
 @contextmanager
 def standard_output() -> Iterator[BinaryIO]:
     """Yield standard output for rows; on a terminal, their control characters are escaped."""
     if sys.stdout is None:
-        raise FileError("standard output is closed; name a file")
+        raise FileError("standard output is closed; write to a file")
     sys.stdout.flush()
     raw = sys.stdout.buffer
     with told_as_file_error():
@@ -220,9 +222,6 @@ class _Harmless(io.RawIOBase):
 
 _SIGNS = {"delete": ("[-", "-]"), "insert": ("{+", "+}"), "begin": (">>", ""), "end": ("", "<<")}
 _STYLES = {"delete": "red strike", "insert": "bold green", "found": "bold"}
-
-
-COLOR = "  --color auto|always|never=auto  mark changes and matches by colors"
 
 
 def say_marked(parts: Sequence[tuple[str, str]], color: str) -> None:
@@ -257,11 +256,17 @@ def _say_colored(parts: Sequence[tuple[str, str]]) -> bool:
     return True
 
 
-@contextmanager
-def progress_bars(quiet: bool = False) -> Iterator[Callable[[str, float], None] | None]:
-    """Yield something to call with the name of a step and the share of it that is done.
+Progress: TypeAlias = Callable[[str, float | None], None]
 
-    Bars go to standard error, with the time that is left, and only if that is a terminal.
+
+@contextmanager
+def progress_bars(
+    quiet: bool = False, total: float = 0, unit: str = "MB", *, transient: bool = False
+) -> Iterator[Progress | None]:
+    """Yield a function that takes the name of a step and the share that is done, None if unknown.
+
+    Bars go to standard error, only if that is a terminal, with the time left, and the rate if the
+    work has a `total` of some `unit`.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -272,16 +277,36 @@ def progress_bars(quiet: bool = False) -> Iterator[Callable[[str, float], None] 
         bars.TextColumn("{task.description:<10}"),
         bars.BarColumn(),
         bars.TaskProgressColumn(),
+        bars.TextColumn("{task.fields[rate]}"),
         bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
+        bars.TextColumn("{task.fields[left]}"),
         bars.TimeRemainingColumn(),
     )
-    with bars.Progress(*columns, console=console.Console(stderr=True)) as shown:
-        tasks: dict[str, int] = {}
+    errors = console.Console(stderr=True)
+    with bars.Progress(*columns, console=errors, transient=transient) as shown:
+        tasks: dict[str, Any] = {}
+        latest = shown.get_time()
 
-        def tell(step: str, share: float) -> None:
+        def tell(step: str, share: float | None) -> None:
+            nonlocal latest
             if step not in tasks:
-                tasks[step] = shown.add_task(step, total=1.0)
-            shown.update(tasks[step], completed=share)
+                length, left = (None, "") if share is None else (1.0, "left")
+                number = shown.add_task(step, total=length, rate="", left=left)
+                tasks[step] = shown.tasks[number]
+                tasks[step].start_time = latest  # a step is announced when some of it is done
+            latest = shown.get_time()
+            if share is not None:
+                seconds = tasks[step].elapsed
+                rate = f"{share * total / seconds:,.0f} {unit}/s" if total and seconds else ""
+                shown.update(tasks[step].id, completed=share, rate=rate)
 
         yield tell
+
+
+@contextmanager
+def busy(step: str, quiet: bool = False) -> Iterator[None]:
+    """Show how long a step takes whose length is not known, while it runs."""
+    with progress_bars(quiet, transient=True) as progress:
+        if progress is not None:
+            progress(step, None)
+        yield

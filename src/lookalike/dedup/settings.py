@@ -57,7 +57,7 @@ def _setting(
     `lookalike.dedup.kinds`. `option`: `type`, `metavar` and `choices` of the option.
     """
     if not (default is None or isinstance(default, bool)):
-        help = f"{help} (default {default})"
+        help = f"{help} (default: {default})"
     about = {"help": help, "signs": signs, "only": only, "kinds": kinds, "option": option}
     return field(default=default, metadata=about)
 
@@ -99,35 +99,35 @@ class DedupSettings:
     `keep` decides between those with equally many different features.
     """
 
-    method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
+    method: str = _setting("minhash", "signature method", signs=True, choices=METHODS)
     threshold: float = _setting(
         0.8,
-        "least similarity; of vectors 0.95",
+        "minimum similarity, from 0 to 1; for vectors 0.95",
         kinds="text spark vectors recordings",
         type=float,
         metavar="T",
     )
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
-        "words or characters of a feature, or several such lengths: 1,2; that of words if there "
-        f"are both (default: {_NGRAMS}; chars {CHARS_NGRAM})",
+        "words (or characters) per feature, or several lengths such as 1,2 "
+        f"(default: {_NGRAMS}; chars {CHARS_NGRAM})",
         signs=True,
         type=typed_lengths,
-        metavar="N",
+        metavar="LENGTHS",
     )
     permutations: int = _number(
-        PERMUTATIONS, "of minhash", signs=True, only=("method", BAND_METHODS)
+        PERMUTATIONS, "number of minhash permutations", signs=True, only=("method", BAND_METHODS)
     )
     bits: int | None = _number(
         None,
-        f"bits of a signature; of images 256 or 64 (default: {_BITS})",
+        f"bits per signature; for images 256 or 64 (default: {_BITS})",
         signs=True,
         only=("method", BIT_METHODS),
         kinds="text spark images",
     )
     radius: int | None = _number(
         None,
-        "maximum Hamming distance of a candidate pair of simhash or topsig; of images 56 of 256 "
+        "maximum Hamming distance of a candidate pair, for simhash and topsig; images: 56 of 256 "
         "(default: derived from the threshold)",
         only=("method", BIT_METHODS),
         kinds="text spark images",
@@ -139,14 +139,14 @@ class DedupSettings:
     min_features: int = _number(1, "keep documents with fewer features, without comparing them")
     grouping: str = _setting(
         "star",
-        "star: drop only near-duplicates of a kept document; components: keep one of all documents "
-        "that pairs connect, so that the ends of chains may resemble no kept document",
+        "how groups are made: star (drop near-duplicates of a kept document), components (keep one "
+        "of all documents that pairs connect)",
         kinds="text spark vectors",
         choices=GROUPINGS,
     )
     max_group: int = _number(
         1000,
-        "with components: split those of more different documents into stars",
+        "split larger components into stars; with --grouping components",
         only=("grouping", ("components",)),
         kinds="text spark vectors",
     )
@@ -164,19 +164,19 @@ class DedupSettings:
     )
     features: FeatureChoice = _setting(  # noqa: RUF009  # a field
         "words",
-        f"what documents are compared by: {', '.join(FEATURES)}, or several with commas",
+        f"what to compare: {', '.join(FEATURES)}, or several separated by commas",
         signs=True,
         metavar="KINDS",
     )
     stop_words: Any = _setting(  # noqa: RUF009  # a field
         None,
-        "words to leave out: english, or those in FILE, one per line",
+        "words to ignore: english, or a file with one word per line",
         signs=True,
         metavar="FILE",
     )
     stem: str | None = _setting(
         None,
-        "compare the stems of words, of a language such as english",
+        "compare word stems of this language, such as english",
         signs=True,
         metavar="LANGUAGE",
     )

@@ -1,4 +1,4 @@
-"""Speed of a GPU, for plans and `lookalike bench --gpu`."""
+"""Speed of a GPU, for plans and `lookalike bench --device gpu`."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def setting_options() -> dict[str, dict[str, str]]:
     for one in fields(ServeSettings):
         told, default = one.metadata, one.default
         shown = told["shown"] or (f"{default:g}" if isinstance(default, float) else default)
-        help = told["help"] + (f" (default {shown})" if shown not in ("", ()) else "")
+        help = told["help"] + (f" (default: {shown})" if shown not in ("", ()) else "")
         found[one.name] = {"metavar": told["metavar"], "help": f"{help} [{_variable(one.name)}]"}
     return found
 

@@ -25,6 +25,6 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         return lines[0].removeprefix("lookalike: ")
     assert status == 2 and len(lines) == 2, (arguments, status, lines)
     command, _, message = lines[0].partition(": ")
-    assert lines[1] == f"`{command} --help` says how it is used"
+    assert lines[1] == f"See `{command} --help`."
     assert command.split() == ["lookalike", *arguments][: len(command.split())]
     return message

@@ -29,13 +29,13 @@ class Found:
 
     id: str | int
     distance: int | None
-    """None: nobody computed it, and the score is all that is known."""
+    """None: not computed, because the search ranks by score."""
     estimate: float | None
-    """The similarity that the distance suggests; None: nobody knows the signer."""
+    """The similarity derived from the distance; None: the signer is not known."""
     similarity: float | None = None
-    """The exact one; None: the texts are not at hand."""
+    """The exact similarity; None: the texts are not available."""
     columns: dict[str, Any] | None = None
-    """What else the corpus has of it; None: it was not looked at."""
+    """Other columns of the corpus; None: the corpus was not read."""
     score: int | None = None
     """Of a search by score alone."""
 

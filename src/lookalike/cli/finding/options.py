@@ -13,16 +13,6 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index
 from lookalike.signatures.bit_weights import Mask
 
-FLIPS = """\
-  --recall SHARE       of an index of flips, with --radius or --threshold: the share of matches to
-                       find, by the likeliest flips (default: all of them); of vectors, as
-                       `index --recall` found out
-  --flips N            of an index of flips: number of flips per query, instead of --recall
-  --first              of an index of blocks or flips: only the first match found per query"""
-MASK = """\
-  --mask auto|yes|no=auto  compare only the bits that a query's words decide: of all texts, of none,
-                       or of short ones signed by topsig"""
-
 
 def needs_weights(options: argparse.Namespace) -> bool:
     """Return whether queries need the weights behind their bits: some flips are tried, not all."""
@@ -36,16 +26,14 @@ def check_flips(options: argparse.Namespace) -> None:
     if options.flips is not None:
         whole_number("flips", options.flips, at_least=0)
         if options.recall is not None:
-            raise ArgumentError(
-                Said("flips"), " is how many are tried, which --recall finds out; give one of them"
-            )
+            raise ArgumentError(Said("flips"), " and --recall exclude each other; use one of them")
 
 
 def no_weights(path: Path) -> ArgumentError:
-    """Return the error of signatures that nothing tells the likeliest flips of."""
+    """Return the error of signatures without bit weights."""
     return ArgumentError(
-        f"{path} has no weights behind its bits, by which flips are chosen; sign it with "
-        "--bit-weights, or leave --recall and --flips out"
+        f"{path} has no bit weights, by which flips are chosen; sign it with --bit-weights, or "
+        "leave --recall and --flips out"
     )
 
 
@@ -55,17 +43,16 @@ def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
     near = options.radius is not None or options.threshold is not None
     taken = index.settings("within") if near else ()
     if "flips" not in taken:
-        only = "goes with --radius or --threshold and an index of flips; leave it out"
+        only = "needs --radius or --threshold and an index of flips"
         refuse_given(options, ("recall", "flips"), only)
     if options.exact and needs_weights(options):
-        part = "finds a part of the matches, and --exact wants all; give one of them"
+        part = "and --exact exclude each other; use one of them"
         refuse_given(options, ("recall", "flips"), part)
     if "first" not in taken:
-        only = "goes with --radius or --threshold and an index of blocks or flips; leave it out"
+        only = "needs --radius or --threshold and an index of blocks or flips"
         refuse_given(options, ("first",), only)
     if options.threshold is not None and options.origin is not None:
-        dropped = "is the first that signatures propose, and --threshold with --in may drop it"
-        refuse_given(options, ("first",), f"{dropped}; leave it out")
+        refuse_given(options, ("first",), "does nothing with --threshold and --in; leave it out")
     given = {"recall": options.recall, "flips": options.flips, "first": options.first or None}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -84,8 +71,7 @@ def without_threshold(options: argparse.Namespace) -> None:
     if options.mask == "yes" and options.threshold is not None:
         raise ArgumentError(
             Said("mask"),
-            " yes compares some bits, and a --threshold is of all: take --radius, or leave one of "
-            "them out",
+            " yes compares some bits, but --threshold needs all; use --radius, or one of them",
         )
 
 
@@ -97,14 +83,14 @@ def expect_masks(options: argparse.Namespace, index: Index) -> None:
     if options.signatures is not None:
         raise ArgumentError(
             Said("mask"),
-            " yes is for texts, whose words decide bits, and --signatures has none; leave it out",
+            " yes needs texts, but --signatures has none; leave it out",
         )
     if not index.takes_masks:
         kinds = "" if index.kind == "sharded" else f" of {index.kind}"
         raise ArgumentError(
             Said("mask"),
-            f" yes: this index{kinds} finds signatures by bits that all have to count; make one "
-            "with `lookalike index --kind slices`",
+            f" yes is not supported by this index{kinds}; build one with `lookalike index --type "
+            "slices`",
         )
 
 
@@ -113,6 +99,6 @@ def warn_masked(queries: int) -> None:
     one = queries == 1
     warn(
         f"{queries:,} {'query was' if one else 'queries were'} compared by the bits that "
-        f"{'its' if one else 'their'} words decide; --mask no compares all bits",
+        f"{'its' if one else 'their'} words determine; --mask no compares all bits",
         kind="",
     )

@@ -29,12 +29,10 @@ from lookalike.shown import counted, escape_terminal
 from lookalike.signatures.estimates import exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
-ORIGIN = "  origin:--in CORPUS   the corpus that was signed: documents are compared themselves"
-
 
 @dataclass
 class Origin:
-    """The documents of a corpus that somebody has asked for."""
+    """The requested documents of a corpus."""
 
     corpus: Corpus
     columns: Columns
@@ -54,12 +52,12 @@ class Origin:
         measure = getattr(options, "measure", None)
         if options.origin is None:
             names = [name for name in ("columns", "measure") if hasattr(options, name)]
-            refuse_given(options, names, "needs the corpus that was signed: --in CORPUS")
+            refuse_given(options, names, "needs the signed corpus: --in CORPUS")
             return None
         signer = index.signer
         if not isinstance(signer, DocumentSigner):
             raise ArgumentError(
-                Said("--in"), " needs to know how documents were signed; sign with `lookalike sign`"
+                Said("--in"), " needs the signer of the documents; sign with `lookalike sign`"
             )
         corpus = corpus_of([options.origin], options)
         # The columns that were named may be those of the queries; then these are guessed.
@@ -100,8 +98,8 @@ class Origin:
                     if id in repeated and self._texts[known] != text:
                         raise ArgumentError(
                             Said("--in"),
-                            f" needs ids that tell documents apart, and {escape_terminal(id)!r} is "
-                            "that of several; sign them with --id and a column of ids that are",
+                            f" needs unique ids, but several documents have "
+                            f"{escape_terminal(id)!r}; sign with --id and a column of unique ids",
                         )
                     continue
                 self._texts.append(text)
@@ -113,7 +111,7 @@ class Origin:
         if missing:
             warn(
                 f"{counted(missing, 'document')} of the index not found in "
-                f"{escape_terminal(self.corpus.name)}; is that the corpus that was signed?"
+                f"{escape_terminal(self.corpus.name)}; is that the signed corpus?"
             )
 
     def _repeated(self, wanted: set[str]) -> set[str]:
@@ -162,7 +160,7 @@ def similarity_by(
     *,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return how similar documents are, by what a signer's signatures estimate unless told."""
+    """Return how similar documents are, by default by the measure that signatures estimate."""
     if measure in (None, signer.measure):
         return exact_similarity(signer, documents, left, right, threads=threads)
     return similarity_pairs(measure, documents, left, right, signer.features, threads=threads)

@@ -1,4 +1,4 @@
-"""What `lookalike search` looks for: texts that were typed, documents of files, signatures."""
+"""The queries of `lookalike search`: texts, documents of files, signatures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Queries:
 
 
 def take_files(options: argparse.Namespace) -> None:
-    """Let a QUERY that is the name of a file stand for what is in it, and say so."""
+    """Replace a QUERY that is the name of a file by its content, and print a notice."""
     files = [query for query in options.queries if _is_file(query)]
     if not files or medium_of_queries(options.queries) is not None:
         options.queries = [sys.stdin.read() if one == "-" else one for one in options.queries]
@@ -75,15 +75,19 @@ def take_files(options: argparse.Namespace) -> None:
     if len(options.queries) > 1 or options.file is not None or options.signatures is not None:
         raise ArgumentError(
             Said("queries"),
-            f" {files[0]} is a file, and there is something else to look for; search for one after "
-            "the other",
+            f" {files[0]} is a file, and there are other queries; search for one after the other",
         )
-    if Path(files[0]).suffix in _SIGNATURES:
+    if is_signature_file(files[0]):
         options.signatures = Path(files[0])
     else:
         options.file = files[0]
     options.queries = []
-    warn(f"{escape_terminal(files[0])} is a file: what is in it is looked for", kind="")
+    warn(f"{escape_terminal(files[0])} is a file; searching for its content", kind="")
+
+
+def is_signature_file(query: str) -> bool:
+    """Return whether a query is the name of a file of signatures."""
+    return _is_file(query) and Path(query).suffix in _SIGNATURES
 
 
 def _is_file(query: str) -> bool:
@@ -111,7 +115,7 @@ def _file_queries(
     if not found.files:
         raise ArgumentError(
             Said("queries"),
-            f": {named[0]} is not {with_article(medium.noun)}, and the index has {medium.name}; "
+            f": {named[0]} is not {with_article(medium.noun)}, but the index has {medium.name}; "
             "expected such files, or --signatures FILE",
         )
     problems, threads = list(found.problems), thread_count(options.threads)
@@ -128,7 +132,7 @@ def _file_queries(
 def queries_of(
     options: argparse.Namespace, index: Index, mask: Mask = False, *, weighted: bool = False
 ) -> Iterator[Queries]:
-    """Yield what is looked for, some at a time, with masks or the weights behind bits if wanted."""
+    """Yield the queries in batches, with masks or bit weights if requested."""
     if options.signatures is not None:
         yield from _signature_queries(options.signatures, index, weighted)
         return
@@ -206,14 +210,14 @@ def text_signer(index: Index, path: Path) -> DocumentSigner:
     signer = index.signer
     if signer is None:
         raise ArgumentError(
-            f"{path} does not say how its documents were signed; look for --signatures FILE, or "
-            "make it from a file of `lookalike sign`"
+            f"{path} has no signer for texts; search for --signatures FILE, or build it from a "
+            "file of `lookalike sign`"
         )
     if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
         raise ArgumentError(
             f"{path} was signed by ",
             signer.said(),
-            ", which takes no texts; look for --signatures FILE",
+            ", which takes no texts; search for --signatures FILE",
         )
     return signer
 

@@ -20,10 +20,10 @@ from lookalike.vectors.given import as_vectors
 
 
 def has_vectors(path: Path) -> bool:
-    """Return whether this is a .npy file of numbers that are no signatures: fractions."""
+    """Return whether this is a .npy file of floating-point numbers."""
     try:
         return path.is_file() and is_npy(path) and npy_vectors(path).dtype.kind == "f"
-    except LookalikeError:  # whoever opens it says what is wrong with it
+    except LookalikeError:  # opening it reports what is wrong
         return False
 
 
@@ -37,7 +37,7 @@ def npy_vectors(path: Path) -> NDArray[Any]:
 
 
 def vector_queries(options: argparse.Namespace, dimensions: int) -> Iterator[Queries]:
-    """Yield what is looked for, some at a time."""
+    """Yield the queries in batches."""
     file = options.signatures if options.signatures is not None else options.file
     if options.queries:
         rows = np.arange(len(options.queries))
@@ -46,14 +46,14 @@ def vector_queries(options: argparse.Namespace, dimensions: int) -> Iterator[Que
         )
         yield from _in_parts(options.queries, told)
     elif has_vectors(Path(file)):
-        no_columns = f"{file} is an array, and has no columns; leave it out"
-        refuse_given(options, ("id", "vectors"), f"does nothing here: {no_columns}")
+        no_columns = f"does nothing: {file} is an array without columns"
+        refuse_given(options, ("id", "vectors"), no_columns)
         array = as_vectors(np.atleast_2d(npy_vectors(Path(file))), dimensions)
         yield from _in_parts(range(len(array)), array)
     elif options.signatures is not None:
         raise ArgumentError(
             Said("--signatures"),
-            f" is {file}, and the index has vectors; expected a .npy file of vectors, or --file "
+            f" is {file}, but the index has vectors; expected a .npy file of vectors, or --file "
             "CORPUS with a column of them",
         )
     else:

@@ -275,7 +275,7 @@ class FlipIndex(SelfTuned, TabledIndex):
                     "matches. ",
                     Said(
                         "Pass weights, or allow all flips",
-                        "An index of --kind blocks or slices finds all matches",
+                        "An index of --type blocks or slices finds all matches",
                     ),
                 ),
                 stacklevel=2,

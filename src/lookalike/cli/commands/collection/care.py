@@ -6,22 +6,15 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.cli import common
-from lookalike.cli.collection.content import (
-    DATABASE,
-    JSON,
-    JSON_LINES,
-    action,
-    database_name,
-    opened,
-)
+from lookalike.cli.commands.collection.content import DATABASE, action, database_name, opened
 from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import (
+    busy,
     is_standard,
     progress_bars,
     say,
@@ -33,7 +26,7 @@ from lookalike.cli.terminal import (
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.collection.care.transfer import Imported, export_documents, import_documents
 from lookalike.corpora.opening import expand_paths
-from lookalike.errors import CollectionError, FileError
+from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.media import Medium, find_files, medium_of_files, medium_of_signer
 from lookalike.shown import counted, escape_terminal
 from lookalike.storage.files import temporary_folder
@@ -44,59 +37,63 @@ if TYPE_CHECKING:
 _PREFIX = "lookalike-rows-"
 _TOGETHER = 200
 _NAMED = 5
-_NO_TEXT = "its name is no UTF-8, and cannot be kept; give it another"
+_NO_TEXT = "its name is not UTF-8; rename the file"
 _OF_TEXTS = ("text", "id", "signature", "format")
 
 
 def declare(actions: Subparsers) -> None:
     """Declare the actions."""
     action(
-        actions, "stats", _stats, "say what there is", JSON_LINES,
+        actions, "stats", _stats, "print counts and settings of collections", "  --json",
         "docs.db", "docs.db --name pages --json", name=None,
     )  # fmt: skip
-    found = "  --json            print what was found as JSON"
     action(
-        actions, "verify", _verify, "recompute every slice and checksum; exit 1 if one is wrong",
-        found, "docs.db", "postgresql://me@host/db --json",
+        actions, "verify", _verify, "recompute all slices and checksums; exit 1 if one is wrong",
+        "  --json", "docs.db", "postgresql://me@host/db --json",
     )  # fmt: skip
-    action(actions, "repair", _repair, "rebuild what is derived from documents", found, "docs.db")
     action(
-        actions, "snapshot", _snapshot, "write a copy to a new SQLite file, while it is in use",
-        f"  FILE\n{JSON}", "docs.db backup.db",
+        actions, "repair", _repair, "rebuild what is derived from documents", "  --json",
+        "docs.db",
     )  # fmt: skip
-    purpose = "put the collection of a snapshot into a database"
+    action(
+        actions, "snapshot", _snapshot, "copy the collection to a new SQLite file, while in use",
+        "  FILE                 file to write\n  --json", "docs.db backup.db",
+    )  # fmt: skip
+    arguments = """
+  FILE                 file of `lookalike collection snapshot`
+  DATABASE             SQLite file, or postgresql://user@host/name
+  --name NAME          name of the restored collection (default: that in the snapshot)
+  --replace            replace a collection with this name (default: error)
+  --dry-run
+  --json"""
     examples = """\
   lookalike collection restore backup.db docs.db
-  lookalike collection restore backup.db docs.db --replace
+  lookalike collection restore backup.db docs.db --replace --dry-run
 """
-    arguments = f"""
-  FILE              what `snapshot` wrote
-  DATABASE
-  --name NAME       name of the collection there (default: as in the snapshot)
-  --replace         replace one of that name
-{JSON}"""
-    description = f"{purpose.capitalize()}."
-    command(actions, "restore", _restore, purpose, description, DATABASE + examples, arguments)
+    purpose = "copy the collection of a snapshot into a database"
+    command(actions, "restore", _restore, purpose, arguments, examples=examples, details=DATABASE)
     action(
-        actions, "import", _import, "add the rows of files: JSON Lines, JSON, CSV, Parquet, text",
+        actions, "import", _import, "add the rows of files, or the files of a folder",
         f"""
-{common.INPUT.replace("CORPUS", "INPUT")}
+{common.INPUT}
 {common.CORPUS}
-{common.FILTERS}
-  --signature COLUMN  column with hexadecimal signatures (default: signature, if there is one)
-  --replace         replace documents of equal id
-  --quiet           no progress bar
-{JSON}""",
+  --signature COLUMN   column with hexadecimal signatures (default: signature, if it exists)
+  --replace            replace documents with the same id (default: error)
+  --quiet              no progress bar
+  --json
+advanced options:
+{common.CORPUS_DETAILS}
+{common.FILTERS}""",
         "docs.db corpus.jsonl", "docs.db 'crawl/*.parquet' --text content --id url --replace",
-        "docs.db notes/", "music.db music/",
+        "music.db music/",
     )  # fmt: skip
     action(
         actions, "export", _export, "write all documents to a file",
-        f"""
-  output:FILE       .jsonl, .csv, .parquet ..., or - for JSON Lines
-  --where JSON      condition
-  --quiet           no progress bar
-{JSON}""",
+        """
+  output:FILE          file to write: .jsonl, .csv, .parquet ..., or - for JSON Lines
+  --where JSON         condition on metadata, as a JSON object
+  --quiet              no progress bar
+  --json""",
         "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
     )  # fmt: skip
 
@@ -115,12 +112,16 @@ def _stats(options: argparse.Namespace) -> None:
 
 def _verify(options: argparse.Namespace) -> None:
     with opened(options) as docs:
-        _print_report(docs.verify(), options)
+        with busy("verify", options.json):
+            report = docs.verify()
+        _print_report(report, options)
 
 
 def _repair(options: argparse.Namespace) -> None:
     with opened(options) as docs:
-        _print_report(docs.repair(), options)
+        with busy("repair", options.json):
+            report = docs.repair()
+        _print_report(report, options)
 
 
 def _print_report(report: Report, options: argparse.Namespace) -> None:
@@ -129,7 +130,7 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
     else:
         say(
             f"{report.documents} documents, {report.signatures} signatures and {report.keys} "
-            f"slices read: {'everything is as it should be' if report.ok else 'DAMAGED'}"
+            f"slices read: {'no errors' if report.ok else 'DAMAGED'}"
         )
         for problem in report.problems:
             say(f"  {escape_terminal(problem)}")
@@ -140,32 +141,71 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
 
 
 def _snapshot(options: argparse.Namespace) -> None:
-    with opened(options) as docs:
+    with opened(options) as docs, busy("snapshot", options.json):
         docs.snapshot(options.file)
     tell(options.json, {"file": str(options.file)}, f"wrote {escape_terminal(options.file)}")
 
 
 def _restore(options: argparse.Namespace) -> None:
-    name = restore_collection(options.file, options.database, options.name, replace=options.replace)
+    if options.dry_run:
+        _tell_restore(options)
+        return
+    with busy("restore", options.json):
+        name = restore_collection(
+            options.file, options.database, options.name, replace=options.replace
+        )
     tell(options.json, {"collection": name}, f"restored the collection {name!r}")
 
 
+def _tell_restore(options: argparse.Namespace) -> None:
+    """Print what `restore` would do."""
+    names = list_collections(options.file)
+    if len(names) != 1:
+        raise ArgumentError(f"{options.file} has {len(names)} collections; expected a snapshot")
+    name = options.name or names[0]
+    documents, replaced = _count(options.file, names[0]), _count(options.database, name)
+    if replaced is not None and not options.replace:
+        raise ArgumentError(
+            f"{database_name(options)} has a collection {name!r}; add --replace to replace it, or "
+            "choose another --name"
+        )
+    done = f"would restore the collection {name!r} with {counted(documents or 0, 'document')}"
+    if replaced is not None:
+        done += f", replacing one with {counted(replaced, 'document')}"
+    tell(
+        options.json,
+        {"collection": name, "documents": documents, "replaces": replaced, "dry_run": True},
+        done,
+    )
+
+
+def _count(database: str, name: str) -> int | None:
+    """Return the number of documents of a collection; None if it does not exist."""
+    try:
+        with open_collection(database, name, create=False) as docs:
+            return docs.count()
+    except NotFoundError:
+        return None
+
+
 def _import(options: argparse.Namespace) -> None:
-    with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
+    with opened(options) as docs:
         medium = medium_of_signer(docs.signer)
         if medium is not None and _are_files(medium, options.input):
-            done = _import_files(docs, medium, options, progress)
+            done = _import_files(docs, medium, options)
         else:
             corpus = common.corpus_of(options.input, options)
             given = ("text", "id", "signature", "replace", "skip_bad")
-            done = import_documents(
-                docs,
-                corpus,
-                **{name: getattr(options, name) for name in given},
-                max_document=corpus.max_document,
-                progress=progress,
-                **vars(common.filters_of(options)),
-            )
+            quiet = options.quiet or options.json
+            with progress_bars(quiet, common.megabytes(corpus)) as progress:
+                done = import_documents(
+                    docs,
+                    corpus,
+                    **{name: getattr(options, name) for name in given},
+                    max_document=corpus.max_document,
+                    progress=progress,
+                    **vars(common.filters_of(options)),
+                )
     left_out = done.bad + sum(done.left_out.values())
     told = {"added": done.added, "replaced": done.updated, "left_out": left_out}
     tell(
@@ -180,11 +220,13 @@ def _import(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
-        if is_standard(options.output):
-            _export_lines(docs, options, progress)
-            return
-        count = export_documents(docs, options.output, where=options.where, progress=progress)
+    with opened(options) as docs:
+        total = docs.count() if options.where is None else 0
+        with progress_bars(options.quiet or options.json, total, "documents") as progress:
+            if is_standard(options.output):
+                _export_lines(docs, options, progress)
+                return
+            count = export_documents(docs, options.output, where=options.where, progress=progress)
     tell(
         options.json,
         {"documents": count, "file": str(options.output)},
@@ -214,36 +256,33 @@ def _import_files(
     docs: Collection,
     medium: type[Medium[Any]],
     options: argparse.Namespace,
-    progress: Callable[[str, float], None] | None,
 ) -> Imported:
     """Add files of folders, each known by its path there, some at a time in one transaction."""
-    of_files = f"the collection {docs.name!r} is one of files; leave it out"
-    refuse_given(options, _OF_TEXTS, f"is for rows of texts, and {of_files}")
+    refuse_given(options, _OF_TEXTS, f"does nothing: the collection {docs.name!r} holds files")
     paths = expand_paths([Path(one) for one in options.input])
     found = find_files(paths, medium)
     good = [file for file in found.files if _is_text(file)]
     bad = [f"{one.path}: {one.reason}" for one in found.problems]
     bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if not _is_text(file)]
     if not found.files:
-        raise FileError(f"there is nothing to add in {', '.join(map(str, options.input))}")
+        raise FileError(f"no {medium.name} found in {', '.join(map(str, options.input))}")
     root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
     write = docs.upsert if options.replace else docs.add
     done = Imported(bad=len(bad), examples=bad[:_NAMED])
-    files = iter(good)
-    count = 0
-    while some := list(islice(files, _TOGETHER)):
-        written = write(
-            [_name(file if root is None else file.relative_to(root)) for file in some],
-            [str(file) for file in some],
-            on_error="skip" if options.skip_bad else "raise",
-        )
-        done.added += written.added
-        done.updated += written.updated
-        done.bad += len(written.errors)
-        done.examples = (done.examples + [str(error) for error in written.errors])[:_NAMED]
-        count += len(some)
-        if progress:
-            progress("importing", count / len(good))
+    with progress_bars(options.quiet or options.json, len(good), "files") as progress:
+        for begin in range(0, len(good), _TOGETHER):
+            some = good[begin : begin + _TOGETHER]
+            written = write(
+                [_name(file if root is None else file.relative_to(root)) for file in some],
+                [str(file) for file in some],
+                on_error="skip" if options.skip_bad else "raise",
+            )
+            done.added += written.added
+            done.updated += written.updated
+            done.bad += len(written.errors)
+            done.examples = (done.examples + [str(error) for error in written.errors])[:_NAMED]
+            if progress:
+                progress("importing", (begin + len(some)) / len(good))
     return done
 
 

@@ -5,94 +5,78 @@ from __future__ import annotations
 import argparse
 
 from lookalike.cli import common
-from lookalike.cli.parser import Parser
+from lookalike.cli.parser import ADVANCED, Parser
 from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora import check_table_target
-from lookalike.corpora.writing import check_outside_folder
 from lookalike.errors import ArgumentError
 from lookalike.features.choice import CHARS_NGRAM
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.shown import escape_terminal
-from lookalike.storage.files import check_replaceable
 from lookalike.topics import cluster_documents
 from lookalike.topics.settings import BITS, MOST_CLUSTERS, NGRAM, TOPIC_METHODS
 
 _CHOSEN = ("method", "bits", "ngram", "weights", "words", "central", "max_document")
 _SIGNING = ("features", "stop_words", "stem", "seed")
 
-PURPOSE = "put the documents of a corpus into clusters, and say what each is about"
+TASK = "tools"
+PURPOSE = "group the documents of a corpus by topic and name each topic"
 DESCRIPTION = """\
-Put documents that share words into clusters, and say what each is about: its
-words, its most central documents."""
+Group documents that share words, and name the words and the most central
+documents of each cluster."""
 ARGUMENTS = f"""
 {common.INPUT}
-  -k K                 number of clusters (default: the root of half the number of documents, at
+  -k K                 number of clusters (default: square root of half the number of documents, at
                        most {MOST_CLUSTERS})
-what is read:
-{common.CORPUS}
-{common.FILTERS}
-how it is signed:
-  --method {"|".join(TOPIC_METHODS)}={TOPIC_METHODS[0]}  signatures
-  --bits N={BITS}  bits of a signature
-  --ngram LENGTHS      words or characters that make a feature, or several such lengths: 1,2
-                       (default: {NGRAM}; chars {CHARS_NGRAM})
-  --weights {"|".join(WEIGHT_KINDS)}=tfidf  weights of features; tfidf and log-likelihood are learnt
-                       from the corpus
-what is written:
-  -o --output FILE     .csv, .tsv, .jsonl, .json or .parquet
-  --report FILE        HTML report
-  --words N=10         words of each cluster to show
-  --central N=5        most central documents of each cluster to show
-  --json               print clusters as JSON
-  --quiet              no progress bars, no summary
-{common.THREADS}
-"""
-DETAILS = """\
 input:
-  what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), web
-  pages, folders; .gz and .zst too.
-
-output (-o):
-  a row for each document, in the format of the file extension: id, cluster (the largest is 0),
-  words (the first three of the cluster), distance (bits that differ from its center), other_cluster
-  and other_distance (the next nearest center). These are empty for documents without words.
-
-clusters:
-  documents are signed by their words, with weights learnt from the corpus, and each is given to the
-  nearest of K centers. The same corpus and --seed give the same clusters, on any machine.
-
-words:
-  those that tell a cluster best from the others, by the log-likelihood ratio (Dunning) of the
-  documents that have them, within and elsewhere.
-
-examples:
+{common.CORPUS}
+output:
+  -o --output FILE     file to write: .csv, .tsv, .jsonl, .json or .parquet
+  --report FILE        write an HTML report to this file
+  words:--top-words N=10  number of words to show of each cluster
+  central:--top-documents N=5  number of central documents to show of each cluster
+  --json
+  --quiet
+advanced options:
+{common.CORPUS_DETAILS}
+{common.FILTERS}
+  --method {"|".join(TOPIC_METHODS)}={TOPIC_METHODS[0]}  signature method
+  --bits N={BITS}  bits per signature
+  --ngram LENGTHS      words or characters per feature, or several lengths such as 1,2
+                       (default: {NGRAM}; chars {CHARS_NGRAM})
+  --weights {"|".join(WEIGHT_KINDS)}=tfidf  feature weights; tfidf and log-likelihood are learned
+                       from the corpus
+  --threads
+"""
+EXAMPLES = """\
   lookalike cluster corpus.jsonl
   lookalike cluster corpus.jsonl -k 50 -o topics.csv --report topics.html
-  lookalike cluster crawl.warc.gz -k 200 --language en --stem english -o topics.parquet
   lookalike cluster letters/ -k 20 --stop-words english --json
+"""
+DETAILS = """\
+The output has one row per document (docs/topics.md):
+  id, cluster     id of the document, and the number of its cluster; 0 is the largest
+  words           first three words of the cluster
+  distance        bits that differ from its center
+  other_cluster, other_distance  the second nearest center
 """
 
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
-    common.add_settings(parser.group("how it is signed"), only=_SIGNING)
+    common.add_settings(parser, ADVANCED, only=_SIGNING)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Put documents into clusters, write what was asked for, print the summary."""
+    """Put documents into clusters, write the outputs, print the summary."""
     corpus = common.corpus_of(options.input, options)
     outputs = [path for path in (options.output, options.report) if path is not None]
     if options.output is not None:
         check_table_target(options.output)
-    for path in outputs:
-        common.check_folder(path)
-        check_outside_folder(corpus.root, path)
-        check_replaceable(path)
-    common.check_not_read("-o", options.output, corpus.files)
-    common.check_not_read("--report", options.report, corpus.files)
+    common.check_output("-o", options.output, corpus.files, corpus.root)
+    common.check_output("--report", options.report, corpus.files, corpus.root)
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise ArgumentError("two outputs have the same name; give each its own")
-    with progress_bars(options.quiet or options.json) as progress:
+    with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
         result = cluster_documents(
             corpus,
             options.k,

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from lookalike.checks import share, thread_count, whole_number
 from lookalike.cli import common
-from lookalike.cli.finding.origin import ORIGIN, Origin
-from lookalike.cli.parser import Parser, refuse_given
-from lookalike.cli.terminal import say_rows, warn
+from lookalike.cli.finding.origin import Origin
+from lookalike.cli.parser import ADVANCED, Parser, refuse_given
+from lookalike.cli.terminal import busy, say_rows, warn
 from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.formats import is_table
@@ -46,63 +46,59 @@ _RADII = {
     for name, signer in _SIGNERS.items()
 }
 
-PURPOSE = "find all pairs of signatures that are near each other"
-DESCRIPTION = "Find every pair of signatures that differ in few bits, or are similar."
+TASK = "remove duplicates"
+PURPOSE = "find all pairs of near signatures, or groups of them"
+DESCRIPTION = "Find every pair of signatures within a Hamming distance or above a similarity."
 ARGUMENTS = f"""
-  SIGNATURES           a file of `lookalike sign` or `lookalike index`, or .npy or .npz; with
-                       --groups also a file of pairs
-  | --radius R         number of bits that may differ
-{common.THRESHOLD}
-{ORIGIN}
-  -o --output FILE     .csv, .tsv, .jsonl, .json or .parquet
-  --collapse           pair equal signatures with the first of them only: a million copies are a
-                       million pairs then
-  --limit N={DEFAULT_LIMIT}  more pairs are an error
-{common.THREADS}
-  --recall SHARE       chance at which each pair is found, at least (default: all of them)
-  --groups             instead of pairs, every document with its group, whether it is kept, and what
-                       it is a duplicate of; also of a file of pairs, with columns left and right
-  --keep first|last|none=first  which document of a group to keep
-  --json               print pairs as JSON Lines
-  --quiet              no summary
+  SIGNATURES           file of `lookalike sign` or `lookalike index`, .npy or .npz; with --groups
+                       also a table of pairs
+  | --radius N         maximum Hamming distance, in bits
+  | --threshold
+  -o --output FILE     file to write: .csv, .tsv, .jsonl, .json or .parquet
+  --groups             print every document with its group and whether it is kept, instead of pairs
+  --keep first|last|none=first  which document of a group to keep, with --groups
+  origin:--in
+  --json
+  --quiet
+advanced options:
+  --recall SHARE       minimum probability that a pair is found (default: 1, all pairs)
+  --collapse           pair equal signatures with the first of them only
+  limit:--max-pairs N={DEFAULT_LIMIT}  stop with an error if there are more pairs
+  --threads
+"""
+EXAMPLES = """\
+  lookalike pairs corpus.lookalike --threshold 0.8 -o pairs.csv
+  lookalike pairs corpus.lookalike --threshold 0.8 --in corpus.jsonl
+  lookalike pairs corpus.lookalike --radius 10 --groups -o groups.csv
 """
 DETAILS = f"""\
 output:
-  columns left and right (ids, or positions where the file has none), distance (bits that differ),
-  and estimate, the similarity that the distance suggests, where the signer is known. Left comes
-  before right in the file. Without -o the pairs are printed, with tabs between the columns.
-  The answer is complete, in a time that at a wide radius grows with the square of the signatures.
-  With --recall R each pair is found with a chance of at least R, which is much faster.
+  columns left and right (ids, or positions where the file has none), distance in bits, and
+  estimate, the similarity derived from the distance, if the signer is known. Without -o, rows are
+  printed with tabs. All pairs are found; at a large radius, the time grows with the square of the
+  number of signatures. With --recall R, each pair is found with probability R or more, much faster.
 
 similarity:
-  --threshold T finds the pairs whose estimate is at least T. With --in CORPUS, the corpus that was
-  signed, documents are compared themselves: the column similarity is exact, and --threshold goes
-  by it; signatures propose, and miss one pair in a hundred at the threshold.
+  --threshold T finds the pairs whose estimate is at least T. With --in CORPUS, the signed corpus,
+  documents are compared: similarity is exact, and --threshold applies to it; signatures propose,
+  and miss about 1% of the pairs at the threshold.
 
 radius of a similarity:
-  of b bits and a similarity s: b/2 · (1 - s) for minhash, b/π · acos(s) for simhash and topsig.
+  for b bits and a similarity s: b/2 · (1 - s) for minhash, b/π · acos(s) for simhash and topsig.
   For {_SIMILARITY}: {", ".join(f"{_RADII[name]} of {name}'s {_BITS[name]}" for name in METHODS)}
   bits.
 
 groups (--groups):
-  columns id, group_id (its first document, empty for one alone), kept, and duplicate_of. Groups
-  are those of `lookalike dedup`: a dropped document is a pair with the kept one that it names
-  (--grouping star); one is kept of all that pairs connect (components); all that have a pair are
-  dropped (--keep none). A file of pairs has the columns left and right, or these are its first two.
-
-examples:
-  lookalike pairs corpus.lookalike --radius 10 -o pairs.csv
-  lookalike pairs index.lookalike --radius 100 --json | head
-  lookalike pairs corpus.lookalike --radius 10 --groups -o groups.csv
+  columns id, group_id (its first document, empty for a document without pairs), kept, and
+  duplicate_of, by the rules of `lookalike dedup`. A table of pairs has the columns left and right,
+  or these are its first two:
   lookalike pairs pairs.parquet --groups --grouping components
-  lookalike pairs signatures.npy --radius 3 --collapse -o pairs.parquet
-  lookalike pairs corpus.lookalike --threshold 0.8 --in corpus.jsonl
 """
 
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
-    common.add_settings(parser, only=("grouping", "max_group"))
+    common.add_settings(parser, ADVANCED, only=("grouping", "max_group"))
     parser.set_defaults(refuse=parser.error)
 
 
@@ -110,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
     """Find the pairs, and write or print them."""
     whole_number("max_group", options.max_group, at_least=2)
     if not options.groups:
-        refuse_given(options, _OF_GROUPS, "goes with --groups, which is missing")
+        refuse_given(options, _OF_GROUPS, "needs --groups")
     recall = None if options.recall is None else share("recall", options.recall)
     given = is_table(options.signatures)
     if given:
@@ -135,12 +131,14 @@ def run(options: argparse.Namespace) -> None:
     common.check_not_read("-o", options.output, [] if origin is None else origin.files)
     radius = common.radius_of(options, index.signer, index.bits, proposing=origin is not None)
     if radius is None:
-        raise ArgumentError(Said("--radius"), " or --threshold is missing; give one of them")
+        raise ArgumentError(Said("--radius"), " or --threshold is missing")
     reach, threads = min(radius, index.bits), thread_count(options.threads)
-    pairs = pairs_of_rows(*index.living(), reach, limit, options.collapse, threads, recall=recall)
-    similarity, complete = None, pairs.exact
-    if origin is not None:
-        pairs, similarity = _compared(index, pairs, origin, options.threshold)
+    rows = index.living()
+    with busy("pairs", options.quiet):
+        pairs = pairs_of_rows(*rows, reach, limit, options.collapse, threads, recall=recall)
+        similarity, complete = None, pairs.exact
+        if origin is not None:
+            pairs, similarity = _compared(index, pairs, origin, options.threshold)
     if options.groups:
         ids = index.living()[1].tolist()  # those without a pair, too
         found = group_pairs(pairs, ids=ids, **_grouping(options))
@@ -167,14 +165,14 @@ def _check_given(options: argparse.Namespace) -> None:
         if {"left", "right"} <= set(names):
             raise ArgumentError(f"{path} is a file of pairs; add --groups to make groups")
         raise ArgumentError(
-            f"{path} has documents (columns {', '.join(names) or 'none'}), and signatures are "
-            f"expected; make them first: lookalike sign {path} -o NAME.lookalike. Or compare the "
-            f"documents themselves: lookalike dedup {path} --pairs pairs.csv"
+            f"{path} has documents (columns {', '.join(names) or 'none'}); expected signatures. "
+            f"Make them first: lookalike sign {path} -o NAME.lookalike. Or compare the documents "
+            f"themselves: lookalike dedup {path} --pairs pairs.csv"
         )
     refuse_given(
         options,
         ("radius", "threshold", "origin", "collapse", "recall"),
-        f"goes with signatures, and {options.signatures} has pairs; leave it out",
+        f"needs signatures, but {options.signatures} has pairs",
     )
 
 
@@ -226,7 +224,7 @@ def _show_groups(found: PairGroups, options: argparse.Namespace) -> None:
     """Write or print groups, and say how many there are."""
     columns = {name: values.tolist() for name, values in found.columns().items()}
     if options.output is not None:
-        write_table(_group_batches(columns), options.output)
+        write_table(iter([_group_batch(columns)]), options.output)
     else:
         say_rows(columns, as_json=options.json, empty="")
     for warning in found.warnings:
@@ -236,15 +234,12 @@ def _show_groups(found: PairGroups, options: argparse.Namespace) -> None:
         common.say_summary(options, f"{len(found):,} documents, {groups}, {kept:,} kept")
 
 
-def _group_batches(columns: dict[str, list[Any]]) -> Iterator[Any]:
-    ids = columns["id"]
-    numbers = bool(ids) and all(type(id) is int for id in ids)
-    for begin in range(0, max(1, len(ids)), _AT_A_TIME):
-        made = {}
-        for name, values in columns.items():
-            part = values[begin : begin + _AT_A_TIME]
-            kind = pa.bool_() if name == "kept" else pa.int64() if numbers else pa.string()
-            if kind == pa.string():
-                part = [None if value is None else str(value) for value in part]
-            made[name] = pa.array(part, kind)
-        yield pa.record_batch(made)
+def _group_batch(columns: dict[str, list[Any]]) -> Any:
+    numbers = all(type(id) is int for id in columns["id"] or [""])
+    kinds = dict.fromkeys(columns, pa.int64() if numbers else pa.string()) | {"kept": pa.bool_()}
+    made = {}
+    for name, values in columns.items():
+        if kinds[name] == pa.string():
+            values = [None if value is None else str(value) for value in values]
+        made[name] = pa.array(values, kinds[name])
+    return pa.record_batch(made)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
 from lookalike.checks import whole_number
 from lookalike.cli import common
-from lookalike.cli.parser import Parser, refuse_given
-from lookalike.cli.terminal import COLOR, say, say_json, say_marked
+from lookalike.cli.parser import ADVANCED, Parser, refuse_given
+from lookalike.cli.terminal import say, say_json, say_marked
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns, find_documents
 from lookalike.corpora.opening import read_document
@@ -28,55 +29,43 @@ _PAGE_OR_NOT = {"html": True, "files": False}
 _OF_CORPORA = ("rows", "text", "id", "format", "skip_bad", "max_document", "html", "page_limits")
 _LONGEST_NAME = 200
 
-PURPOSE = "compare two documents: similarities, signatures, shingles, a diff"
-DESCRIPTION = """\
-Compare two files, or two documents of a corpus, in every way that
-`lookalike dedup` can."""
+TASK = "remove duplicates"
+PURPOSE = "compare two documents: similarities, shared text, a diff"
+DESCRIPTION = "Compare two files, or two documents of a corpus, by every method of dedup."
 ARGUMENTS = f"""
   A                    a file; with --in, an id
-  B                    another one
-documents of a corpus:
-  corpus:--in CORPUS   corpus of which A and B are ids
-  --rows               A and B are rows, counted from 0, and not ids
-{common.CORPUS}
-how they are compared:
-  --measure {"|".join(MEASURES)}  only this similarity; containment: how much of the smaller is in
-                       the larger (default: all of them)
-  --ngram LENGTHS      words in a shingle, of sets (default: {_NGRAM}), or characters, of all
-                       (default: {CHARS_NGRAM}); several such lengths: 1,2
-  --seed N=0           random seed of signatures
-{common.THREADS}
-what is shown:
-  --examples N=3       number of shingles of each sort
-  --context N=60       characters of equal text around changes
-  diff:--no-diff       leave the diff out
-{COLOR}
+  B                    another file or id
+  corpus:--in CORPUS   corpus with the documents A and B
+  --rows               A and B are row numbers from 0, with --in
+  --measure {"|".join(MEASURES)}  show only this similarity (default: all of them)
+  diff:--no-diff       do not show the diff
   --json               print everything as one JSON object
+advanced options:
+{common.CORPUS}
+{common.CORPUS_DETAILS}
+  --ngram LENGTHS      words per shingle for sets (default: {_NGRAM}), or characters for all
+                       (default: {CHARS_NGRAM}), or several lengths such as 1,2
+  --seed N=0           random seed for signatures
+  --examples N=3       number of shingles to show of each sort
+  --context N=60       characters of equal text to show around changes
+  --color
+  --threads
 """
-DETAILS = """\
-what is shown:
-  exact similarities, by the measures of `lookalike dedup` with its defaults (Jaccard similarity
-  and containment of sets, cosine of counts), and what signatures would have estimated; different
-  word n-grams that both documents have, or only one of them; a diff of words. On a terminal the
-  diff is colored; elsewhere, or with NO_COLOR in the environment, deleted words are in [-...-]
-  and inserted ones in {+...+}.
-
-  Of web pages (.html, .htm, .xhtml) the main text is compared; --format files compares their
-  source, --format html takes files of any name for pages. Documents may have up to 256 MB. The diff
-  stops after some 200 changes, or a thousand words with nothing in common, and says so.
-
-examples:
+EXAMPLES = """\
   lookalike compare old.txt new.txt
   lookalike compare --in corpus.jsonl 0704.0001 0704.0002
-  lookalike compare --in corpus.parquet --rows 17 4711 --ngram 3
   lookalike compare part.txt whole.txt --measure containment --no-diff
-  lookalike compare old.txt new.txt --json | jq .methods
+"""
+DETAILS = """\
+Without colors, deleted words are shown as [-...-], inserted ones as {+...+}. Web pages are compared
+by their main text; --format files compares their source, --format html reads any file as a page.
+Documents may have up to 256 MB. The diff stops after about 200 changes (docs/commands.md).
 """
 
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
-    common.add_settings(parser.group("how they are compared"), only=_SETTINGS)
+    common.add_settings(parser, ADVANCED, only=_SETTINGS)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -105,7 +94,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
     if options.corpus is None:
         of_files = options.format in _PAGE_OR_NOT
         names = [name for name in _OF_CORPORA if name != "format" or not of_files]
-        refuse_given(options, names, "goes with --in CORPUS, which is missing; A and B are files")
+        refuse_given(options, names, "needs --in CORPUS; without it, A and B are files")
         page, links = _PAGE_OR_NOT.get(options.format), reads_links(features)
         how: dict[str, Any] = {"page": page, "links": links, "encoding": options.encoding}
         return [read_document(Path(one), _MOST_BYTES, **how) for one in (options.a, options.b)]
@@ -189,7 +178,4 @@ def _shortened(part: DiffPart, context: int, before: bool, after: bool) -> DiffP
 
 def _whole_words(text: str) -> str:
     """Return text without the part of a word at its end; all of it if it is one word."""
-    end = len(text)
-    while end and not text[end - 1].isspace():
-        end -= 1
-    return text[:end] if end else text
+    return re.sub(r"\S+\Z", "", text) or text

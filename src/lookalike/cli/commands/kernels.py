@@ -7,12 +7,16 @@ import argparse
 from lookalike.cli.terminal import say, say_json
 from lookalike.signatures import kernels
 
-PURPOSE = "list the distance kernels and say which one is in use"
+TASK = "tools"
+PURPOSE = "list the distance kernels and the one in use"
 DESCRIPTION = """\
-List the distance kernels in this build, widest first.
-LOOKALIKE_KERNEL=NAME in the environment chooses another one."""
-ARGUMENTS = "  --json  print an object for each kernel, as JSON Lines"
-DETAILS = ""
+List the Hamming distance kernels in this build, widest first. The environment
+variable LOOKALIKE_KERNEL=NAME selects another one."""
+ARGUMENTS = "  --json"
+EXAMPLES = """\
+  lookalike kernels
+  LOOKALIKE_KERNEL=scalar lookalike kernels
+"""
 
 
 def run(options: argparse.Namespace) -> None:

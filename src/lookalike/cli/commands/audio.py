@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lookalike.checks import share, thread_count, whole_number
-from lookalike.cli.common import THREADS, check_folder, check_not_read
+from lookalike.cli.common import check_folder, check_not_read
 from lookalike.cli.parser import Parser, command
-from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
+from lookalike.cli.terminal import busy, progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import DocumentError, FileError
 from lookalike.media import Problem, find_files
@@ -22,50 +22,48 @@ from lookalike.shown import counted, escape_terminal
 from lookalike.storage.files import check_replaceable, is_there
 from lookalike.suggestions import did_you_mean_file
 
-PURPOSE = "find the recording that a snippet is from, and where in it"
-DESCRIPTION = f"{PURPOSE.capitalize()}."
-DETAILS = """\
-WAV, FLAC, Ogg, MP3, AIFF and what else libsndfile reads, known by their contents. Needs the extra
-audio: pip install 'lookalike[audio]'. `lookalike dedup music/` finds recordings that are the same.
-
-examples:
+TASK = "search"
+PURPOSE = "find the recording that a snippet is from, and the time in it"
+EXAMPLES = """\
   lookalike audio index music/ -o music.parts
   lookalike audio search snippet.wav --index music.parts
+"""
+DETAILS = """\
+WAV, FLAC, Ogg, MP3, AIFF and other formats of libsndfile, detected by content. Needs the extra
+audio: pip install 'lookalike[audio]'. `lookalike dedup music/` finds duplicate recordings.
 """
 
 
 def add(parser: Parser) -> None:
-    """Declare what can be done."""
+    """Declare the actions."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    about = f"{_INDEX_PURPOSE.capitalize()}: a word of 32 bits for each 50 ms."
-    shown = _INDEX_DETAILS, _INDEX_ARGUMENTS
-    command(actions, "index", _index, _INDEX_PURPOSE, about, *shown)
-    about = f"{_SEARCH_PURPOSE.capitalize()}."
-    shown = _SEARCH_DETAILS, _SEARCH_ARGUMENTS
-    command(actions, "search", _search, _SEARCH_PURPOSE, about, *shown)
+    purpose = "index recordings by their sound"
+    shown = {"details": _INDEX_DETAILS, "examples": _INDEX_EXAMPLES}
+    command(actions, "index", _index, purpose, _INDEX_ARGUMENTS, **shown)
+    purpose = "find the recordings that snippets are from"
+    shown = {"details": _SEARCH_DETAILS, "examples": _SEARCH_EXAMPLES}
+    command(actions, "search", _search, purpose, _SEARCH_ARGUMENTS, **shown)
 
 
 DEFAULT_INDEX = Path("music.parts")
 _NAMED = 10
 """Files that could not be read and are named, unless with --json, where all are."""
 
-_INDEX_PURPOSE = "index recordings by their sound"
 _INDEX_ARGUMENTS = f"""
-  paths:PATH...    folders, or files
-  -o --output FILE={DEFAULT_INDEX}  the index to write
-  --kind {"|".join(KINDS)}={KINDS[0]}  how a recording is cut into words: bands are our own,
-                   chromaprint uses the program fpcalc, which has to be installed
-{THREADS}
-  --json           print what was done as JSON
+  paths:PATH...        folders or files
+  -o --output FILE={DEFAULT_INDEX}  index to write
+  kind:--hash {"|".join(KINDS)}={KINDS[0]}  audio hash; chromaprint needs the program fpcalc
+  --threads
+  --json
+"""
+_INDEX_EXAMPLES = """\
+  lookalike audio index music/
+  lookalike audio index music/ podcasts/ -o sounds.parts --hash chromaprint
 """
 _INDEX_DETAILS = """\
-Silence has no words, nor what is shorter than 0.8 s. Files that cannot be read are left out,
-counted and named. An index is written whole: to take in new recordings, make it again. Where they
-come and go, `lookalike collection create music.db --method recordings` keeps them.
-
-examples:
-  lookalike audio index music/
-  lookalike audio index music/ podcasts/ -o sounds.parts --kind chromaprint
+A recording becomes a word of 32 bits per 50 ms. Silence, and recordings shorter than 0.8 s, have no
+words. Files that cannot be read are skipped, counted and named. To add recordings, build the index
+again, or use a collection: `lookalike collection create music.db --kind recordings`.
 """
 
 
@@ -127,23 +125,22 @@ def _name(problems: Sequence[Problem]) -> None:
     warn_left_out(len(problems), examples)
 
 
-_SEARCH_PURPOSE = "find the recordings that snippets are from, and where in them"
 _LEAST = ", ".join(f"{kind} {score}" for kind, score in LEAST_SCORE.items())
 _SEARCH_ARGUMENTS = f"""
   files:FILE...        snippets
-  --index INDEX={DEFAULT_INDEX}  what `lookalike audio index` wrote
-  -k K=5               number of recordings
-  --min-score SHARE    share of the snippet's words, above 0 to 1 (default: {_LEAST})
-{THREADS}
-  --json               print an object for each snippet, as JSON Lines
+  --index INDEX={DEFAULT_INDEX}  file of `lookalike audio index`
+  -k K=5               number of recordings per snippet
+  --min-score SHARE    minimum share of the snippet's words, above 0 to 1 (default: {_LEAST})
+  --threads
+  --json
 """
-_SEARCH_DETAILS = """\
-A snippet of ten seconds is enough; of a whole recording, the same is found. The score is the share
-of the snippet's words that the recording has at that place.
-
-examples:
+_SEARCH_EXAMPLES = """\
   lookalike audio search snippet.wav
   lookalike audio search a.mp3 b.ogg --index sounds.parts --json
+"""
+_SEARCH_DETAILS = """\
+A snippet of ten seconds is enough. The score is the share of the snippet's words that the recording
+has at that time.
 """
 
 
@@ -153,12 +150,13 @@ def _search(options: argparse.Namespace) -> None:
     threads = thread_count(options.threads)
     if not is_there(options.index):
         raise FileError(
-            f"there is no index {options.index}: `lookalike audio index FOLDER` makes music.parts, "
-            f"and --index names another{did_you_mean_file(options.index)}"
+            f"there is no index {options.index}; build one with `lookalike audio index FOLDER`, or "
+            f"name another with --index{did_you_mean_file(options.index)}"
         )
     index = RecordingIndex.load(options.index)
     unread = 0
-    found = read_recordings(options.files, index.hash, threads=threads)
+    with busy("read", options.json):
+        found = list(read_recordings(options.files, index.hash, threads=threads))
     for file, one in zip(options.files, found, strict=True):
         if isinstance(one, DocumentError) and len(options.files) == 1:
             raise FileError(f"{file} {one}")
@@ -167,7 +165,7 @@ def _search(options: argparse.Namespace) -> None:
             unread += 1
             continue
         if len(one.words) == 0:
-            warn(f"{file} is silent or shorter than 0.8 s; there is nothing to look for")
+            warn(f"{file} is silent or shorter than 0.8 s; there is nothing to search for")
         matches = index.search(one, k=k, min_score=least, threads=threads)
         if options.json:
             say_json({"snippet": str(file), "found": [_plain(match) for match in matches]})

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
-from lookalike.cli.common import THREADS, check_folder, check_not_read
+from lookalike.cli import common
 from lookalike.cli.finding.answers import Found, Lines
 from lookalike.cli.finding.options import check_flips, needs_weights, no_weights
 from lookalike.cli.parser import refuse_given
@@ -34,53 +34,44 @@ _ASKED = {
 }
 """Options that say how queries are matched, and their defaults."""
 
-PURPOSE = "match batches of signatures with a file that stays on disk, and append them to it"
-DESCRIPTION = "Find what is near each query in a signature file, then append the queries to it."
+TASK = "search"
+PURPOSE = "match batches of signatures with a growing file on disk"
+DESCRIPTION = "Find the matches of each query in a signature file, then append the queries."
 ARGUMENTS = f"""
-  file:COLLECTION      a signature file
-  [QUERIES]            a file of `lookalike sign` or `lookalike index`, or .npy or .npz
-what is found:
-  --radius R={_RADIUS}  number of bits that may differ
-  --method flips|blocks  how (default: flips if QUERIES have weights, else blocks)
-  --recall SHARE       share of matches that flips find (default: {_RECALL})
+  file:COLLECTION      signature file; created if it does not exist
+  [QUERIES]            file of `lookalike sign` or `lookalike index`, .npy or .npz
+  --radius N={_RADIUS}  maximum Hamming distance, in bits
+  --first              one match per query, the first found; stops when all have one
+  --duplicates         also match each query with the earlier ones of its batch
+  --no-append          do not change COLLECTION
+  --compact            merge the runs of COLLECTION into one, afterwards
+  --json
+  --quiet
+advanced options:
+  method:--algorithm flips|blocks  how matches are found (default: flips if QUERIES have weights,
+                       otherwise blocks)
+  --recall SHARE       share of the matches that flips find (default: {_RECALL})
   --flips N            number of flips per query, instead of --recall
   --tables N           number of tables of blocks (default: by the size)
-  --first              one match per query, the first found; ends when all have one
-  --duplicates         also those before it in the same batch, exactly
-  --limit N={DEFAULT_LIMIT}  more matches of a batch are an error
-how it works:
-  --no-append          leave COLLECTION as it is
-  --batch N            queries at a time (default: all of them)
-  --chunk N            signatures of COLLECTION at a time (default: by the size)
-  --compact            merge the runs of COLLECTION into one, afterwards
-{THREADS}
-  --json               print an object for each query, as JSON Lines
-  --quiet              no progress bar, no summary
+  --batch COUNT        number of queries per batch (default: all of them)
+  --chunk N            number of signatures of COLLECTION to read at a time (default: by the size)
+  limit:--max-matches N={DEFAULT_LIMIT}  stop with an error if a batch has more matches
+  --threads
 """
-DETAILS = f"""\
-COLLECTION is a signature file: sorted runs of signatures with whole numbers for ids, one run for
-each batch. It is made if it is not there, and may be larger than memory: it is read once for each
-batch. QUERIES are numbered on after its largest id, unless their file has whole numbers as ids.
-
-methods:
-  flips   the likeliest flips of each query, by the weights of `sign --bit-weights`: finds the share
-          --recall of the matches ({_RECALL} by default). Without weights all flips are tried:
-          exact, and slow beyond a radius of about 3.
-  blocks  tables of the queries, in which every signature of COLLECTION is looked up: exact
-
-columns:
-  query (its id, or its position), id (in COLLECTION), distance, and estimate, the similarity that
-  the distance suggests, where QUERIES know their signer. --json prints an object for each query,
-  also for those without a match.
-
-Each batch is appended whole or not at all, and then printed. If a later batch fails, those before
-it stay.
-
-examples:
+EXAMPLES = """\
   lookalike match seen.runs new.lookalike
-  lookalike match seen.runs new.lookalike --first --duplicates --json
-  lookalike match seen.runs queries.npy --method blocks --radius 3 --no-append
+  lookalike match seen.runs queries.npy --radius 3 --no-append
   lookalike match seen.runs --compact
+"""
+DETAILS = """\
+COLLECTION is a signature file: sorted runs of signatures with integer ids, one run per batch. It
+may be larger than memory, and is read once for each batch. QUERIES get the next free ids, unless
+their file has integer ids. Each batch is appended whole or not at all (docs/matching.md).
+
+algorithms:
+  flips   tries the likeliest flips of each query, by the weights of `sign --bit-weights`. Without
+          weights it tries all flips: exact, and slow beyond a radius of about 3.
+  blocks  looks up every signature of COLLECTION in tables of the queries: exact
 """
 
 
@@ -116,10 +107,10 @@ def run(options: argparse.Namespace) -> None:
     if options.compact and options.no_append:
         raise ArgumentError(
             Said("no_append"),
-            " leaves COLLECTION as it is, which --compact does not; give one of them",
+            " does not change COLLECTION, but --compact does; use one of them",
         )
-    check_folder(options.file)
-    check_not_read("COLLECTION", options.file, [options.queries])
+    common.check_folder(options.file)
+    common.check_not_read("COLLECTION", options.file, [options.queries])
     index, weights = open_with_weights(options.queries)
     method = options.method or ("blocks" if weights is None else "flips")
     _check_method(options, method, weights)
@@ -139,9 +130,9 @@ def _check_idle(options: argparse.Namespace) -> None:
     """Refuse what means nothing where there is nothing to match."""
     if not options.compact:
         raise ArgumentError(
-            Said("queries"), ": expected a file of signatures to match, or --compact alone"
+            Said("queries"), " is missing; pass a file of signatures to match, or --compact alone"
         )
-    refuse_given(options, _ASKED, "does nothing without QUERIES; leave it out, or name some")
+    refuse_given(options, _ASKED, "does nothing without QUERIES")
 
 
 def _check_method(
@@ -149,7 +140,7 @@ def _check_method(
 ) -> None:
     """Refuse options of the other method, and flips that nothing tells."""
     others = ("recall", "flips") if method == "blocks" else ("tables",)
-    refuse_given(options, others, f"does nothing with --method {method}; leave it out")
+    refuse_given(options, others, f"does nothing with --algorithm {method}")
     check_flips(options)
     if needs_weights(options) and weights is None:
         raise no_weights(options.queries)
@@ -177,7 +168,7 @@ def _batches(
     for begin in range(0, max(1, len(ids)), max(1, size)):
         part = slice(begin, begin + size)
         try:
-            with progress_bars(options.quiet or options.json) as tell:
+            with progress_bars(options.quiet or options.json, len(ids), "queries") as tell:
 
                 def read(done: int, total: int, begin: int = begin) -> None:
                     if tell is not None:

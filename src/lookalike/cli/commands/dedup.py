@@ -17,7 +17,7 @@ from typing import Any
 
 from lookalike.checks import whole_number
 from lookalike.cli import common, kinds
-from lookalike.cli.parser import Parser, refuse_given
+from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import (
     check_read_once,
     is_standard,
@@ -47,100 +47,70 @@ _SIGNATURES = ".lookalike"
 
 _NGRAM = usual_ngram("minhash")
 
-PURPOSE = "find the near-duplicates of a corpus and write what is left"
+TASK = "remove duplicates"
+PURPOSE = "remove near-duplicates from a corpus or a folder of files"
 DESCRIPTION = """\
-Find documents that are equal or nearly so, keep one of each group, and say
-what was found."""
+Find groups of equal and nearly equal items, keep one item of each group, write
+the kept items, and print a summary."""
 ARGUMENTS = f"""
-{common.INPUT.replace("CORPUS", "INPUT")}
-what is read:
-{common.corpus_options(", or a 40th of --memory-limit")}
-{common.FILTERS}
-  --against OLD        a corpus, or a file of --save-signatures; what is already there is dropped
+{common.INPUT}
+input:
+{common.CORPUS}
 {kinds.KIND}
-  --vectors COLUMN     column with lists of numbers: rows are compared by their cosine, 0.95 or more
-                       without --threshold, and texts are ignored
-what counts as a near-duplicate:
-  --recall SHARE       chance that a pair of vectors at the threshold is found (default: 0.999)
+  --vectors COLUMN     compare the vectors in this column, by cosine
+  --against OLD        drop what is in OLD, a corpus or signature file
+comparison:
+output:
+  -o --output TARGET   kept items: a file, a folder, an s3:// address, or -
+  --in-place           replace the input file by the kept documents
+  --dry-run            print the summary, but write no file
+  --annotate           write all items to -o, with columns group_id, duplicate_of, similarity
+  --pairs TARGET       write the verified pairs to this file
+  --report TARGET      write an HTML report to this file
+  --dropped TARGET     write a list of the dropped images or recordings
+  --save-signatures TARGET  write the signatures of kept documents, for --against
+  --json
+  --quiet
+resources:
+  --work FOLDER        keep intermediate results here, to resume a job
+  --memory-limit SIZE  memory for the job, such as 8GB (default: not limited)
+  --threads
+advanced options:
+{common.corpus_details(", or a 40th of --memory-limit")}
+{common.FILTERS}
 {kinds.HASH}
-  --rotated            also find images that were turned or mirrored
-what is written:
-  -o --output TARGET   kept documents: a file, an s3:// address, or - for standard output
-  --in-place           replace the input file by what is kept
-  --annotate           write all documents to the output, with group_id, duplicate_of and similarity
-  --pairs TARGET       file for the verified pairs
-  --max-pairs N        refuse to write more pairs to --pairs (default: {DEFAULT_LIMIT:,})
+  --rotated            also find rotated and mirrored images
+  --recall SHARE       probability that a pair of vectors at the threshold is found (default: 0.999)
+  --max-pairs N        stop with an error if --pairs would get more pairs (default:
+                       {DEFAULT_LIMIT:,})
   --collapse           with --exact: pair equal texts with their first only in --pairs
-  --report TARGET      HTML report
-  --save-signatures TARGET  signatures of what is kept (and of OLD), for --against next time:
-                       NAME.lookalike
-  --dropped TARGET     list of the dropped images or recordings, with the file that stands for each;
-                       nothing is deleted
-  --json               print the summary as JSON
-  --quiet              no progress bars, no summary
-how it works:
-  --work FOLDER        keep texts, signatures and pairs here: an interrupted job goes on, and
-                       another threshold needs no new signatures
-  --memory-limit SIZE  memory for the job, such as 8GB: documents go to disk, and as many images or
-                       recordings are decoded at once as fit
-{common.THREADS}
-  --device {"|".join(DEVICES)}=cpu  gpu: a CUDA card looks for the pairs of simhash and topsig
+  --device {"|".join(DEVICES)}=cpu  search pairs of simhash and topsig on the CPU or a CUDA GPU
+"""
+EXAMPLES = """\
+  lookalike dedup corpus.jsonl -o unique.jsonl
+  lookalike dedup photos/ --report photos.html --dropped copies.csv
+  lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
 """
 DETAILS = f"""\
-input:
-  JSON Lines, JSON, CSV, TSV, Parquet and text (a document a line), by the file extension; .gz and
-  .zst too. Of web pages (.html, .warc.gz, a column with --html) the main text is compared
-  (docs/pages.md). Other files: a document a file. Encodings are detected, or named by --encoding.
-  Binary files are left out; a warning names the first, --json all.
-  A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, or a document a file, whichever
-  has more bytes. Several files, and patterns in quotes, are read one after the other. - is
-  standard input, which is kept in --work or a temporary file, because it is read twice.
-
-output (-o):
-  in the format of its file extension, else in that of the input. Lines of JSON Lines and text stay
-  as they are, byte for byte, in their encoding. For a folder, a new folder with the kept files, or
-  with what is kept of each file of rows. - is standard output; the summary then goes to standard
-  error. A file for an address such as s3://bucket/unique.jsonl is written locally first, and
-  uploaded when it is complete. The input is not overwritten, unless you say --in-place: then it is
-  replaced when all is written.
-
-images and recordings:
-  a folder in which more than half of the files are images is compared by what they show: two are
-  near-duplicates if at most --radius of the --bits of their hashes differ (default: 56 of 256).
-  The one with most pixels is kept, then the one with most bytes. Nothing is deleted: -o lists the
-  kept files (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others
-  (docs/images.md, docs/recordings.md).
-
-options by kind, and with --engine spark; others are refused (docs/deduplicating.md has a table):
-{support_lines()}
+A folder of mostly images or recordings is compared by content. Nothing is deleted: -o lists or
+copies the kept files. An input is replaced only with --in-place, after everything is written.
 
 near-duplicates:
-  two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  {_NGRAM}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig). Signatures only
-  propose pairs; with --exact every pair at the threshold is found, and --pairs has each copy of a
-  text with every other. With --measure containment: a document of which that much is in a larger
-  one, which is kept.
+  two documents whose exact similarity is at least --threshold: Jaccard similarity of word
+  {_NGRAM}-grams (minhash), or cosine of word n-gram counts (simhash, topsig). Signatures propose
+  pairs; with --exact, every pair is found. Images: hashes that differ in at most --radius bits.
+  Each dropped document was compared with a kept one (or one in OLD), and no two kept documents are
+  known near-duplicates. Exceptions are --grouping components, --keep none and --no-verify.
 
-guarantees:
-  every dropped document was compared with a kept one (or one in OLD), and is equal to it or a
-  near-duplicate of it; no two kept documents are known near-duplicates. Exceptions: with --grouping
-  components one document of a chain of similar ones is kept; with --keep none all that have a
-  near-duplicate are dropped; with --no-verify, and against OLD signatures, similarities are
-  estimates.
+options by kind, and with --engine spark; others are refused:
+{support_lines()}
 
-examples:
-  lookalike dedup corpus.jsonl -o unique.jsonl
-  lookalike dedup corpus.jsonl --in-place
-  lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
+more in docs/deduplicating.md, docs/images.md, docs/recordings.md, docs/vectors.md, docs/spark.md
+
+more examples:
+  lookalike dedup corpus.jsonl --in-place --dry-run
   zcat crawl.jsonl.gz | lookalike dedup - -o - | gzip > unique.jsonl.gz
-  lookalike dedup docs/ --threshold 0.5 --exact --pairs pairs.csv
-  lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
-  lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
-  lookalike dedup embeddings.parquet --vectors embedding --threshold 0.95 -o unique.parquet
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
-  lookalike dedup photos/ --report photos.html --dropped copies.csv
-  lookalike dedup s3://crawl/pages/ -o s3://crawl-unique/pages.parquet
-  lookalike dedup --engine spark=spark://HOST:7077 's3a://crawl/*.parquet' -o s3a://crawl-unique
 """
 
 _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
@@ -149,14 +119,14 @@ _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
 
 def add(parser: Parser) -> None:
     """Declare the settings, and the engine."""
-    common.add_settings(parser.group("what counts as a near-duplicate"))
-    parser.group("how it works").add_argument(
+    common.add_settings(parser, "comparison", ("threshold", "method", "exact", "keep"))
+    parser.group(ADVANCED).add_argument(
         "--engine",
         type=_engine,
         default=("local", None),
         metavar="NAME",
-        help="local, or spark[=MASTER]: on a cluster of Apache Spark, such as "
-        "spark=spark://HOST:7077, with addresses such as s3a://...; -o is a new folder",
+        help="local, or spark[=MASTER] for an Apache Spark cluster, such as "
+        "spark=spark://HOST:7077; -o is then a new folder (default: local)",
     )
 
 
@@ -203,19 +173,13 @@ def _run(options: argparse.Namespace) -> None:
     chosen = kind if kind in (TEXT, VECTORS) else medium_with(kind, arguments)
     if isinstance(chosen, Medium):
         kinds.tell_medium(options, chosen)
-    with progress_bars(options.quiet or options.json) as progress:
+    size = common.megabytes(source)
+    with progress_bars(options.quiet or options.json, size) as progress:
         result = dedup(source, kind=chosen, against=old, progress=progress, **arguments)
         written = _write(options, result, progress)
     # Rows are alone on standard output.
     file = sys.stderr if is_standard(options.output) else sys.stdout
-    if options.json:
-        say_json({**result.to_dict(), "written": written}, file=file)
-    elif not options.quiet:
-        say(result.summary(), file=file)
-        _say_written(written, file)
-    if options.json or options.quiet:
-        for warning in result.warnings:
-            warn(warning)
+    _tell(options, result, written, file=file)
     if isinstance(result, MediaResult):
         kinds.warn_problems(result.problems)
     if isinstance(result, TextResult):
@@ -226,12 +190,25 @@ def _run(options: argparse.Namespace) -> None:
         warn_left_out(left_out, result.documents.examples)
 
 
-def _say_written(written: dict[str, str], file: Any = None) -> None:
-    """Print which file has what, the kept items first."""
+def _tell(
+    options: argparse.Namespace, result: Any, written: dict[str, str], file: Any = None, **more: Any
+) -> None:
+    """Print a summary, and which file has what, the kept items first; or all as JSON."""
+    if options.json or options.quiet:
+        for warning in result.warnings:
+            warn(warning)
+    if options.json:
+        more |= {"dry_run": True} if options.dry_run else {}
+        say_json({**result.to_dict(), "written": written, **more}, file=file)
+    if options.json or options.quiet:
+        return
+    say(result.summary(), file=file)
     if written:
-        say(file=file)
+        say("\nDry run: nothing was written." if options.dry_run else "", file=file)
     for what, path in sorted(written.items(), key=lambda one: one[0] in ("pairs", "report")):
-        say(f"  {what}: {escape_terminal(path)}", file=file)
+        exists = options.dry_run and not is_standard(path) and Path(path).exists()
+        replaced = " (would be replaced)" if exists else ""
+        say(f"  {what}: {escape_terminal(path)}{replaced}", file=file)
 
 
 def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> dict[str, Any]:
@@ -266,8 +243,8 @@ def _only_file(corpus: Corpus) -> Path:
     """Return the file to replace."""
     if len(corpus.files) != 1 or corpus.format == "files" or corpus.spool is not None:
         raise ArgumentError(
-            f"--in-place takes the place of one file, and {corpus.name} is not one; say where to "
-            "write with -o FILE"
+            f"--in-place replaces one file, but {corpus.name} is not a single file; write "
+            "elsewhere with -o FILE"
         )
     return corpus.files[0]
 
@@ -278,8 +255,7 @@ def _check_row_outputs(
     """Refuse what can be seen to fail, before the work is done."""
     if options.in_place and same_file(options.output, corpus.files) is None:
         raise ArgumentError(
-            f"--in-place goes with an output that is read; -o is {options.output}, which is not: "
-            "leave one of them out"
+            f"--in-place replaces the input, but -o is {options.output}; use one of them"
         )
     for path in _check_outputs(options, "only the kept documents go to standard output"):
         if path is not options.output:
@@ -303,8 +279,7 @@ def _check_row_outputs(
     if options.save_signatures is not None and options.save_signatures.suffix != _SIGNATURES:
         raise ArgumentError(
             Said("--save-signatures"),
-            f" is {options.save_signatures}; expected a name that ends in .lookalike, by which "
-            "--against knows it",
+            f" is {options.save_signatures}; expected a name that ends in .lookalike",
         )
 
 
@@ -336,22 +311,21 @@ def _check_outputs(options: argparse.Namespace, reason: str) -> list[Path]:
     if options.max_pairs is not None:
         whole_number("max_pairs", options.max_pairs, at_least=0)
     if options.pairs is None:
-        alone = "does nothing without a file of pairs; add --pairs FILE"
+        alone = "needs a file of pairs: --pairs FILE"
         refuse_given(options, ("max_pairs", "collapse"), alone)
-    for name in _OUTPUTS[1:]:
+    for name in common.OUTPUTS[1:]:
         if is_standard(getattr(options, name)):
             raise ArgumentError(Said(name), f" is -; expected a file: {reason}")
-    outputs = [getattr(options, name) for name in _OUTPUTS]
+    outputs = [getattr(options, name) for name in common.OUTPUTS]
     paths = [path for path in outputs if path is not None and not is_standard(path)]
     for path in paths:
         common.check_folder(path)
     for one, two in combinations(paths, 2):
         if one.resolve() == two.resolve() or same_file(one, [two]) is not None:
-            raise ArgumentError("two outputs have the same name; give each its own")
+            raise ArgumentError("two outputs have the same name; use different names")
     return paths
 
 
-_OUTPUTS = ("output", "pairs", "report", "dropped", "save_signatures")
 _ITEMS = {TEXT: "documents", VECTORS: "rows"}
 
 
@@ -371,6 +345,8 @@ def _write(options: argparse.Namespace, result: DedupResult, progress: Any) -> d
         ("signatures", options.save_signatures, lambda path: result.save_signatures(path)),
     ]
     wanted = [(what, path, job) for what, path, job in jobs if path is not None]
+    if options.dry_run:
+        return {what: common.publish(options, path) for what, path, _ in wanted}
     written: dict[str, str] = {}
     start = time.perf_counter()
     for what, path, job in wanted:
@@ -439,29 +415,25 @@ def _run_on_spark(options: argparse.Namespace) -> None:
     )
     bad = corpus.bad + (0 if old is None else old.bad)
     with found:
-        written = {}
         start = time.perf_counter()
+        outputs = {}
         if options.pairs is not None:
             _check_pair_count(found.counts.verified_pairs, options)
-            written["pairs"] = _address(str(options.pairs))
-            corpus.write(found.pairs, written["pairs"])
+            outputs["pairs"] = (options.pairs, found.pairs)
         if options.output is not None:
             kind = "annotated documents" if options.annotate else "kept documents"
-            written[kind] = _address(str(options.output))
-            corpus.write(found.annotated if options.annotate else found.kept, written[kind])
+            rows = found.annotated if options.annotate else found.kept
+            outputs[kind] = (options.output, rows)
+        written = {kind: _address(str(path)) for kind, (path, _) in outputs.items()}
+        for kind, (_, rows) in outputs.items():
+            if not options.dry_run:
+                corpus.write(rows, written[kind])
         seconds = {"start": started, **found.seconds}
         if written:
             seconds["write"] = time.perf_counter() - start
     counts = replace(found.counts, bad_rows=bad)
     found = replace(found, counts=counts, seconds=seconds)
-    if options.json:
-        say_json({**found.to_dict(), "written": written, "bad_rows": bad})
-    elif not options.quiet:
-        say(found.summary())
-        _say_written(written)
-    if options.json or options.quiet:
-        for warning in found.warnings:
-            warn(warning)
+    _tell(options, found, written, bad_rows=bad)
     for kind, count in found.left_out.items():
         warn(f"{count:,} documents were left out: {kind}")
     if bad:
@@ -472,9 +444,8 @@ def _check_pair_count(count: int, options: argparse.Namespace) -> None:
     limit = DEFAULT_LIMIT if options.max_pairs is None else options.max_pairs
     if count > limit:
         raise ResultTooLargeError(
-            f"there are {count:,} pairs, more than --max-pairs {limit:,}; leave out --exact to "
-            "pair equal texts with their first only, write the group of each document by "
-            "--annotate, or raise --max-pairs"
+            f"there are {count:,} pairs, more than --max-pairs {limit:,}; raise it, leave out "
+            "--exact to pair equal texts with their first only, or use --annotate instead"
         )
 
 

@@ -19,50 +19,36 @@ from lookalike.shown import counted, escape_terminal
 
 _AT_A_TIME = 1 << 14
 
-PURPOSE = "find the passages that documents of a corpus have in common"
-DESCRIPTION = """\
-Find every passage of some words that two documents of a corpus have in common:
-quotations, pasted paragraphs, text that was used again."""
+TASK = "remove duplicates"
+PURPOSE = "find passages that documents of a corpus share"
+DESCRIPTION = "Find every passage that two documents share: quotations and reused text."
 ARGUMENTS = f"""
 {common.INPUT}
-  -o --output FILE     .jsonl, .json, .csv, .tsv or .parquet
-what is read:
-{common.CORPUS}
-what counts:
-  --min-words N={MIN_WORDS}  equal words of a passage
-  --gap N={GAP}  other words between two runs, in either document
-  --common N={COMMON}  places of a window of words beyond which it proposes nothing
-what is shown:
-  --with-text          also the passages themselves, as they stand on the left
+  -o --output FILE     file to write: .jsonl, .json, .csv, .tsv or .parquet
+  min_words:--passage-words N={MIN_WORDS}  minimum number of equal words in a passage
+  --gap N={GAP}  maximum number of other words between two equal runs, in either document
+  --with-text          also write the passages, as they are in the left document
   --json               print passages as JSON Lines; with -o the summary as JSON
-  --quiet              no progress bar, no summary
-{common.THREADS}
+  --quiet
+input:
+{common.CORPUS}
+advanced options:
+{common.CORPUS_DETAILS}
+  --common N={COMMON}  skip windows of words that occur in more places than this
+  --threads
+"""
+EXAMPLES = """\
+  lookalike overlaps corpus.jsonl -o overlaps.jsonl
+  lookalike overlaps rfcs/ --passage-words 30 --with-text -o reused.csv
 """
 DETAILS = f"""\
-what is found:
-  A run is a row of equal words that cannot be made longer. A passage is one run, or several of a
-  fifth of --min-words ({piece_words(MIN_WORDS, GAP)} for {MIN_WORDS}) or more that follow each
-  other in both documents with at most --gap other words between them in either; its equal words
-  are --min-words or more. Words are letters and digits; case, punctuation and spaces do not count.
-  All such passages of all pairs of documents are found, and nothing else.
-
-  Windows of words that are in more than --common places propose nothing, so that licenses and
-  headers are not named for each pair. They are counted. A passage with words of its own beside
-  those is found, and whole.
-
-output (-o):
-  .jsonl, .json, .csv, .tsv or .parquet, a row for each passage: left and right (ids, or rows),
-  words (equal ones), left_words_begin and left_words_end (from 0, the end is not included), the
-  same of right_words, left_characters and right_characters, exact (one run), and with --with-text
-  the passage as it stands on the left. Without -o that is printed, with tabs.
-
-memory:
-  the texts, and some 15 bytes a word
-
-examples:
-  lookalike overlaps corpus.jsonl -o overlaps.jsonl
-  lookalike overlaps rfcs/ --min-words 30 --with-text -o reused.csv
-  lookalike overlaps theses/ --gap 0 --common 1000
+A passage is one run of equal words, or several with at most --gap other words between them. A run
+has at least a fifth of --passage-words: {piece_words(MIN_WORDS, GAP)} for {MIN_WORDS}
+(docs/passages.md). The output has one row per passage:
+  left, right     ids of the documents, or rows
+  words           number of equal words
+  left_words_begin, left_words_end, ...  words and characters, from 0, end exclusive
+  exact           whether the passage is one run
 """
 
 
@@ -78,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     corpus = common.corpus_of(options.input, options)
     common.check_not_read("-o", options.output, corpus.files)
     start = time.perf_counter()
-    with progress_bars(options.quiet or options.json) as progress:
+    with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
         found = overlaps(
             corpus,
             min_words=options.min_words,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.checks import share
-from lookalike.cli.audio import clock
-from lookalike.cli.collection.content import (
-    JSON_LINES,
+from lookalike.cli.commands.audio import clock
+from lookalike.cli.commands.collection.content import (
     action,
     given_signature,
     given_text,
@@ -21,8 +20,8 @@ from lookalike.cli.collection.content import (
     text_arguments,
     typed_text,
 )
-from lookalike.cli.common import THRESHOLD, radius_of
-from lookalike.cli.finding.options import MASK, chosen_mask, warn_masked, without_threshold
+from lookalike.cli.common import radius_of
+from lookalike.cli.finding.options import chosen_mask, warn_masked, without_threshold
 from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.parser import Subparsers, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
@@ -47,36 +46,33 @@ def declare(actions: Subparsers) -> None:
     action(
         actions, "search", _search, "find the documents nearest to a text, document or signature",
         f"""
-{text_arguments("what to look for")}
-  | --like           TEXT is the id of a document
-  | --signature      TEXT is a signature, in hex
-  -k K=10            number of documents
-  | --radius N       number of bits that may differ
-{THRESHOLD}
-  --where JSON       condition on metadata
-  --plan sql|native  search in the database, or in an index in memory (default: sql, or native for
-                     passages and recordings)
-  --min-score SHARE  of passages and recordings: share of the parts looked for, above 0 to 1
-  --columns LIST     columns of the metadata to show: title,url
-  --compare          compare the documents themselves, where texts are kept: exact similarities, by
-                     which --threshold goes, and then the order
-  --measure {"|".join(MEASURES)}  with --compare: of what (default: what the signatures estimate,
-                     jaccard or cosine)
-{MASK}
-  --explain          say which bits differ, and why
-{JSON_LINES}""",
-        'docs.db "The quick brown fox"', "docs.db fox --like --radius 20 --explain",
+{text_arguments("text to search for")}
+  | like:--by-id       TEXT is the id of a document of the collection
+  | signature:--hex    TEXT is a signature in hexadecimal
+  -k K=10              number of documents
+  | --radius N         maximum Hamming distance, in bits
+  | --threshold
+  --where JSON         condition on metadata, as a JSON object
+  --columns LIST       metadata to show, such as title,url (default: all of it)
+  --json
+advanced options:
+  --compare            compare the stored texts: exact similarities, for --threshold and the order
+  --measure {"|".join(MEASURES)}  similarity of --compare (default: that of the signatures)
+  --min-score SHARE    minimum share of the query's parts, above 0 to 1; passages and recordings
+  --plan sql|native    search in the database, or in an index in memory (default: sql, or native for
+                       passages and recordings)
+  --mask
+  --explain            print which bits differ, and the work done""",
+        'docs.db "The quick brown fox"', "docs.db fox --by-id --radius 20 --explain",
         "docs.db --file page.txt --threshold 0.8",
-        "docs.db - -k 3 --where '{\"lang\": \"en\"}' --json < page.txt",
     )  # fmt: skip
 
 
 def _search(options: argparse.Namespace) -> None:
     if not options.compare:
-        refuse_given(options, ("measure",), "goes with --compare; add it, or leave this out")
+        refuse_given(options, ("measure",), "needs --compare")
     if options.threshold is not None:
-        other = "shows another similarity than the one by which signatures propose at a --threshold"
-        refuse_given(options, ("measure",), f"{other}; leave one of them out")
+        refuse_given(options, ("measure",), "and --threshold exclude each other; use one of them")
     without_threshold(options)
     if options.min_score is not None:
         share("min_score", options.min_score)  # before a collection that has no use for it
@@ -118,20 +114,18 @@ def _search(options: argparse.Namespace) -> None:
 def _compared(
     docs: Collection, text: str | None, answer: Answer, options: argparse.Namespace
 ) -> list[float | None]:
-    """Return how similar what was found is to what was looked for; None where no text is kept."""
+    """Return the similarity of each result to the query; None where no text is stored."""
     if text is None or not isinstance(docs.signer, DocumentSigner):
         raise ArgumentError(
             Said("--compare"),
-            " needs the text that is looked for, and a collection that signs texts; leave it out",
+            " needs a text to search for, and a collection that signs texts",
         )
     places = [place for place, match in enumerate(answer) if match.text is not None]
     documents = [text, *(match.text for match in answer if match.text is not None)]
     right = np.arange(1, len(documents))
     left = np.zeros_like(right)
     if len(answer) and not places:
-        raise ArgumentError(
-            Said("--compare"), " needs texts, and what was found has none; leave it out"
-        )
+        raise ArgumentError(Said("--compare"), " needs stored texts, but the results have none")
     values = similarity_by(options.measure, docs.signer, documents, left, right)
     values = unrounded(values, options.threshold)
     found: list[float | None] = [None] * len(answer)
@@ -191,22 +185,21 @@ def _print_answer(
 
 
 def _search_parts(docs: Collection, options: argparse.Namespace) -> None:
-    """Print the documents that most parts of what is looked for vote for."""
+    """Print the documents that most parts of the query vote for."""
     refuse_given(
         options,
         _OF_ONE_SIGNATURE,
-        f"is for documents of one signature, and those of {docs.name!r} have many parts: leave it "
-        "out",
+        f"does nothing: documents of {docs.name!r} have many parts, not one signature",
     )
     exclude = [typed_text(options)] if options.like else []
     query = _query(docs, options)
     if len(query.offsets) == 0:
-        warn("what is looked for has no parts (no words, silence, or too short): nothing is found")
+        warn("the query has no parts (no words, silence, or too short); nothing can be found")
     signer = docs.signer
     if isinstance(signer, PassageHash) and len(query.offsets) == 1:
         warn(
-            f"what is looked for is a single passage; of {signer.words + signer.step} words or "
-            "more, some passages are surely compared with their like"
+            f"the query is a single passage; with {signer.words + signer.step} words or more, some "
+            "of its passages are certain to line up with those of documents"
         )
     answer = docs.search(
         query, options.k, radius=options.radius, where=options.where, exclude=exclude,
@@ -216,14 +209,14 @@ def _search_parts(docs: Collection, options: argparse.Namespace) -> None:
         _print_place(match, options, in_time=of_files(docs.signer))
     if answer.left_out:
         warn(
-            f"{counted(answer.left_out, 'part')} of {len(query.offsets):,} had no vote: too many "
-            "documents have them",
+            f"{counted(answer.left_out, 'part')} of {len(query.offsets):,} had no vote: they are "
+            "in too many documents",
             kind="",
         )
 
 
 def _query(docs: Collection, options: argparse.Namespace) -> SignedParts:
-    """Return the parts of what is looked for; files are read where they can do no harm."""
+    """Return the parts of the query; files are read in isolated processes."""
     if options.like:
         return docs.parts_of(typed_text(options))
     if options.signature:
@@ -231,8 +224,8 @@ def _query(docs: Collection, options: argparse.Namespace) -> SignedParts:
     signer, text = docs.signer, given_text(options, docs)
     if not isinstance(signer, PartSigner):
         raise ArgumentError(
-            f"the collection {docs.name!r} has no signer, so that it cannot be searched by a text; "
-            "look for a document that it has with --like"
+            f"the collection {docs.name!r} has no signer, so it cannot be searched by a text; "
+            "search for one of its documents with --by-id"
         )
     if not signer.reads_files:
         return signer.sign_query(text)

@@ -9,7 +9,6 @@ from pathlib import Path
 from lookalike.checks import whole_number
 from lookalike.cli import common
 from lookalike.cli.terminal import (
-    COLOR,
     check_read_once,
     is_standard,
     progress_bars,
@@ -28,57 +27,45 @@ from lookalike.shown import counted, escape_terminal
 _MOST_BYTES = 64 << 20
 _MOST_SHOWN = 4000
 
-PURPOSE = "find the documents that have a text in them, nearly or exactly, and where"
-DESCRIPTION = """\
-Find the documents of a corpus that have this text in them, or most of its
-words in their order, and show where."""
+TASK = "search"
+PURPOSE = "find the documents that contain a text, exactly or nearly"
+DESCRIPTION = "Find the documents that contain most words of a text in order, and show where."
 ARGUMENTS = f"""
 {common.INPUT}
-  query:--of TEXTFILE  file with the text to look for; - is standard input (required)
-what is read:
+  query:--file FILE    file with the text to search for, or - for standard input (required)
+  least:--min-share SHARE={LEAST}  minimum share of the text's words in a passage
+  --gap N={GAP}  maximum number of other words between two equal runs, in either text
+  --max-passages N     number of passages to show (default: all of them)
+  --json
+  --quiet
+input:
 {common.CORPUS}
-what counts:
-  --least SHARE={LEAST}  share of the text's words that a passage has
-  --gap N={GAP}  other words between two runs, in either text
-what is shown:
-  --context N={CONTEXT}  characters around a passage
-  --most N             number of passages (default: all of them)
-{COLOR}
-  --json               print passages as JSON Lines
-  --quiet              no progress bar, no summary
-{common.THREADS}
+advanced options:
+{common.CORPUS_DETAILS}
+  --context N={CONTEXT}  characters to show around a passage
+  --color
+  --threads
+"""
+EXAMPLES = """\
+  lookalike passages corpus.jsonl --file quotation.txt
+  lookalike passages docs/ --file paragraph.txt --min-share 0.9 --gap 2
 """
 DETAILS = f"""\
-what is found:
-  A passage is a run of equal words, or several runs of {PIECE} words or more that follow each other
-  in both texts with at most --gap other words between them. Words are letters and digits; case,
-  punctuation and spaces do not count. All passages that have --least of the text's words or more
-  are found, and nothing else; a document may have several. Where the same {PIECE} words are in more
-  than {COMMON} places of a document, the first {COMMON} are tried.
-
-what is shown:
-  the document, lines and characters, how many of the words are there, and the passage itself. On a
-  terminal it is bold; elsewhere, or with NO_COLOR in the environment, it is between >> and <<.
-  Words of the text that are missing there are in [-...-], others in {{+...+}}.
-  With --json a line of JSON for each passage: id, row, words, share, query_words, document_words,
-  query_characters, document_characters, lines, exact, text. Words and characters are counted from
-  0, lines from 1; ends are not included.
-
-examples:
-  lookalike passages corpus.jsonl --of quotation.txt
-  lookalike passages docs/ --of paragraph.txt --least 0.9 --gap 2
-  pbpaste | lookalike passages books/ --of - --json
+A passage is a run of equal words, or several runs of {PIECE} words or more with at most --gap other
+words between them (docs/passages.md). Where the same {PIECE} words are in more than {COMMON} places
+of a document, the first {COMMON} are tried. Missing words are shown as [-...-], additional ones as
+{{+...+}}. With --json, words and characters count from 0, lines from 1; ends are exclusive.
 """
 
 
 def run(options: argparse.Namespace) -> None:
     """Look for the text, and show where it is."""
-    if options.most is not None:
-        whole_number("most", options.most, at_least=1)
+    if options.max_passages is not None:
+        whole_number("max_passages", options.max_passages, at_least=1)
     check_read_once([*options.input, options.query])
     query = _query(options.query, options.encoding)
     corpus = common.corpus_of(options.input, options)
-    with progress_bars(options.quiet or options.json) as progress:
+    with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
         found = passages(
             corpus,
             query,
@@ -88,13 +75,13 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
             **common.reading_of(options),
         )
-    for passage in found[: options.most]:
+    for passage in found[: options.max_passages]:
         if options.json:
             say_json(passage.to_dict())
         else:
             _show(passage, query, found.query_words, options.color)
     if not options.quiet:
-        say(_summary(found, options.most), file=sys.stderr)
+        say(_summary(found, options.max_passages), file=sys.stderr)
     common.warn_read(found)
 
 

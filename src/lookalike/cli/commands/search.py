@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,22 +12,20 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import whole_number
-from lookalike.cli.common import CORPUS, STRIP_URLS, THREADS, THRESHOLD, radius_of
+from lookalike.cli import common
 from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.finding.options import (
-    FLIPS,
-    MASK,
     chosen_mask,
     expect_masks,
     flip_settings,
     needs_weights,
     warn_masked,
 )
-from lookalike.cli.finding.origin import ORIGIN, Origin
-from lookalike.cli.finding.queries import Queries, queries_of, take_files
+from lookalike.cli.finding.origin import Origin
+from lookalike.cli.finding.queries import Queries, is_signature_file, queries_of, take_files
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queries
 from lookalike.cli.parser import refuse_given
-from lookalike.cli.terminal import warn
+from lookalike.cli.terminal import busy, warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.features import MEASURES
 from lookalike.indexes import Index, Matches, Neighbors, open_index
@@ -35,6 +34,7 @@ from lookalike.shown import escape_terminal
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.bit_weights import Mask
 from lookalike.storage.container import open_container
+from lookalike.storage.files import is_there
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_cosine
 
@@ -47,88 +47,81 @@ _NOT_OF_VECTORS = {
 }
 """Options that say nothing of vectors, and their defaults."""
 
-PURPOSE = "find the documents nearest to texts, in an index"
-DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."
+TASK = "search"
+PURPOSE = "find the nearest documents of an index"
+DESCRIPTION = "Find the nearest documents, or all similar ones, for texts, files or signatures."
 ARGUMENTS = f"""
-  INDEX                a file of `lookalike index` or `lookalike sign`, or .npy or .npz
-  queries:[QUERY...]   texts to look for, or a file
-many queries:
-  --file CORPUS        look for every document of this corpus
-  --signatures FILE    look for these signatures; .npy and .npz too
-{CORPUS}
-{STRIP_URLS}
-what is found:
+  INDEX                file of `lookalike index` or `lookalike sign`, .npy or .npz
+  queries:[QUERY...]   texts, or a file with queries
+  --file CORPUS        read the queries from this corpus, one per document
+  --signatures FILE    read the queries from this file of signatures
+results:
   | -k K=10            number of nearest documents
-  | --radius R         all documents that differ in R bits or less
-{THRESHOLD}
-{ORIGIN}
-  --columns LIST       columns of CORPUS to show: title,url
-  --measure {"|".join(MEASURES)}  similarity of documents, with --in instead of the one that
-                       signatures estimate
-  --exact              of slices, prefixes or clusters: search until the answer is proven
-  --expand N           of an index of slices: bits of a slice that may differ (default: 3, or a scan
-                       where that is quicker)
-{MASK}
-  --admit N            of an index of slices: bits of a slice up to which new candidates come in
-                       (default: the same as expand)
-  --rerank N           of an index of slices: candidates that get their true distance, 0 for the
-                       best by score (default: 1000, or 10 K if that is more)
-  --probe N            of an index of clusters or vectors: number of groups to read, those around
-                       the nearest centers (default: every 12th, or as many as near-duplicates
-                       take; of vectors every 6th, 32 at least)
-{FLIPS}
-  --vectors COLUMN     of an index of vectors: column of --file with the queries (default: a guess)
-  --candidates N       of an index of vectors: number of candidates to compare (default: 16 K, 256
-                       at least)
-{THREADS}
-  --no-verify          do not read the whole index first to see whether it is damaged
-  --json               print an object for each query, as JSON Lines
+  | --radius N         all documents within this Hamming distance, in bits
+  | --threshold
+  --exact              search until the answer is proven exact
+  origin:--in
+  --columns LIST       columns of the --in corpus to show, such as title,url
+  --json
+queries from a file:
+{common.CORPUS}
+  --vectors COLUMN     column with the vectors (default: detected)
+advanced options:
+{common.CORPUS_DETAILS}
+{common.STRIP_URLS}
+  --measure {"|".join(MEASURES)}  similarity of documents, with --in (default: that of the
+                       signatures)
+  --mask
+  --expand N           slices: bits of a slice that may differ (default: 3, or a scan where faster)
+  --admit N            slices: bits of a slice up to which new candidates are admitted (default: the
+                       same as --expand)
+  --rerank N           slices: candidates whose distance is computed; 0 ranks by score (default:
+                       1000, or 10 K if that is more)
+  --probe N            clusters and vectors: number of groups to read (default: every 12th, or as
+                       many as near-duplicates need; for vectors every 6th, at least 32)
+  --recall SHARE       flips: share of the matches to find, with --radius or --threshold (default:
+                       all of them); vectors: share of the nearest, measured by `index --recall`
+  --flips N            flips: number of flips per query, instead of --recall
+  --first              blocks and flips: only the first match found per query
+  --candidates N       vectors: number of candidates to compare (default: 16 K, at least 256)
+  --no-checksums       do not verify the whole index before the first answer
+  --threads
+"""
+EXAMPLES = """\
+  lookalike search index.lookalike "the text of a document" -k 5
+  lookalike search index.lookalike new.jsonl --threshold 0.8 --in corpus.jsonl
+  lookalike search vectors.lookalike new.parquet --vectors embedding -k 5
 """
 DETAILS = """\
 columns of the table:
   query     the text (shortened), or its id in the corpus of --file
-  id        of the document that was found, or its position where the index has no ids
-  distance  bits of the signatures that differ
-  estimate  the similarity that the distance suggests (Jaccard for minhash, else cosine);
-            none where a query was masked
-  exact     whether nothing nearer (with --radius: nothing within) can be missing
-  score     in place of distance and estimate with --rerank 0: bits that agree in the slices read
+  id        id of the document, or its position where the index has no ids
+  distance  Hamming distance of the signatures, in bits
+  estimate  similarity derived from the distance (Jaccard for minhash, otherwise cosine);
+            none for masked queries
+  exact     whether no nearer document (with --radius: no document within) can be missing
+  score     instead of distance and estimate with --rerank 0: agreeing bits of the slices read
 
-With --in CORPUS, the corpus that was signed, documents are compared themselves: the column
-similarity is exact, and --threshold goes by it; signatures propose, and miss one document in a
-hundred at the threshold. With a --measure that they do not estimate, such as containment,
---threshold compares every document of the index.
-
-A QUERY that is the name of a file stands for what is in it; - reads a text from standard input.
-Texts are signed as the indexed documents were. A minhash index finds texts that share runs of
-five words. To search by a few words: sign --method topsig --ngram 1 --bits 1024 --fit. Of such an
-index, short queries are masked: only the bits that their words decide are compared.
-
-An index of flips answers --radius exactly, by all flips, or with --recall R by the likeliest ones,
-for which files of signatures need the weights of `sign --bit-weights`.
-
-An index of vectors is searched for vectors: a column of --file (--vectors COLUMN), a .npy file, or
-a QUERY such as "[0.1, 0.2]". The column similarity is the true cosine, and --threshold goes by it.
-
-examples:
-  lookalike search index.lookalike "the text of a document" -k 5
-  lookalike search index.lookalike --file new.jsonl --radius 100 --json
-  lookalike search index.lookalike new.jsonl --threshold 0.8 --in corpus.jsonl --columns title,url
-  lookalike search index.lookalike --signatures queries.npy -k 1 --exact
-  lookalike search flips.lookalike --file new.jsonl --radius 3 --recall 0.95 --first
-  lookalike search vectors.lookalike new.parquet --vectors embedding -k 5
+A QUERY that is the name of a file is replaced by its content; - reads a text from standard input.
+With --in CORPUS, the signed corpus, documents are compared themselves: similarity is exact, and
+--threshold applies to it. Signatures propose, and miss about 1% of the documents at the threshold.
+With another --measure, --threshold compares every document. An index of vectors takes vectors: a
+column of --file, a .npy file, or a QUERY such as "[0.1, 0.2]" (docs/commands.md).
 """
 
 
 def run(options: argparse.Namespace) -> None:
     """Search and print."""
+    if not is_there(options.index) and (files := list(filter(is_signature_file, options.queries))):
+        raise ArgumentError(
+            f"there is no index {options.index}; INDEX comes first: lookalike search {files[0]} ..."
+        )
     take_files(options)
     given = [bool(options.queries), options.file is not None, options.signatures is not None]
     if sum(given) != 1:
         raise ArgumentError(
             Said("queries"),
-            ": expected either texts to look for, or a file, or --file CORPUS, or --signatures "
-            "FILE",
+            ": expected texts, or a file, or --file CORPUS, or --signatures FILE",
         )
     index = _opened(options)
     show: Lines | Table = Lines()
@@ -138,7 +131,7 @@ def run(options: argparse.Namespace) -> None:
             show = Table((), compared=True, vectors=True)
     else:
         of_vectors = ("vectors", "candidates")
-        refuse_given(options, of_vectors, "goes with an index of vectors; leave it out")
+        refuse_given(options, of_vectors, "needs an index of vectors")
         origin = Origin.of(options, index)
         settings = _settings(options, index, origin)
         compared = origin is not None and options.signatures is None
@@ -149,25 +142,27 @@ def run(options: argparse.Namespace) -> None:
         if origin is not None:
             answers = _looked_up(list(answers), origin, options)
     short = 0
-    for queries, found in answers:
-        show.begin(queries.labels)
-        short += len(queries.masked)
-        for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
-            if number in queries.empty:
-                shown = escape_terminal(repr(label), LONGEST_ID)
-                warn(f"{shown} {queries.nothing}; there is nothing to look for")
-                one = _Answer([], True)
-            show.query(label, one.found, one.exact, masked=number in queries.masked)
+    # Where results are printed to a terminal, they are the progress.
+    with busy("search", quiet=sys.stdout is None or sys.stdout.isatty()):
+        for queries, found in answers:
+            show.begin(queries.labels)
+            short += len(queries.masked)
+            for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
+                if number in queries.empty:
+                    shown = escape_terminal(repr(label), LONGEST_ID)
+                    warn(f"{shown} {queries.nothing}; there is nothing to search for")
+                    one = _Answer([], True)
+                show.query(label, one.found, one.exact, masked=number in queries.masked)
     if short:
         warn_masked(short)
 
 
 def _opened(options: argparse.Namespace) -> Index | VectorIndex:
     """Return the index of a file; of signatures or vectors alone, one that is made of them."""
-    path, verify = options.index, not options.no_verify
+    path, verify = options.index, not options.no_checksums
     if has_vectors(path):
         return VectorIndex(npy_vectors(path), threads=options.threads)
-    with suppress(LookalikeError):  # whoever opens it says what is wrong with it
+    with suppress(LookalikeError):  # opening it reports what is wrong
         if kind_in(open_container(path, verify=False)).holds == "vectors":
             return VectorIndex.load(path, verify=verify)
     return open_index(path, verify=verify)
@@ -241,14 +236,14 @@ def _vector_settings(options: argparse.Namespace, index: VectorIndex) -> dict[st
     """Return what the search is called with."""
     shared = {"threads": options.threads, "recall": options.recall}
     if options.exact:
-        both = "looks at a part of them, and --exact at all; give one of them"
+        both = "and --exact exclude each other; use one of them"
         refuse_given(options, ("recall", "candidates", "probe"), both)
     if options.threshold is None:
         # More than there are is all of them.
         k = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
         effort = {"candidates": options.candidates, "probe": options.probe}
         return {"k": k, "exact": options.exact, **effort, **shared}
-    refuse_given(options, ("candidates", "probe"), "goes with -k; leave it out")
+    refuse_given(options, ("candidates", "probe"), "needs -k")
     return {"similarity": as_cosine(options.threshold, "threshold"), **shared}
 
 
@@ -292,9 +287,9 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     """Return what the search is called with."""
     settings: dict[str, Any] = {"threads": options.threads}
     proposing = origin is not None and options.signatures is None
-    radius = radius_of(options, index.signer, index.bits, proposing=proposing)
+    radius = common.radius_of(options, index.signer, index.bits, proposing=proposing)
     if options.signatures is not None:
-        none = "compares documents, and --signatures has none; leave it out"
+        none = "compares documents, but --signatures has none; leave it out"
         refuse_given(options, ("measure",), none)
     if options.threshold is not None and origin is not None and origin.measure is not None:
         radius = index.bits
@@ -311,11 +306,9 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
             settings[name] = whole_number(name, getattr(options, name), at_least=least)
             if name not in taken:
                 kind = "clusters" if name == "probe" else "slices"
-                refuse_given(options, (name,), f"goes with -k and an index of {kind}; leave it out")
+                refuse_given(options, (name,), f"needs -k and an index of {kind}")
     if settings.get("rerank") == 0 and origin is not None:
-        raise ArgumentError(
-            Said("--rerank"), " 0 goes without --in, which compares the documents themselves"
-        )
+        raise ArgumentError(Said("--rerank"), " 0 and --in exclude each other; use one of them")
     if "explain" in taken:
         settings["explain"] = True
     if "exact" in taken:

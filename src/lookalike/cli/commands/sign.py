@@ -16,11 +16,7 @@ from lookalike.cli import common, kinds
 from lookalike.cli.parser import Parser, refuse_given
 from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.corpora.opening import expand_paths
-from lookalike.corpora.signing import (
-    SIGNATURE_SUFFIXES,
-    check_weighted,
-    sign_corpus,
-)
+from lookalike.corpora.signing import SIGNATURE_SUFFIXES, check_weighted, sign_corpus
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.kinds import TEXT, medium_with, refuse
 from lookalike.dedup.settings import DedupSettings
@@ -36,59 +32,50 @@ from lookalike.storage.files import check_replaceable, whole_file
 
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
-PURPOSE = "turn a corpus into a file of signatures"
+TASK = "search"
+PURPOSE = "turn a corpus or a folder of images into a file of signatures"
 DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and signer to a file."
 ARGUMENTS = f"""
 {common.INPUT}
-  -o --output FILE     NAME.lookalike or .npy (required)
-what is read:
+  -o --output FILE     file to write: NAME.lookalike or NAME.npy (required)
+  --json
+  --quiet
+input:
 {common.CORPUS}
-{common.FILTERS}
 {kinds.KIND}
-how it is signed:
+signatures:
+  --fit                learn word weights from the corpus first, for simhash and topsig
+  --like FILE          sign like this file of signatures or index, with its learned weights
+advanced options:
+{common.CORPUS_DETAILS}
+{common.FILTERS}
 {kinds.HASH}
-  --weights {"|".join(WEIGHT_KINDS)}  weights of features, for simhash and topsig (default: count)
-  --fit                learn from the corpus first how common words are: reads it twice (weights
-                       tfidf for simhash and log-likelihood for topsig, unless given)
-  --bit-weights        keep the weights behind the bits, too, 2 bytes a bit, for `search --recall`
-                       and `match`; simhash and topsig
-  --like FILE          sign as this file of signatures or index was, with what was learnt for it
-how it works:
-{common.THREADS}
-  --json               print the summary as JSON
-  --quiet              no progress bar, no summary
+  --weights {"|".join(WEIGHT_KINDS)}  feature weights of simhash and topsig (default: count)
+  --bit-weights        also write the weight behind each bit (2 bytes per bit), for
+                       `search --recall` and `match`; simhash and topsig
+  --threads
+"""
+EXAMPLES = """\
+  lookalike sign corpus.jsonl -o corpus.lookalike
+  lookalike sign corpus.jsonl --method topsig --fit -o topics.lookalike
+  lookalike sign more.jsonl --like topics.lookalike -o more.lookalike
 """
 DETAILS = f"""\
-input:
-  what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
-  folders; .gz and .zst too. It may be larger than memory. A folder with mostly images, or files of
-  another medium, is signed by what they show; ids are paths (docs/images.md: 64 or 256 --bits).
+NAME.lookalike holds signatures, ids (or row numbers) and the signer. Documents without words are
+skipped. NAME.npy holds the signatures alone, uint8[n, bits // 8], one row per document. The corpus
+may be larger than memory. The ids of images are their paths.
 
-output (-o):
-  NAME.lookalike holds signatures, ids (or row numbers) and the signer, for `lookalike index`,
-  `search`, `pairs`, `evaluate` and `dedup --against`. Documents without words are left out.
-  NAME.npy holds the signatures alone, uint8[n, bits // 8], a row for each document.
-
-which method:
-  minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: finds copies and edited copies
+methods:
+  minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: copies and edited copies
   simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
-  topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents about the same
-           things, if of similar length
-  For `lookalike search` by a few words: --method topsig --ngram 1 --bits 1024 --fit
-
-examples:
-  lookalike sign corpus.jsonl -o corpus.lookalike
-  lookalike sign 'crawl/*.parquet' --text content --method topsig --fit -o crawl.lookalike
-  lookalike sign more.jsonl --like crawl.lookalike -o more.lookalike
-  lookalike sign photos/ --bits 256 -o photos.lookalike
-  lookalike sign docs/ --method simhash --bits 128 -o docs.npy
-  lookalike sign new.jsonl --method simhash --bits 64 --bit-weights -o new.lookalike
+  topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents on one subject
+  To search by a few words: --method topsig --ngram 1 --bits 1024 --fit
 """
 
 
 def add(parser: Parser) -> None:
     """Declare the settings that `dedup` has, too."""
-    common.add_settings(parser.group("how it is signed"), signs=True)
+    common.add_settings(parser, "signatures", ("method", "bits", "ngram"), signs=True)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -106,7 +93,8 @@ def run(options: argparse.Namespace) -> None:
         return
     if kind != TEXT:
         raise ArgumentError(
-            Said("input"), f" has {kind}, which are not signed: `lookalike index --vectors COLUMN`"
+            Said("input"),
+            f" has {kind}, which are not signed; use `lookalike index --vectors COLUMN`",
         )
     signer = _signer(options)
     if options.bit_weights:
@@ -115,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
     like = [] if options.like is None else [options.like]
     common.check_not_read("-o", options.output, [*corpus.files, *like])
     start = time.perf_counter()
-    with progress_bars(options.quiet or options.json) as progress:
+    with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
         signed = sign_corpus(
             corpus,
             columns,
@@ -169,7 +157,7 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
     if options.like is not None:
         usual = {one.name: one.default for one in common.settings_fields(signs=True)}
         usual |= {"weights": None, "fit": False}
-        refuse_given(options, usual, "does not go with --like, which says how to sign")
+        refuse_given(options, usual, "does nothing with --like, which has the signer")
         signer = load_signer(options.like)
         if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
             raise ArgumentError(
@@ -179,7 +167,7 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
     common.check_settings(options)
     chosen: DocumentSigner = DedupSettings(**given).new_signer()
     if not isinstance(chosen, WeightedSigner):
-        only = "goes with --method simhash or topsig; leave it out"
+        only = "needs --method simhash or topsig"
         refuse_given(options, ("weights", "fit"), only)
     weights = options.weights
     if options.fit and weights is None:
@@ -189,9 +177,9 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
         if chosen.weights.learns != options.fit:
             raise ArgumentError(
                 Said("--weights"),
-                f" {weights} have nothing to learn; leave --fit out"
+                f" {weights} are not learned; leave --fit out"
                 if options.fit
-                else f" {weights} have to be learnt; add --fit, or sign --like a file",
+                else f" {weights} must be learned; add --fit, or sign --like a file",
             )
     return chosen
 
@@ -216,8 +204,8 @@ def _sign_files(options: argparse.Namespace, kind: str) -> None:
     if kinds.has_parts(signer):
         raise ArgumentError(
             Said("input"),
-            f" has {kind}, which have many signatures each: `lookalike collection create --method "
-            f"{kind}` makes a collection for them",
+            f" has {kind}, which have many signatures each; use `lookalike collection create "
+            f"--kind {kind}`",
         )
     paths = expand_paths(options.input)
     for path in paths:

@@ -7,90 +7,75 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.common import FORMAT, THREADS, check_folder, check_not_read, corpus_of
+from lookalike.cli import common
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors
-from lookalike.cli.parser import VALUES, refuse_given
-from lookalike.cli.terminal import say, say_json, warn
+from lookalike.cli.parser import VALUES, RegisteredNames, refuse_given
+from lookalike.cli.terminal import busy, say, say_json, warn
 from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, open_index
 from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_hex
-from lookalike.storage.files import check_replaceable
-from lookalike.suggestions import did_you_mean
 from lookalike.vectors import VectorIndex
 
 _BUILT = tuple(kind for kind in KINDS if kind.is_built)
 _OPTIONS = tuple({option.name: option for kind in _BUILT for option in kind.options}.values())
 """Options of all kinds, each once."""
 _WORDS = {"size": " SIZE", "switch": "", "number": " N"}
+_TYPED = {"memory": "memory:--memory-limit"}
+"""Options that have another name here than in Python."""
 _OPTION_LINES = "\n".join(
-    f"  --{one.name.replace('_', '-')}{_WORDS[one.type]}  {one.help}" for one in _OPTIONS
+    f"  {_TYPED.get(one.name, f'--{one.name}').replace('_', '-')}{_WORDS[one.type]}  {one.help}"
+    for one in _OPTIONS
 )
 _FOR_VECTORS = {"vectors": None, "id": None, "format": None, "bits": 512, "recall": None}
 """Options that are for vectors alone, and their defaults."""
 
 
-def _kind(name: str) -> str:
-    """Return the name of a kind that can be built, or refuse it."""
-    try:
-        if KINDS.get(name).is_built:
-            return name
-    except ArgumentError:
-        pass
-    known = [kind.name for kind in KINDS if kind.is_built]
-    raise argparse.ArgumentTypeError(
-        f"invalid choice: {name!r} (choose from {', '.join(known)}){did_you_mean(name, known)}"
-    )
+VALUES["TYPE"] = RegisteredNames(KINDS, lambda kind: kind.is_built)
 
-
-_NAMES = f"{{{','.join(kind.name for kind in _BUILT)}}}"
-VALUES[_NAMES] = _kind
-
-PURPOSE = "build an index of signatures and save it"
-DESCRIPTION = "Build an index from a file of signatures."
+TASK = "search"
+PURPOSE = "build an index of signatures or vectors and save it"
+DESCRIPTION = "Build an index from a file of signatures, hexadecimal hashes or vectors."
 ARGUMENTS = f"""
-  SIGNATURES           a file of `lookalike sign`, .npy or .npz, another index, hashes in
-                       hexadecimal, or vectors
+  SIGNATURES           file of `lookalike sign`, .npy or .npz, an index, a table of hexadecimal
+                       hashes, or vectors
   -o --output FILE     file to write, such as index.lookalike (required)
-  --kind {_NAMES}={_BUILT[0].name}  kind of index, also one of an installed package
-  --column NAME        column of hashes in hexadecimal, in a table with several such columns
-{THREADS}
-  --json               print the summary as JSON
-  --quiet              no summary
-{_OPTION_LINES}
+  kind:--type TYPE={_BUILT[0].name}  {", ".join(kind.name for kind in _BUILT)} (or from a plugin)
+  --json
+  --quiet
 vectors:
-  --vectors COLUMN     index this column of vectors, lists of numbers in Parquet or JSON Lines, by
-                       cosine
-  --id COLUMN          column with ids (default: a guess, or rows)
-{FORMAT}
-  --bits N={_FOR_VECTORS["bits"]}  bits of the signatures that propose
-  --recall SHARE       measure how many candidates find this share of the 10 nearest, for
+  --vectors COLUMN     column with vectors: lists of numbers in Parquet or JSON Lines
+  --id COLUMN          column with the ids (default: detected, or rows)
+{common.FORMAT}
+advanced options:
+  column:--signature COLUMN  column with hexadecimal hashes (default: the only one there is)
+  --threads
+{_OPTION_LINES}
+  --bits N={_FOR_VECTORS["bits"]}  bits of the signatures that propose vectors
+  --recall SHARE       measure how many candidates find this share of the 10 nearest vectors, for
                        `lookalike search --recall`
 """
+EXAMPLES = """\
+  lookalike index corpus.lookalike -o index.lookalike
+  lookalike index corpus.lookalike -o index.lookalike --type blocks --radius 3
+  lookalike index rows.parquet --vectors embedding -o vectors.lookalike
+"""
 DETAILS = f"""\
-kinds:
+types of index:
 {kinds_text(_BUILT)}
 
 The index holds the signatures, and ids and signer where the input has them, so that
-`lookalike search` takes texts and answers with ids. It is mapped, not read, when it is opened.
+`lookalike search` takes texts and returns ids. It is memory-mapped when it is opened.
 
 hashes of other tools, such as imagehash and PDQ:
-  a .txt with a hash in hexadecimal on each line, or a .csv or .tsv with a column of them and one of
+  a .txt with a hexadecimal hash on each line, or a .csv or .tsv with a column of hashes and one of
   paths or ids. `lookalike search INDEX` then takes such a hash, and --signatures such a file.
 
 vectors:
-  a column of lists of numbers of Parquet or JSON Lines (--vectors COLUMN), or a .npy file of
-  fractions. Signatures propose, the true cosine decides; the index holds the vectors and ids.
-
-examples:
-  lookalike index corpus.lookalike -o index.lookalike
-  lookalike index hashes.csv --column phash -o index.lookalike
-  lookalike index signatures.npy -o index.lookalike --kind scan
-  lookalike index corpus.lookalike -o index.lookalike --kind blocks --radius 3 --tables 10
-  lookalike index corpus.lookalike -o index.lookalike --kind flips --header-bits 20
-  lookalike index rows.parquet --vectors embedding -o vectors.lookalike
+  a column (--vectors) or a .npy file of floating-point numbers. Signatures propose, exact cosines
+  decide; the index holds the vectors and ids.
 """
 
 
@@ -99,12 +84,12 @@ def run(options: argparse.Namespace) -> None:
     vectors = options.vectors is not None or has_vectors(options.signatures)
     kind = KINDS["vectors" if vectors else options.kind]
     _refuse_others(options, kind)
-    check_folder(options.output)
-    check_replaceable(options.output)
+    common.check_output("-o", options.output, [options.signatures])
     start = time.perf_counter()
     index: Any
-    index, more = (_of_vectors if vectors else _of_signatures)(options, kind)
-    index.save(options.output)
+    with busy("index", options.quiet or options.json):
+        index, more = (_of_vectors if vectors else _of_signatures)(options, kind)
+        index.save(options.output)
     summary = {
         **index.stats(),
         "seconds": round(time.perf_counter() - start, 3),
@@ -122,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
         )
         if index.signer is None:
             unknown = "signer and ids are" if index.names is None else "the signer is"
-            say(f"  {unknown} not known: search it by signatures, not by texts")
+            say(f"  {unknown} not known: search by signatures, not by texts")
         for tuning in index.tunings if vectors else ():
             candidates, probe = map(tuning.chosen.get, ("candidates", "probe"))
             say(
@@ -137,14 +122,14 @@ def _refuse_others(options: argparse.Namespace, kind: IndexKind) -> None:
     """Refuse options of other kinds."""
     own = {option.name for option in kind.options}
     vectors = kind.name == "vectors"
-    what = "vectors" if vectors else f"--kind {kind.name}"
+    what = "vectors" if vectors else f"--type {kind.name}"
     others = [option.name for option in _OPTIONS if option.name not in own]
-    refuse_given(options, others, f"does nothing with {what}; leave it out")
+    refuse_given(options, others, f"does nothing with {what}")
     if vectors:
         usual = {"column": None, "kind": _BUILT[0].name}
-        refuse_given(options, usual, "does nothing with vectors; leave it out")
+        refuse_given(options, usual, "does nothing with vectors")
     else:
-        refuse_given(options, _FOR_VECTORS, "goes with vectors: --vectors COLUMN; leave it out")
+        refuse_given(options, _FOR_VECTORS, "needs vectors: --vectors COLUMN")
 
 
 def _chosen(options: argparse.Namespace, kind: IndexKind) -> dict[str, Any]:
@@ -154,7 +139,6 @@ def _chosen(options: argparse.Namespace, kind: IndexKind) -> dict[str, Any]:
 
 def _of_signatures(options: argparse.Namespace, kind: IndexKind) -> tuple[Index, dict[str, Any]]:
     """Return an index of signatures, with the signer and names where the file has them."""
-    check_not_read("-o", options.output, [options.signatures])
     if options.column is None:
         source = open_index(options.signatures)
     else:
@@ -172,17 +156,18 @@ def _of_vectors(options: argparse.Namespace, kind: IndexKind) -> tuple[VectorInd
     rows: Any = None
     missing = 0
     if has_vectors(options.signatures):
-        no_columns = f"{options.signatures} is an array, and has no columns; leave it out"
-        refuse_given(options, ("vectors", "id", "format"), f"does nothing here: {no_columns}")
-        check_not_read("-o", options.output, [options.signatures])
+        refuse_given(
+            options,
+            ("vectors", "id", "format"),
+            f"does nothing: {options.signatures} is an array without columns",
+        )
         vectors = npy_vectors(options.signatures)
     else:
-        corpus = corpus_of([str(options.signatures)], options)
-        check_not_read("-o", options.output, [Path(one) for one in corpus.files])
+        corpus = common.corpus_of([str(options.signatures)], options)
+        common.check_not_read("-o", options.output, [Path(one) for one in corpus.files])
         given, _ = read_embeddings(corpus, options.vectors, options.id, None)
         if not len(given.rows):
-            expected = f"no vectors in the column {options.vectors!r}; expected one at least"
-            raise ArgumentError(f"{corpus.name} has {expected}")
+            raise ArgumentError(f"{corpus.name} has no vectors in the column {options.vectors!r}")
         missing = given.count - len(given.rows)
         vectors, ids, rows = given.vectors, given.ids, given.rows
     own = rows if missing else None

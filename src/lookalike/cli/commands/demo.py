@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import cast
 
 from lookalike.cli.common import check_not_read
-from lookalike.cli.parser import Parser
 from lookalike.cli.terminal import progress_bars, say
 from lookalike.dedup import dedup
 from lookalike.dedup.report.groups import largest_groups
@@ -20,44 +19,39 @@ _PATTERNS = ("*.py", "*.pyi", "*.txt", "*.md", "*.rst", "*.h", "LICEN[SC]E*", "C
 _SHOWN = 5
 _MEMBERS = 4
 
-PURPOSE = "find the near-duplicates of this Python installation, in under a minute"
+TASK = "tools"
+PURPOSE = "find the near-duplicates of this Python installation"
 DESCRIPTION = """\
-De-duplicate the source files, licences and documentation of the Python
-installation at hand: the standard library and all packages. Vendored copies
-and common licences are real near-duplicates. Nothing is changed; the page
-report.html shows what was found."""
-ARGUMENTS = "  --report FILE=report.html  the page to write"
-DETAILS = """\
-examples:
+Find near-duplicates among the source files, licenses and documentation of this
+Python installation, in under a minute, and write an HTML report. No other file
+is changed."""
+ARGUMENTS = """
+  folders:[FOLDER...]  folders to read instead of the Python installation
+  --report FILE=report.html  report to write
+"""
+EXAMPLES = """\
   lookalike demo
-  lookalike demo --folder ~/projects --report projects.html
+  lookalike demo ~/projects --report projects.html
 """
 _MORE = (
-    ("lookalike overlaps DIR --format files", "passages that files have copied"),
-    ("lookalike dedup photos/", "photographs, by what they show"),
-    ("lookalike dedup music/", "recordings, by what is heard"),
-    ("lookalike dedup rows.parquet --vectors NAME", "embeddings, by their cosine"),
-    ("lookalike group DIR --report topics.html", "what documents are about"),
-    ("lookalike serve", "a service, with a page to look at"),
+    ("lookalike overlaps DIR --format files", "passages that files share"),
+    ("lookalike dedup photos/", "duplicate images"),
+    ("lookalike dedup music/", "duplicate recordings"),
+    ("lookalike dedup rows.parquet --vectors NAME", "near embeddings, by cosine"),
+    ("lookalike cluster DIR --report topics.html", "topics of documents"),
+    ("lookalike serve", "an HTTP service with a web page"),
 )
-"""What else could be tried next."""
-
-
-def add(parser: Parser) -> None:
-    """Declare the folders."""
-    parser.add_argument(
-        "--folder", type=Path, action="append", metavar="DIR", help="a folder to look in instead"
-    )
+"""Commands to try next."""
 
 
 def run(options: argparse.Namespace) -> None:
     """De-duplicate, print the summary and the largest groups, write the report."""
-    folders = options.folder or _installation()
+    folders = list(map(Path, options.folders)) or _installation()
     files = _files_in(folders)
     if not files:
-        raise FileError(f"there are no source files or documents in {', '.join(map(str, folders))}")
+        raise FileError(f"no source files or documents found in {', '.join(map(str, folders))}")
     check_not_read("--report", options.report, files)
-    say(f"\n{len(files):,} source files, licences and documents of")
+    say(f"\n{len(files):,} source files, licenses and documents in")
     for folder in folders:
         say(f"  {escape_terminal(folder)}")
     say()
@@ -66,8 +60,8 @@ def run(options: argparse.Namespace) -> None:
         result.report(options.report, command=options.command_line)
     say(result.summary())
     _show_groups(cast(TextResult, result))
-    say(f"\nClusters, similarities and differences side by side: {escape_terminal(options.report)}")
-    say("\nNot only whole texts:")
+    say(f"\nGroups, similarities and differences: {escape_terminal(options.report)}")
+    say("\nWhat to try next:")
     for command, what in _MORE:
         say(f"  {command:43} {what}")
     say()
@@ -89,7 +83,7 @@ def _files_in(folders: list[Path]) -> list[Path]:
 def _show_groups(result: TextResult) -> None:
     say("\nThe largest groups:")
     for group in largest_groups(result, _SHOWN):
-        say(f"\n  {group.size:,} files; the kept one is")
+        say(f"\n  {group.size:,} files, of which is kept:")
         rows = [*group.kept, *group.others][:_MEMBERS]
         for row in rows:
             # Rounded down: what is not quite the same is not called so.

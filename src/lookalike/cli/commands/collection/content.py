@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,63 +30,65 @@ from lookalike.signatures.simhash import signature_bits
 from lookalike.suggestions import did_you_mean
 
 DATABASE = """\
-DATABASE is the name of an SQLite file, such as docs.db, or the address of a PostgreSQL database,
-such as postgresql://user@host/name. One database holds any number of collections; --name says
-which one is meant (default: documents).
-
-examples:
+DATABASE is an SQLite file, such as docs.db, or a PostgreSQL address, such as
+postgresql://user@host/name. A database holds any number of collections; --name selects one.
 """
-JSON = "  --json            print what was done as JSON"
-JSON_LINES = "  --json            one JSON object a line"
-_BITS = {**{name: SIGNERS[name].usual_bits for name in TEXT_SIGNERS}, "none": 128}
-_PASSAGES = "passages"
-_PASSAGE_BITS = 64
-_METHODS = (*_BITS, _PASSAGES, *MEDIA.names())
+_DATABASE = "  DATABASE             SQLite file, or postgresql://user@host/name"
+_TEXT, _PASSAGES, _SIGNATURES = "text", "passages", "signatures"
+_KINDS = (_TEXT, _PASSAGES, *MEDIA.names(), _SIGNATURES)
+_BITS = {
+    **{name: SIGNERS[name].usual_bits for name in TEXT_SIGNERS},
+    _PASSAGES: 64,
+    _SIGNATURES: 128,
+}
 
 
 def declare(actions: Subparsers) -> None:
     """Declare the actions."""
-    bits = ", ".join(f"{name} {n}" for name, n in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items())
+    bits = ", ".join(f"{name} {n}" for name, n in _BITS.items())
     features = {name: text_signer(name).to_dict()["features"] for name in TEXT_SIGNERS}
     words = ", ".join(f"{name} {one['ngram']}" for name, one in features.items())
     usual = PassageHash()
     action(
-        actions, "create", _create, "make a new collection",
+        actions, "create", _create, "create a collection",
         f"""
-  --method --signer METHOD=simhash  signer of texts: {", ".join(TEXT_SIGNERS)}; none: signatures
-                    are given; passages: texts that are found by a passage; a medium, such as
-                    {", ".join(MEDIA.names())}: files; or a file that Signer.save wrote
-  --bits N          bits of a signature (default: {bits})
-  --ngram LENGTHS   words that make a feature, or several such lengths: 1,2 (default: {words})
-  --chars LENGTHS   characters that make a feature; beside words where --ngram is given, too
-  --words N         words of a passage, with passages (default: {usual.words})
-  --step N          words from one passage to the next, with passages (default: {usual.step})
-  --seed N          random seed of signatures (default: 0)
-  --no-text         do not keep texts
-{JSON}""",
-        "docs.db", "docs.db --method topsig --bits 1024", "docs.db --method none --bits 128",
-        "books.db --method passages --words 30", "music.db --method recordings",
+  --kind NAME={_TEXT}  kind of items: {", ".join(_KINDS)} (or from a plugin)
+  --method NAME        signature method of texts: {", ".join(TEXT_SIGNERS)} (default: simhash)
+  --bits N             bits per signature (default: {bits})
+  --no-text            do not store the texts
+  --json
+advanced options:
+  --like FILE          sign like this file: of Signer.save, of signatures, or an index
+  --ngram LENGTHS      words per feature, or several lengths such as 1,2 (default: {words})
+  --chars LENGTHS      characters per feature, in addition to words if --ngram is given
+  words:--passage-words N  words per passage, with --kind passages (default: {usual.words})
+  step:--passage-step N  words from one passage to the next (default: {usual.step})
+  --seed N             random seed for signatures (default: 0)
+""",
+        "docs.db", "docs.db --method topsig --bits 1024", "music.db --kind recordings",
     )  # fmt: skip
     action(
-        actions, "add", _add, "add a document",
+        actions, "add", _add, "add one document",
         f"""
-  ID
-{text_arguments("what it says")}
-  | --signature     TEXT is a signature, in hex
-  --metadata JSON   an object
-  --replace         replace a document of this id
-{JSON}""",
+  ID                   id of the document
+{text_arguments("text of the document")}
+  | signature:--hex    TEXT is a signature in hexadecimal
+  --metadata JSON      metadata of the document, as a JSON object
+  --replace            replace a document with this id (default: error)
+  --json""",
         'docs.db fox "The quick brown fox"', "docs.db readme --file README.md --replace",
         "docs.db page - --metadata '{\"lang\": \"en\"}' < page.txt",
-        "docs.db photo 00ff00ff00ff00ff00ff00ff00ff00ff --signature",
     )  # fmt: skip
     action(
-        actions, "get", _get, "show documents", f"  ids:ID...\n{JSON_LINES}",
+        actions, "get", _get, "print documents by id",
+        "  ids:ID...            ids of documents\n  --json",
         "docs.db fox", "docs.db fox owl --json",
     )  # fmt: skip
     action(
-        actions, "delete", _delete, "remove documents", f"  ids:ID...\n{JSON}", "docs.db fox owl"
-    )
+        actions, "delete", _delete, "delete documents by id",
+        "  ids:ID...            ids of documents\n  --dry-run\n  --json",
+        "docs.db fox owl", "docs.db fox owl --dry-run",
+    )  # fmt: skip
 
 
 def _create(options: argparse.Namespace) -> None:
@@ -96,7 +97,10 @@ def _create(options: argparse.Namespace) -> None:
     except NotFoundError:
         existing = []
     if options.name in existing:
-        raise ArgumentError(f"{database_name(options)} has a collection {options.name!r} already")
+        raise ArgumentError(
+            f"{database_name(options)} already has a collection {options.name!r}; choose another "
+            "--name"
+        )
     signer = _signer(options)
     bits = None if signer else _bits(options)
     with open_collection(
@@ -107,19 +111,25 @@ def _create(options: argparse.Namespace) -> None:
             made += f" by {signer.said().typed}"
         tell(
             options.json,
-            {"collection": docs.name, "bits": docs.bits, "method": options.method},
-            f"made the collection {docs.name!r} in {database_name(options)}: {made}",
+            {"collection": docs.name, "bits": docs.bits, "kind": options.kind},
+            f"created the collection {docs.name!r} in {database_name(options)}: {made}",
         )
 
 
 def _signer(options: argparse.Namespace) -> Signer | None:
-    """Return the signer that the options describe."""
-    by_name = options.method in SIGNERS
-    of_texts = by_name or options.method == _PASSAGES
-    idle = [] if of_texts else ["ngram", "chars", "seed"]
-    idle += [] if of_texts or options.method == "none" else ["bits"]
-    idle += [] if options.method == _PASSAGES else ["words", "step"]
-    refuse_given(options, idle, f"does nothing with --method {options.method}; leave it out")
+    """Return the signer that the options describe; None if signatures are given."""
+    kind, method = options.kind, options.method
+    if options.like is not None:
+        others = ("method", "bits", "ngram", "chars", "words", "step", "seed")
+        refuse_given(options, others, "does nothing with --like, which has the signer")
+        refuse_given(options, {"kind": _TEXT}, "does nothing with --like, which has the signer")
+        return load_signer(options.like)
+    _check_names(kind, method)
+    idle = [] if kind == _TEXT else ["method"]
+    idle += [] if kind in (_TEXT, _PASSAGES) else ["ngram", "chars", "seed"]
+    idle += [] if kind not in MEDIA else ["bits"]
+    idle += [] if kind == _PASSAGES else ["words", "step"]
+    refuse_given(options, idle, f"does nothing with --kind {kind}")
     kinds: list[FeatureKind] = []
     if options.ngram is not None:
         kinds.append(Words(ngram=options.ngram))
@@ -127,29 +137,34 @@ def _signer(options: argparse.Namespace) -> Signer | None:
         kinds.append(Chars(ngram=ngram_lengths("chars", options.chars)))
     features = Combined(*kinds) if len(kinds) > 1 else kinds[0] if kinds else None
     seed = options.seed or 0
-    if by_name:
+    if kind == _TEXT:
         bits = None if options.bits is None else _bits(options)
-        return text_signer(options.method, bits=bits, features=features, seed=seed)
-    if options.method == _PASSAGES:
+        return text_signer(method or "simhash", bits=bits, features=features, seed=seed)
+    if kind == _PASSAGES:
         by = SimHash(_bits(options), features, seed=seed)
         usual = PassageHash()
         words = usual.words if options.words is None else options.words
         return PassageHash(by, words, usual.step if options.step is None else options.step)
-    if options.method in MEDIA:
-        return MEDIA[options.method]().signer
-    if options.method == "none":
-        return None
-    if not os.path.exists(options.method):  # noqa: PTH110  # takes every name
-        raise ArgumentError(
-            Said("--method"),
-            f" is {options.method!r}; expected {', '.join(_METHODS)}, or a file that Signer.save "
-            f"wrote{did_you_mean(options.method, _METHODS)}",
-        )
-    return load_signer(options.method)
+    return MEDIA[kind]().signer if kind in MEDIA else None
+
+
+def _check_names(kind: str, method: str | None) -> None:
+    """Refuse kinds and methods that do not exist."""
+    for name, value, known, registry in (
+        ("kind", kind, _KINDS, MEDIA),
+        ("method", method, TEXT_SIGNERS, SIGNERS),
+    ):
+        if value is None or value in known or value in registry:
+            continue
+        hint = did_you_mean(value, known)
+        if name == "method" and value in _KINDS:
+            hint = f"; did you mean --kind {value}?"
+        expected = f" is {value!r}; expected one of {', '.join(known)}{hint}"
+        raise ArgumentError(Said(f"--{name}"), expected)
 
 
 def _bits(options: argparse.Namespace) -> int:
-    usual = _BITS.get(options.method, _PASSAGE_BITS)
+    usual = _BITS.get(options.kind, _BITS["simhash"])
     return signature_bits(usual if options.bits is None else options.bits)
 
 
@@ -179,9 +194,15 @@ def _get(options: argparse.Namespace) -> None:
 
 
 def _delete(options: argparse.Namespace) -> None:
+    wanted = list(dict.fromkeys(options.ids))
     with opened(options) as docs:
-        removed, wanted = docs.delete(options.ids).deleted, len(set(options.ids))
-    tell(options.json, {"removed": removed, "of": wanted}, f"removed {removed} of {wanted}")
+        if options.dry_run:
+            deleted = len(wanted) - docs.get_many(wanted).count(None)
+        else:
+            deleted = docs.delete(wanted).deleted
+    done = {"deleted": deleted, "of": len(wanted), "dry_run": options.dry_run}
+    would = "would delete" if options.dry_run else "deleted"
+    tell(options.json, done, f"{would} {deleted} of {len(wanted)}")
 
 
 def _as_json(document: Document) -> str:
@@ -220,13 +241,11 @@ def action(
     name: str | None = "documents",
 ) -> None:
     """Declare an action on a collection, with its examples in the help."""
-    shown = "\n".join(f"  lookalike collection {verb} {one}" for one in examples)
-    which = (
-        "NAME  collection (default: all of them)" if name is None else f"NAME={name}  collection"
-    )
-    description = purpose[0].upper() + purpose[1:] + "."
-    arguments = f"  DATABASE\n  --name {which}\n{arguments}"
-    command(actions, verb, run, purpose, description, f"{DATABASE}{shown}\n", arguments)
+    shown = "".join(f"  lookalike collection {verb} {one}\n" for one in examples)
+    which = "NAME  {} (default: all of them)" if name is None else f"NAME={name}  {{}}"
+    which = which.format("name of the collection")
+    arguments = f"{_DATABASE}\n  --name {which}\n{arguments}"
+    command(actions, verb, run, purpose, arguments, examples=shown, details=DATABASE)
 
 
 def database_name(options: argparse.Namespace) -> str:
@@ -243,9 +262,9 @@ def opened(options: argparse.Namespace) -> Collection:
 def text_arguments(what: str) -> str:
     """Return the arguments of a text: typed, through a pipe or in a file."""
     return f"""\
-  [TEXT]            {what}; - reads standard input
-  --encoding NAME   encoding of FILE, such as cp1252 or utf-16 (default: detected)
-  | --file FILE     read the text from this file; of a web page, its main text"""
+  [TEXT]               {what}, or - for standard input
+  --encoding NAME      encoding of FILE, such as cp1252 or utf-16 (default: detected)
+  | --file FILE        read the text from this file; of a web page, its main text"""
 
 
 def given_text(options: argparse.Namespace, docs: Collection) -> str:
@@ -255,7 +274,7 @@ def given_text(options: argparse.Namespace, docs: Collection) -> str:
     """
     if options.file is not None:
         if options.text is not None:
-            raise ArgumentError(Said("--file"), " takes the place of TEXT; leave one of them out")
+            raise ArgumentError(Said("--file"), " and TEXT exclude each other; use one of them")
         if of_files(docs.signer):
             return str(options.file)
         features = getattr(docs.signer, "features", None)
@@ -274,17 +293,16 @@ def of_files(signer: Signer | None) -> bool:
 def typed_text(options: argparse.Namespace) -> str:
     """Return TEXT, which has to be there."""
     if options.text is None:
-        raise ArgumentError(Said("text"), " is missing; type it, or give --file FILE")
+        raise ArgumentError(Said("text"), " is missing; pass a text, or --file FILE")
     return str(options.text)
 
 
 def given_signature(text: str, docs: Collection) -> NDArray[np.uint8]:
-    """Return the signature that hexadecimal digits stand for."""
+    """Return the signature of hexadecimal digits."""
     if docs.parts:
         raise ArgumentError(
-            Said("--signature"),
-            f" is one, and the documents of the collection {docs.name!r} have many parts each; "
-            "leave it out",
+            Said("--hex"),
+            f" is one signature, but documents of the collection {docs.name!r} have many parts",
         )
     try:
         data = bytes.fromhex(text)

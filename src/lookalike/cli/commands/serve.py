@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lookalike.checks import optional_module
 from lookalike.cli import leave_to_thread
-from lookalike.cli.parser import Parser, refuse_given
+from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.keys import make_key
@@ -21,32 +21,33 @@ from lookalike.service.settings import ServeSettings, setting_options
 from lookalike.shown import escape_terminal
 from lookalike.storage.files import temporary_folder
 
-PURPOSE = "serve collections over HTTP, with a page to look at them"
+TASK = "collections"
+PURPOSE = "serve collections over HTTP, with a web page"
 DESCRIPTION = """\
-Serve the collections of a database, or of all databases of a folder, over HTTP,
-with a page for people. Without a database, an example is made in a temporary
-folder, which is removed at the end."""
+Serve the collections of a database, or of all databases of a folder, over
+HTTP, with a web page. Without a database, serve an example."""
 ARGUMENTS = """
-  [DATABASE]           an SQLite file, a folder of them (NAME.db is the collection NAME), or
+  [DATABASE]           SQLite file, folder of them (NAME.db is the collection NAME), or
                        postgresql://user@host/name
+server:
 keys:
-  --new-key            make a key, add its hash to the file --keys, and print it
+  --new-key            create a key, add its hash to the file --keys, and print the key
   --key-name NAME      name of the new key in logs
-  --read-only          the new key may not write
-  --collections NAMES  collections of the new key, with commas between them (default: all of them)
+  --read-only          the new key cannot write
+  --collections NAMES  collections of the new key, separated by commas (default: all of them)
+"""
+EXAMPLES = """\
+  lookalike serve
+  lookalike serve docs.db --port 9000
+  lookalike serve --new-key --key-name page --read-only --keys keys.json
 """
 DETAILS = """\
-Every option can be set by the environment variable beside it, too; what is typed wins.
-
-examples:
-  lookalike serve
-  lookalike serve docs.db
-  lookalike serve folder/ --port 9000
-  lookalike serve --new-key --key-name page --read-only --keys keys.json
-  lookalike serve docs.db --host 0.0.0.0 --keys keys.json
+Every option can also be set by the environment variable in brackets; the option wins. Addresses
+other than 127.0.0.1 need keys: lookalike serve docs.db --host 0.0.0.0 --keys keys.json
 """
 
 _EXAMPLE = "python-docs"
+_USUAL = ("host", "port", "keys", "workers")
 _LEAST_WORDS = 12
 _MOST_EXAMPLES = 6_000
 _FOLDERS = ("", "asyncio", "email", "http", "json", "logging", "unittest", "urllib", "concurrent",
@@ -57,18 +58,19 @@ _BATCH = 2_000
 def add(parser: Parser) -> None:
     """Declare the settings of the service."""
     for name, told in setting_options().items():
-        parser.add_argument(
+        group = parser.group("server" if name in _USUAL else ADVANCED)
+        group.add_argument(
             f"--{name.replace('_', '-')}", dest=name, metavar=told["metavar"], help=told["help"]
         )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serve until told to end, or make a key."""
+    """Serve until terminated, or create a key."""
     if options.new_key:
         _new_key(options)
         return
     of_keys = ("key_name", "collections", "read_only")
-    refuse_given(options, of_keys, "is for --new-key; leave it out, or add that")
+    refuse_given(options, of_keys, "needs --new-key")
     settings = ServeSettings.read({name: getattr(options, name) for name in setting_options()})
     for package in ("fastapi", "uvicorn", "httptools", "uvloop", "msgpack", "prometheus_client"):
         optional_module(package, "lookalike serve", extra="serve")
@@ -79,8 +81,8 @@ def run(options: argparse.Namespace) -> None:
         path = folder / "example.db"
         count = _fill_example(path)
         say(
-            f"no database was named: this is an example, {count:,} texts of Python's own "
-            f"documentation in the collection {_EXAMPLE!r}; it is gone when the service ends"
+            f"no DATABASE given: serving an example, {count:,} texts of Python's documentation in "
+            f"the collection {_EXAMPLE!r}; it is deleted when the service ends"
         )
         _serve(str(path), settings)
 
@@ -95,7 +97,7 @@ def _serve(place: str, settings: ServeSettings) -> None:
     def ready(address: str) -> None:
         lines = [f"lookalike serves {escape_terminal(hide_passwords(place))} at {address}"]
         if new:
-            lines.append("it is not there yet, and is made with its first collection")
+            lines.append("the file does not exist yet; it is created with the first collection")
         try:
             say("\n".join([*lines, "Ctrl-C ends it"]))
             flush_output()
@@ -129,7 +131,7 @@ def _own_signals() -> Iterator[None]:
 def _new_key(options: argparse.Namespace) -> None:
     settings_keys = ServeSettings.read({"keys": options.keys}).keys
     if not settings_keys:
-        raise ArgumentError(Said("keys"), " is missing: say in which file the new key is kept")
+        raise ArgumentError(Said("keys"), " is missing; name the file for the new key")
     name = options.key_name or "key"
     scope = [one for one in (options.collections or "*").split(",") if one]
     access = "read-only" if options.read_only else "read-write"
