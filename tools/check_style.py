@@ -255,7 +255,8 @@ def web_texts(file: str, source: str) -> Iterator[Text]:
             r"\{%.*?%\}|\{#.*?#\}|<(?:script|style).*?</(?:script|style)>", re.DOTALL
         )
         source = hidden.sub(lambda part: "\n" * part[0].count("\n"), source)
-        found = re.finditer(r"[^<>]+(?=<)", re.sub(r"\{\{.*?\}\}", CODE, source, flags=re.DOTALL))
+        source = re.sub(r"\{\{.*?\}\}", CODE, source)
+        found = re.finditer(r"[^<>]+(?=<)", source)
     for match in found:
         words = re.sub(r"\$\{[^}]*\}?", CODE, match[0].strip('"`')).split()
         if len(words) > 2:

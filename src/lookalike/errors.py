@@ -87,11 +87,11 @@ class LookalikeError(_Worded):
 
 
 class LookalikeWarning(_Worded, UserWarning):
-    """Something was asked for that works, but much worse than it could; the message says how."""
+    """A call works, but much worse than it could; the message says how to improve it."""
 
 
 class ArgumentError(LookalikeError, ValueError):
-    """A number or option that makes no sense where it was given."""
+    """An argument is invalid."""
 
 
 class DocumentError(LookalikeError, ValueError):
@@ -99,7 +99,7 @@ class DocumentError(LookalikeError, ValueError):
 
 
 class NotFittedError(LookalikeError, RuntimeError):
-    """Weights that have to be learnt with `fit` were used before."""
+    """Weights were used before they were learned with `fit`."""
 
 
 class SignatureError(LookalikeError, ValueError):
@@ -107,7 +107,7 @@ class SignatureError(LookalikeError, ValueError):
 
 
 class ResultTooLargeError(LookalikeError, MemoryError):
-    """The answer would be larger than the limit; nothing was returned rather than a part of it."""
+    """The answer would be larger than the limit; nothing was returned."""
 
 
 class MissingDependencyError(LookalikeError, ImportError):
@@ -119,11 +119,11 @@ class FileError(LookalikeError):
 
 
 class FormatError(FileError):
-    """The file is not one of ours, or was written by a newer version."""
+    """The file was not written by lookalike, or by a newer version."""
 
 
 class CorruptIndexError(FileError):
-    """The file is one of ours, but damaged or cut short."""
+    """The file was written by lookalike, but is damaged or truncated."""
 
 
 class CollectionError(LookalikeError):
