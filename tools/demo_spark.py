@@ -34,7 +34,7 @@ def main() -> int:
         return _on_spark(folder, local)
 
 
-def _on_spark(folder: Path, local: la.results.DedupResult) -> int:
+def _on_spark(folder: Path, local: la.results.TextResult) -> int:
     start = time.perf_counter()
     with LoopbackSpark(workers=2) as cluster:
         session = cluster.session()

@@ -364,7 +364,7 @@ def _make_work(folder: Path) -> None:
     _dedup(folder)
 
 
-def _dedup(folder: Path, **options: Any) -> la.results.DedupResult:
+def _dedup(folder: Path, **options: Any) -> la.results.TextResult:
     settings: dict[str, Any] = {"threshold": 0.5, "ngram": 2, "permutations": 32, "threads": 1}
     corpus = Path((folder / "where").read_text())
     return la.dedup(corpus, work=folder / "work", **settings, **options)

@@ -16,7 +16,7 @@ import pytest
 
 import lookalike as la
 from dedup.test_dedup import corpus
-from lookalike.dedup.result import DedupResult
+from lookalike.dedup.result import TextResult
 
 ALL = os.environ.get("LOOKALIKE_DAMAGE") == "all"
 """Whether every damage is done to every file at every step, which takes minutes; else some."""
@@ -74,7 +74,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
 }
 
 
-def answer(result: DedupResult) -> list[Any]:
+def answer(result: TextResult) -> list[Any]:
     pairs = (result.pairs, result.old_pairs, result.rejected)
     return [
         result.keep.tolist(),
@@ -92,7 +92,7 @@ def answer(result: DedupResult) -> list[Any]:
 @pytest.fixture(params=["files", "old signatures"])
 def job(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., DedupResult]:
+) -> Callable[..., TextResult]:
     """A job with every file that a folder can have, a few documents at a time."""
     monkeypatch.setattr(sys.modules["lookalike.dedup.sign"], "_AT_A_TIME", 9)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # no power fails, and disks are slow
@@ -104,13 +104,13 @@ def job(
     la.dedup(old, save_signatures=known)
     against = old if request.param == "files" else known
 
-    def run(**options: Any) -> DedupResult:
+    def run(**options: Any) -> TextResult:
         return la.dedup(new, against=against, keep="max:n", threads=1, **options)
 
     return run
 
 
-def folder_at(state: str, job: Callable[..., DedupResult], folder: Path) -> None:
+def folder_at(state: str, job: Callable[..., TextResult], folder: Path) -> None:
     try:
         job(work=folder, progress=until(*STATES[state]))
     except Stop:
@@ -121,7 +121,7 @@ def folder_at(state: str, job: Callable[..., DedupResult], folder: Path) -> None
 
 @pytest.mark.parametrize("state", STATES)
 def test_damaged_files_are_made_again_or_refused(
-    state: str, job: Callable[..., DedupResult], tmp_path: Path
+    state: str, job: Callable[..., TextResult], tmp_path: Path
 ) -> None:
     expected = answer(job())
     folder = tmp_path / "work"
@@ -148,7 +148,7 @@ def test_damaged_files_are_made_again_or_refused(
 
 
 def test_an_undamaged_folder_is_gone_on_with(
-    job: Callable[..., DedupResult], tmp_path: Path
+    job: Callable[..., TextResult], tmp_path: Path
 ) -> None:
     expected = answer(job())
     reused = {}
@@ -178,7 +178,7 @@ def test_signatures_cut_to_nothing_are_not_filled_with_zeros(tmp_path: Path) -> 
 
 
 def test_files_are_synced_before_a_stamp_vouches_for_them(
-    job: Callable[..., DedupResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Callable[..., TextResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: set[int] = set()
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.dedup import verify
 from lookalike.dedup.job import STEPS
-from lookalike.dedup.result import DedupResult
+from lookalike.dedup.result import TextResult
 from support.oracles import dedup as dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]
@@ -47,12 +47,12 @@ def corpus(seed: int, count: int = 60) -> list[str]:
     return texts
 
 
-def measure(result: DedupResult) -> Any:
+def measure(result: TextResult) -> Any:
     how = dedup_oracle.jaccard if result.settings.measure == "jaccard" else dedup_oracle.cosine
     return partial(how, ngram=result.settings.ngram or 0)
 
 
-def check(result: DedupResult, texts: list[str]) -> None:
+def check(result: TextResult, texts: list[str]) -> None:
     """Everything that can be said of any result."""
     similarity = measure(result)
     threshold = result.settings.threshold

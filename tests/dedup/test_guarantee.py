@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.dedup import decide, propose
-from lookalike.dedup.result import DedupResult
+from lookalike.dedup.result import TextResult
 from lookalike.dedup.settings import DedupSettings
 from support.oracles import dedup as dedup_oracle
 
@@ -139,7 +139,7 @@ def cases(draw: st.DrawFn, grouping: str) -> Case:
     return Case(rows, texts[:old], options, against, draw(st.sampled_from([2, 10, 200])))
 
 
-def run(case: Case, threads: int) -> DedupResult:
+def run(case: Case, threads: int) -> TextResult:
     with TemporaryDirectory() as folder, small_groups(case.largest_group):
         against: Any = [{"text": text} for text in case.old] if case.against else None
         if case.against == "signatures":
@@ -166,7 +166,7 @@ def small_groups(most: int) -> Iterator[None]:
 class Truth:
     """What is true of a case, computed from its texts alone."""
 
-    def __init__(self, case: Case, result: DedupResult) -> None:
+    def __init__(self, case: Case, result: TextResult) -> None:
         self.case = case
         self.settings: DedupSettings = result.settings
         how = dedup_oracle.MEASURES[self.settings.measure]
@@ -275,7 +275,7 @@ class Truth:
         return sorted(range(len(self.texts)), key=rank)
 
 
-def pairs_of(result: DedupResult, truth: Truth) -> dict[tuple[int, int], float]:
+def pairs_of(result: TextResult, truth: Truth) -> dict[tuple[int, int], float]:
     """All verified pairs by position, old documents first."""
     old = truth.old
     found = {}
@@ -287,7 +287,7 @@ def pairs_of(result: DedupResult, truth: Truth) -> dict[tuple[int, int], float]:
     return found
 
 
-def check_named(result: DedupResult, truth: Truth) -> None:
+def check_named(result: TextResult, truth: Truth) -> None:
     """Each dropped row names one that stays, and how similar it is to that; one that goes, too, if
     none is to stay.
     """
@@ -310,7 +310,7 @@ def check_named(result: DedupResult, truth: Truth) -> None:
     assert np.isnan(result.similarity[stays]).all() and not result.estimated[stays].any()
 
 
-def check_counts(result: DedupResult) -> None:
+def check_counts(result: TextResult) -> None:
     counts, gone = result.counts, ~result.keep
     exactly = result.similarity[gone & ~result.estimated]
     estimates = result.similarity[result.estimated]
@@ -328,7 +328,7 @@ def check_counts(result: DedupResult) -> None:
     assert ("below threshold" in summary) == bool(below.any())
 
 
-def check_pairs(result: DedupResult, truth: Truth) -> None:
+def check_pairs(result: TextResult, truth: Truth) -> None:
     for (left, right), similarity in pairs_of(result, truth).items():
         expected = truth.similarity(left, right)
         assert similarity == pytest.approx(expected, abs=1e-9)

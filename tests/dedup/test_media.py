@@ -50,7 +50,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def groups(result: la.results.DedupResult) -> set[frozenset[str]]:
+def groups(result: la.results.MediaResult) -> set[frozenset[str]]:
     return {frozenset(result.names[row] for row in group) for group in result.groups()}
 
 

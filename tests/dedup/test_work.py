@@ -160,7 +160,7 @@ def test_signing_that_was_done_while_reading_has_no_rate(source: Path) -> None:
 
 
 def test_steps_of_an_earlier_run_are_told_and_have_no_rate(source: Path, tmp_path: Path) -> None:
-    def lines(result: la.results.DedupResult) -> dict[str, str]:
+    def lines(result: la.results.TextResult) -> dict[str, str]:
         table = result.summary().partition("documents/s")[2]
         return {line.split()[0]: line for line in table.splitlines() if line}
 

@@ -85,7 +85,7 @@ def test_a_named_function_is_what_a_work_folder_goes_by(tmp_path: Path) -> None:
     corpus, work = tmp_path / "corpus.txt", tmp_path / "work"
     corpus.write_text("\n".join(TEXTS))
 
-    def dedup(name: str, function: Any) -> la.results.DedupResult:
+    def dedup(name: str, function: Any) -> la.results.TextResult:
         features = la.FeatureFunction(function, name=name)
         return la.dedup(corpus, features=features, threshold=0.6, work=work)
 

@@ -22,7 +22,7 @@ def as_rows(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def assert_same_rows(
-    found: on_spark.SparkDedup, local: la.results.DedupResult, folder: Path
+    found: on_spark.SparkDedup, local: la.results.TextResult, folder: Path
 ) -> None:
     """Compare annotated rows and survivors, with all columns, pairs, counts and what is missing."""
     annotated, survivors, pairs = (folder / f"{name}.parquet" for name in ("all", "kept", "pairs"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, SupportsFloat, SupportsIndex
 
@@ -21,13 +21,11 @@ from lookalike.common_passages.results import (
     WordPlaces,
     word_places,
 )
-from lookalike.corpora import Corpus, Problems, open_corpus
+from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.columns import find_columns, text_strings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import text_batches
 from lookalike.shown import brief
-
-Progress = Callable[[str, float], None]
 
 LEAST = 0.6
 """Share of the query's words that a passage has."""
@@ -41,26 +39,16 @@ _MOST = 2**31
 
 
 class CorpusTexts:
-    """The texts of a corpus, read once."""
+    """The texts of a corpus, read once; `given` are the arguments of `passages` or `overlaps`."""
 
-    def __init__(
-        self,
-        source: Any,
-        *,
-        text: str | None,
-        id: str | None,
-        format: str | None,
-        encoding: str | None,
-        skip_bad: bool,
-        max_document: SupportsIndex | None,
-        progress: Progress | None,
-    ) -> None:
-        self.problems = Problems(flag("skip_bad", skip_bad))
-        self._corpus: Corpus = open_corpus(source, format, encoding=encoding)
-        if max_document is not None:
-            self._corpus.max_document = whole_number("max_document", max_document, at_least=1)
-        self._columns = find_columns(self._corpus, text, id)
-        self._tell = progress or (lambda step, share: None)
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.tell = callback("progress", given["progress"]) or (lambda step, share: None)
+        self.problems = Problems(flag("skip_bad", given["skip_bad"]))
+        self._corpus = open_corpus(given["source"], given["format"], encoding=given["encoding"])
+        longest = given["max_document"]
+        if longest is not None:
+            self._corpus.max_document = whole_number("max_document", longest, at_least=1)
+        self._columns = find_columns(self._corpus, given["text"], given["id"])
         self.documents = 0
 
     def batches(self) -> Iterator[tuple[int, Any, Any]]:
@@ -72,9 +60,9 @@ class CorpusTexts:
             first, self.documents = self.documents, self.documents + len(texts)
             if len(texts):
                 yield first, texts, ids
-            self._tell("read", self._corpus.done)
+            self.tell("read", self._corpus.done)
         self._corpus.check_identity(identity)
-        self._tell("read", 1.0)
+        self.tell("read", 1.0)
 
     def left_out(self) -> dict[str, Any]:
         """Return what could not be read, for a result."""
@@ -129,6 +117,7 @@ def passages(
         >>> found[0].text, found[0].share
         ('the early bird gets', 1.0)
     """
+    given = dict(locals())
     wanted = share("least", least)
     between = whole_number("gap", gap, at_least=0, at_most=_MOST)
     around = whole_number("context", context, at_least=0)
@@ -140,16 +129,7 @@ def passages(
     min_words = max(1, math.ceil(wanted * count - 1e-9))
     (documents,) = text_batches([query], None)
     finder = _native.PassageQuery(documents, min(PIECE, min_words), between, min_words, COMMON)
-    corpus = CorpusTexts(
-        source,
-        text=text,
-        id=id,
-        format=format,
-        encoding=encoding,
-        skip_bad=skip_bad,
-        max_document=max_document,
-        progress=callback("progress", progress),
-    )
+    corpus = CorpusTexts(given)
     found: list[Passage] = []
     repeated = 0
     for first, texts, ids in corpus.batches():
@@ -247,30 +227,21 @@ def overlaps(
         >>> la.overlaps(documents, min_words=4)[0].text
         'the early bird gets'
     """
+    given = dict(locals())
     least = whole_number("min_words", min_words, at_least=1, at_most=_MOST)
     between = whole_number("gap", gap, at_least=0, at_most=_MOST)
     most = whole_number("common", common, at_least=2)
     workers = thread_count(threads)
-    tell = callback("progress", progress) or (lambda step, share: None)
-    corpus = CorpusTexts(
-        source,
-        text=text,
-        id=id,
-        format=format,
-        encoding=encoding,
-        skip_bad=skip_bad,
-        max_document=max_document,
-        progress=tell,
-    )
+    corpus = CorpusTexts(given)
     held, numbered = HeldTexts(), _native.NumberedTexts()
     for first, texts, ids in corpus.batches():
         held.add(first, texts, ids)
         for documents in text_batches(texts, None):
             numbered.add(documents)
     piece = piece_words(least, between)
-    tell("compare", 0.0)
+    corpus.tell("compare", 0.0)
     columns, windows, places = numbered.overlaps(piece, between, least, most, workers)
-    tell("compare", 1.0)
+    corpus.tell("compare", 1.0)
     found = _overlaps(held, *columns)
     return Overlaps(found, corpus.documents, numbered.words, windows, places, **corpus.left_out())
 

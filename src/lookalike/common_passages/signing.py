@@ -84,10 +84,7 @@ class PassageHash(PartSigner):
     _seeded = False
 
     def __init__(
-        self,
-        by: DocumentSigner | None = None,
-        words: SupportsIndex = 50,
-        step: SupportsIndex = 10,
+        self, by: DocumentSigner | None = None, words: SupportsIndex = 50, step: SupportsIndex = 10
     ) -> None:
         super().__init__(0)
         self.by = SimHash(_BITS) if by is None else check_bits("by", by)

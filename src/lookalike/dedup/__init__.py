@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import DedupResult
+    from lookalike.dedup.result import AnyResult as DedupResult
     from lookalike.features.choice import FeatureChoice
     from lookalike.features.text import Lengths
     from lookalike.media import Medium

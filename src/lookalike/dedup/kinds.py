@@ -25,7 +25,7 @@ from lookalike.storage.files import is_folder
 from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import DedupResult
+    from lookalike.dedup.result import AnyResult, TextResult
 
 TEXT, VECTORS = "text", "vectors"
 SPARK = "spark"
@@ -192,7 +192,7 @@ def given_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> li
     ]
 
 
-def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> DedupResult:
+def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> AnyResult:
     """Run the job for the kind of items that `la.dedup` is given."""
     from lookalike.dedup import dedup
 
@@ -229,7 +229,7 @@ def chosen(options: Mapping[str, Any], function: Any) -> dict[str, Any]:
     return {name: options[name] for name in signature(function).parameters if name in options}
 
 
-def _run_text(source: Any, options: dict[str, Any], defaults: Mapping[str, Any]) -> DedupResult:
+def _run_text(source: Any, options: dict[str, Any], defaults: Mapping[str, Any]) -> TextResult:
     from lookalike.corpora.columns import Filters
     from lookalike.dedup.job import run_job
 

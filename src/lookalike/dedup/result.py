@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -144,65 +144,8 @@ def _least(values: Floats) -> float | None:
     return float(values.min()) if len(values) else None
 
 
-class _KindAttributes:
-    """Attributes that only the results of some kinds have, for type checkers.
-
-    `la.dedup` returns a `DedupResult`. At run time, what a kind does not have raises
-    `AttributeError`.
-    """
-
-    write: Callable[..., int]
-    write_annotated: Callable[..., int]
-    write_pairs: Callable[..., int]
-    # Of rows: text and vectors.
-    source: Corpus
-    source_identity: list[Any] | None
-    # Of text.
-    settings: DedupSettings
-    matched_old: Ints
-    estimated: Flags
-    text_pairs: VerifiedPairs
-    pair_batches: Callable[..., Iterator[tuple[VerifiedPairs, VerifiedPairs]]]
-    rejected: VerifiedPairs
-    columns: Columns
-    documents: DocumentTable
-    signed: Signed
-    text: Callable[[int], str]
-    old_text: Callable[[int], str]
-    old_id: Callable[[int], str | int]
-    save_signatures: Callable[[str | os.PathLike[str]], None]
-    # Of vectors.
-    column: str
-    threshold: float
-    recall: float
-    dimensions: int
-    # Of files.
-    medium: Medium[Any]
-    different_pairs: VerifiedPairs
-    files: Sequence[Path]
-    sizes: Ints
-    facts: Mapping[str, Sequence[Any]]
-    distance: NDArray[np.int32]
-    problems: Sequence[Problem]
-    dropped: Callable[[], list[Path]]
-    write_dropped: Callable[[str | Path], int]
-
-    if TYPE_CHECKING:  # what some kinds compute
-
-        @property
-        def pairs(self) -> VerifiedPairs: ...
-        @property
-        def old_pairs(self) -> VerifiedPairs: ...
-        @property
-        def equal_pairs(self) -> int: ...
-        @property
-        def complete(self) -> bool: ...
-        @property
-        def names(self) -> Any: ...
-
-
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class DedupResult(_KindAttributes, Summarized):
+class DedupResult(Summarized):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
 
     `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
@@ -650,3 +593,9 @@ class MediaResult(DedupResult):
         """Return kind, settings, counts, seconds, warnings and the files that were left out."""
         problems = [{"path": str(one.path), "reason": one.reason} for one in self.problems]
         return {**super().to_dict(), "left_out": problems}
+
+
+if TYPE_CHECKING:
+
+    class AnyResult(TextResult, VectorResult, MediaResult):  # type: ignore[misc]
+        """What `la.dedup` returns, for type checkers: it has the attributes of every kind."""

@@ -28,8 +28,6 @@ from lookalike.vectors.given import as_vectors, in_single_precision
 THRESHOLD, RECALL = 0.95, 0.999
 _GUESSES = ("embedding", "embeddings", "vector", "vectors", "emb")
 _COSINES_AT_A_TIME = 1 << 16
-_AT_A_TIME = 512
-"""Written vectors that are held as Python lists."""
 
 
 def run_vector_job(
@@ -229,54 +227,39 @@ def written_vectors(
     That is `dimensions`, as `like` has, or that of the first. A `DocumentError` names the first bad
     vector by `place_of` its row.
     """
-    parts = []
-    for start in range(0, len(texts), _AT_A_TIME):
-        found: list[list[float]] = []
-        wrong: tuple[int, object] | None = None
-        for text in texts[start : start + _AT_A_TIME]:
-            try:
-                found.append(_numbers(text, dimensions, like))
-            except _NotOneError as error:
-                wrong = len(found), error
-                break
-            dimensions = len(found[-1])
-        held, too_large = _held(found)
-        if wrong := too_large or wrong:
-            place, what = wrong
-            raise DocumentError(f"{place_of(int(rows[start + place]))}: the vector {what}")
-        parts.append(held)
-    return np.concatenate(parts) if parts else np.empty((0, dimensions or 0), np.float32)
+    found: list[NDArray[np.float32]] = []
+    for row, text in zip(rows.tolist(), texts, strict=True):
+        try:
+            found.append(_vector(text, dimensions, like))
+        except _NotAVectorError as error:
+            raise DocumentError(f"{place_of(row)}: the vector {error}") from None
+        dimensions = len(found[-1])
+    return np.stack(found) if found else np.empty((0, dimensions or 0), np.float32)
 
 
-class _NotOneError(Exception):
-    """A value is not a vector."""
+class _NotAVectorError(Exception):
+    """Says why a value is not a vector."""
 
 
-def _numbers(text: str, dimensions: int | None, like: str) -> list[float]:
+def _vector(text: str, dimensions: int | None, like: str) -> NDArray[np.float32]:
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         value = text
     if not isinstance(value, list):
-        raise _NotOneError(f"is {brief(value)}; expected a list of numbers")
+        raise _NotAVectorError(f"is {brief(value)}; expected a list of numbers")
     if not set(map(type, value)) <= {int, float}:
         other = next(one for one in value if type(one) not in (int, float))
-        raise _NotOneError(f"has the value {brief(other)}; expected numbers alone")
+        raise _NotAVectorError(f"has the value {brief(other)}; expected only numbers")
     if len(value) != (dimensions or len(value)) or not value:
         expected = f"{dimensions}, as {like} has" if dimensions else "one at least"
-        raise _NotOneError(f"has {len(value)} dimensions; expected {expected}")
-    return value
-
-
-def _held(vectors: list[list[float]]) -> tuple[NDArray[np.float32], tuple[int, str] | None]:
-    """Return vectors as an array, or the first that float32 cannot hold, and why."""
+        raise _NotAVectorError(f"has {len(value)} dimensions; expected {expected}")
     try:
-        wide = np.array(vectors, np.float64)
+        wide = np.array(value, np.float64)
     except OverflowError:  # a whole number of hundreds of digits is infinite
-        wide = np.array([[float(str(one)) for one in vector] for vector in vectors], np.float64)
-    bad = ~(np.abs(wide) <= np.finfo(np.float32).max)  # NaN is neither
-    if bad.any():
-        row, place = (int(one[0]) for one in np.nonzero(bad))
-        what = f"has the value {wide[row, place]:g}; expected numbers that float32 can hold"
-        return np.empty((0, 0), np.float32), (row, what)
-    return wide.astype(np.float32), None
+        wide = np.array([float(str(one)) for one in value], np.float64)
+    bad = np.flatnonzero(~(np.abs(wide) <= np.finfo(np.float32).max))  # NaN is neither
+    if len(bad):
+        what = f"has the value {wide[bad[0]]:g}; expected numbers that float32 can hold"
+        raise _NotAVectorError(what)
+    return wide.astype(np.float32)

@@ -147,8 +147,11 @@ def fixed_binary(rows: NDArray[Any]) -> Any:
 
 def bytes_of(column: Any) -> bytes:
     """Return the bytes of all rows of a column, one after the other."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return b"".join(_bytes_of(chunk) for chunk in chunks if len(chunk))
+    if isinstance(column, pa.ChunkedArray):
+        return b"".join(bytes_of(chunk) for chunk in column.chunks if len(chunk))
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32)[[column.offset, column.offset + len(column)]]
+    return bytes(memoryview(data)[ends[0] : ends[1]]) if data is not None else b""
 
 
 def signatures_of(column: Any, width: int = -1) -> NDArray[np.uint8]:
@@ -170,17 +173,11 @@ def gathered(batches: Batches, dtype: Any) -> dict[int, NDArray[Any]]:
         data = batch.column("data")
         for kind in np.unique(kinds).tolist():
             mine = data if (kinds == kind).all() else data.filter(pa.array(kinds == kind))
-            found.setdefault(kind, []).append(_bytes_of(mine))
+            found.setdefault(kind, []).append(bytes_of(mine))
     return {
         kind: np.frombuffer(b"".join(parts), dtype[kind] if isinstance(dtype, dict) else dtype)
         for kind, parts in found.items()
     }
-
-
-def _bytes_of(column: Any) -> bytes:
-    _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets, np.int32)[[column.offset, column.offset + len(column)]]
-    return bytes(memoryview(data)[ends[0] : ends[1]]) if data is not None else b""
 
 
 def as_columns(dtype: Any, kind: int, batches: Batches) -> Iterator[Any]:

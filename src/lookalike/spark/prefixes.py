@@ -43,7 +43,7 @@ from lookalike.spark.positions import (
     pieces_of,
     told_rows,
 )
-from lookalike.spark.propose import ENTRIES_A_TASK, Proposed, distinct_pairs
+from lookalike.spark.propose import ENTRIES_A_TASK, Proposed, distinct_pairs, other_rows
 from lookalike.spark.signing import Chunks, SignedTable, documents_of
 from lookalike.spark.work import SparkWork
 
@@ -76,7 +76,7 @@ def propose_by_prefixes(
     met = map_arrow(shuffled(sent, buckets), meet_prefixes, PACKED, settings, buckets)
     pairs = distinct_pairs(work, met, buckets)
     warnings = more_than_local(settings, signed.documents, largest, int(counts.max()))
-    return Proposed.of_packed(pairs, signed, warnings)
+    return Proposed.of(pairs, other_rows(pairs, signed), signed.documents, warnings)
 
 
 def more_than_local(

@@ -56,23 +56,14 @@ class Proposed:
     warnings: list[str]
 
     @classmethod
-    def of(cls, packed: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
-        """Return packed pairs; `told` are their rows of the kind `bands.NEEDED`."""
+    def of(
+        cls, packed: Any, others: dict[int, list[bytes]], documents: int, warnings: list[str]
+    ) -> Proposed:
+        """Return packed pairs; `others` are the rows of other kinds, as `bands` packs them."""
+        told = others.get(bands.NEEDED, [])
         count = sum(int(np.frombuffer(one, np.int64, 1)[0]) for one in told)
         needed = PositionSet.of((one[8:] for one in told), documents)
         return cls(packed.where(f"kind = {bands.PAIRS}"), count, needed, warnings)
-
-    @classmethod
-    def of_packed(
-        cls,
-        packed: Any,
-        signed: SignedTable,
-        warnings: list[str],
-        told: dict[int, list[bytes]] | None = None,
-    ) -> Proposed:
-        """Return pairs as `bands` packs them; `told` are the rows of other kinds, if known."""
-        told = _told(packed, signed) if told is None else told
-        return cls.of(packed, told.get(bands.NEEDED, []), signed.documents, warnings)
 
     @property
     def rows(self) -> Any:
@@ -88,7 +79,7 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
     entries = map_arrow(table, bands.send_bands, PACKED, layout, signed.chunks, buckets)
     met = map_arrow(shuffled(entries, buckets), bands.meet_bands, PACKED, buckets, signed.old)
     pairs = distinct_pairs(work, met, buckets)
-    told = _told(pairs, signed)
+    told = other_rows(pairs, signed)
     found = [np.frombuffer(data, bands.LARGE_KEY) for data in told.get(bands.LARGE, [])]
     sizes = np.concatenate(found) if found else np.empty(0, bands.LARGE_KEY)
     if len(sizes):
@@ -98,9 +89,9 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
         more = _large_pairs(work, signed, layout.bands, large, rows, buckets)
         both = pairs.where(f"kind = {bands.PAIRS}").union(more)
         pairs = distinct_pairs(work, both, buckets)
-        told = _told(pairs, signed)
+        told = other_rows(pairs, signed)
     warnings = band_warnings(settings, layout, len(sizes), int(sizes["size"].sum()))
-    return Proposed.of_packed(pairs, signed, warnings, told)
+    return Proposed.of(pairs, told, signed.documents, warnings)
 
 
 def distinct_pairs(work: SparkWork, pairs: Any, buckets: int) -> Any:
@@ -108,7 +99,7 @@ def distinct_pairs(work: SparkWork, pairs: Any, buckets: int) -> Any:
     return work.keep(map_arrow(shuffled(pairs, buckets), bands.distinct_pairs, PACKED, buckets))
 
 
-def _told(packed: Any, signed: SignedTable) -> dict[int, list[bytes]]:
+def other_rows(packed: Any, signed: SignedTable) -> dict[int, list[bytes]]:
     """Return what packed rows tell the driver, by kind: all that are not pairs."""
     return told_rows(packed.where(f"kind <> {bands.PAIRS}"), signed.documents)
 
@@ -192,7 +183,7 @@ def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str
     if signed.old:
         rows = rows.where(f"right >= {signed.old}")
     pairs = work.keep(map_arrow(rows, bands.pack_pairs, PACKED))
-    return Proposed.of_packed(pairs, signed, warnings)
+    return Proposed.of(pairs, other_rows(pairs, signed), signed.documents, warnings)
 
 
 def _matches(

@@ -46,7 +46,7 @@ class Survey:
         self.collapsed = Collapsed.of(work, met, of_equals, documents)
         pairs = gathered.where(f"kind = {PAIRS}").select("position", "value").toDF("left", "right")
         warnings = [one for part in told.get(_WARNINGS, []) for one in json.loads(part)]
-        needed = told.get(_PROPOSED + NEEDED, [])
+        needed = {NEEDED: told.get(_PROPOSED + NEEDED, [])}
         packed = map_arrow(pairs, pack_pairs, PACKED)
         self.proposed = Proposed.of(packed, needed, documents, warnings)
         self.gathered = gathered.where(f"kind < {_EQUALS}")

@@ -12,6 +12,7 @@ from lookalike.checks import callback, flag, thread_count, whole_number
 from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.kinds import chosen
+from lookalike.dedup.pairs import Ints
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
@@ -72,13 +73,13 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
 
 def _signed(
     job: JobContext, documents: DocumentTable, settings: TopicSettings
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+) -> tuple[NDArray[np.uint8], Ints]:
     """Return the signatures of all documents that have features, and which these are."""
     signer, texts, progress = settings.signer(), documents.texts, job.progress
     if signer.weights.learns:
         with progress.timed("fit"):
             signer.fit(texts.documents, threads=job.threads)
-    having: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    having: list[Ints] = [np.empty(0, np.int64)]
     with progress.timed("sign"), job.work.writer(_SIGNATURES) as file:
         for begin in range(0, len(documents), _AT_A_TIME):
             end = min(len(documents), begin + _AT_A_TIME)
@@ -93,7 +94,7 @@ def _signed(
 
 def _assigned(
     rows: NDArray[np.uint8],
-    positions: NDArray[np.int64],
+    positions: Ints,
     documents: int,
     wanted: int | None,
     settings: TopicSettings,
@@ -142,7 +143,7 @@ def _assigned(
 def _described(
     documents: DocumentTable,
     rows: NDArray[np.uint8],
-    positions: NDArray[np.int64],
+    positions: Ints,
     assigned: Assigned,
     settings: TopicSettings,
     threads: int,

@@ -15,6 +15,7 @@ from lookalike.checks import file_path, optional_module, whole_number
 from lookalike.corpora import Corpus, check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
+from lookalike.dedup.pairs import Ints
 from lookalike.jobs.documents import DocumentTable
 from lookalike.pages.marks import without_marks
 from lookalike.shown import counted, escape_terminal
@@ -38,11 +39,11 @@ class Assigned:
 
     centres: NDArray[np.uint8]
     """uint8[clusters, bits // 8]: the signatures that clusters are around."""
-    labels: NDArray[np.int64]
+    labels: Ints
     """int64[n]: the cluster of each row; -1 for one without features."""
     distances: NDArray[np.int32]
     """int32[n]: the bits in which each row differs from its center."""
-    other_labels: NDArray[np.int64]
+    other_labels: Ints
     """int64[n]: the cluster with the next nearest center."""
     other_distances: NDArray[np.int32]
 
@@ -114,7 +115,7 @@ class DocumentClusters(Assigned):
         """Return the text of a row."""
         return without_marks(self.documents.texts[self._row(row)])
 
-    def members(self, number: int) -> NDArray[np.int64]:
+    def members(self, number: int) -> Ints:
         """Return the rows of a cluster, nearest to its center first."""
         chosen = whole_number("number", number, at_least=0, at_most=max(0, len(self) - 1))
         rows = np.flatnonzero(self.labels == chosen)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count
+from lookalike.dedup.pairs import Floats, Ints
 from lookalike.features import Words
 
 _MOST_FEATURES = 1 << 17
@@ -35,7 +36,7 @@ _AT_A_TIME = 8192
 _LONGEST = 40
 """Maximum characters of a word."""
 
-Counts = tuple[NDArray[np.uint64], NDArray[np.int64]]
+Counts = tuple[NDArray[np.uint64], Ints]
 """Hashes of words, ascending, and in how many documents each is."""
 
 
@@ -44,18 +45,13 @@ class WordCounts:
     """In how many documents of each cluster a word is."""
 
     words: Words
-    documents: NDArray[np.int64]
+    documents: Ints
     """Of each cluster."""
     clusters: list[Counts]
 
     @classmethod
     def of(
-        cls,
-        words: Words,
-        texts: _native.Documents,
-        labels: NDArray[np.int64],
-        count: int,
-        threads: int,
+        cls, words: Words, texts: _native.Documents, labels: Ints, count: int, threads: int
     ) -> WordCounts:
         """Count; texts whose label is -1 are in none of the `count` clusters."""
         counted = [_native.Vocabulary(_MOST_FEATURES) for _ in range(count)]
@@ -82,7 +78,7 @@ class WordCounts:
 
 
 def cluster_words(
-    counts: WordCounts, texts: _native.Documents, labels: NDArray[np.int64], most: int
+    counts: WordCounts, texts: _native.Documents, labels: Ints, most: int
 ) -> list[list[tuple[str, float]]]:
     """Return at most `most` words of each cluster with their weights above 0, highest first.
 
@@ -107,9 +103,7 @@ def cluster_words(
     ]
 
 
-def word_weights(
-    inside: NDArray[np.int64], size: int, outside: NDArray[np.int64], others: int
-) -> NDArray[np.float64]:
+def word_weights(inside: Ints, size: int, outside: Ints, others: int) -> Floats:
     """Return the weights of words in `inside` documents of a cluster and `outside` of others."""
     having, every = (inside + outside).astype(np.float64), max(size + others, 1)
     ratio = np.zeros(len(inside))
@@ -120,7 +114,7 @@ def word_weights(
     return np.where(more_frequent, np.maximum(2 * ratio, 0.0), 0.0)
 
 
-def _surprise(found: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def _surprise(found: Ints, expected: Floats) -> Floats:
     """Return x log(x / expected), 0 where x is 0."""
     some = found > 0
     ratio = np.divide(found, expected, out=np.ones(len(found)), where=some & (expected > 0))
@@ -134,7 +128,7 @@ def _sorted(vocabulary: _native.Vocabulary) -> Counts:
 
 
 def _names(
-    words: Words, texts: _native.Documents, labels: NDArray[np.int64], wanted: set[int]
+    words: Words, texts: _native.Documents, labels: Ints, wanted: set[int]
 ) -> dict[int, str]:
     """Return the words behind hashes; of a stem, the form that is in most documents."""
     spelling = _Spelling(words)
@@ -168,12 +162,12 @@ class _Spelling:
         self._words = words
         self._plain = Words(**{**words.settings(), "stem": None})
 
-    def hashes(self, part: _native.Documents) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    def hashes(self, part: _native.Documents) -> tuple[Ints, NDArray[np.uint64]]:
         """Return the words of texts as hashes, with where those of each text begin."""
         self._words.source(part)  # which learns the stems
         return self._words._reader.extract(part)
 
-    def first_with(self, part: _native.Documents, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def first_with(self, part: _native.Documents, wanted: NDArray[np.uint64]) -> Ints:
         """Return the texts that have one of these first."""
         offsets, hashes = self.hashes(part)
         places = np.flatnonzero(np.isin(hashes, wanted))
@@ -181,7 +175,7 @@ class _Spelling:
         return np.unique(np.searchsorted(offsets, places[first], side="right") - 1)
 
     def form_counts(
-        self, texts: _native.Documents, labels: NDArray[np.int64], forms: list[str]
+        self, texts: _native.Documents, labels: Ints, forms: list[str]
     ) -> dict[str, int]:
         """Return in how many documents of clusters each of these words is, as it is."""
         together = np.minimum(labels, 0)

@@ -63,7 +63,7 @@ def assert_as_local(
     *,
     against: tuple[Any, Sequence[str | None]] | None = None,
     **settings: Any,
-) -> la.results.DedupResult:
+) -> la.results.TextResult:
     """Compare kept rows, groups, duplicates, similarities, pairs, counts and warnings.
 
     `against` is an old corpus, as a frame and as texts.
@@ -110,7 +110,7 @@ def assert_as_local(
     return local
 
 
-def _named_pairs(local: la.results.DedupResult, rows: list[Any], old: list[Any] | None) -> Any:
+def _named_pairs(local: la.results.TextResult, rows: list[Any], old: list[Any] | None) -> Any:
     """Return the pairs of a local job by the ids of rows; `old` tells that left is an old one."""
     names = pa.array([row["id"] for row in rows])
     parts = []

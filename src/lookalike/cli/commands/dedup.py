@@ -13,7 +13,7 @@ from functools import partial
 from inspect import signature
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import whole_number
 from lookalike.cli import common, kinds
@@ -33,7 +33,7 @@ from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import dedup
 from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, support_lines, supports
-from lookalike.dedup.result import DedupResult, MediaResult, TextResult
+from lookalike.dedup.result import MediaResult, TextResult
 from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.write import check_file_list, check_kept_files
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said
@@ -42,6 +42,9 @@ from lookalike.media import Medium
 from lookalike.shown import escape_terminal
 from lookalike.signatures.methods import usual_ngram
 from lookalike.storage.files import check_replaceable, same_file
+
+if TYPE_CHECKING:
+    from lookalike.dedup.result import AnyResult
 
 _SIGNATURES = ".lookalike"
 
@@ -329,7 +332,7 @@ def _check_outputs(options: argparse.Namespace, reason: str) -> list[Path]:
 _ITEMS = {TEXT: "documents", VECTORS: "rows"}
 
 
-def _write(options: argparse.Namespace, result: DedupResult, progress: Any) -> dict[str, str]:
+def _write(options: argparse.Namespace, result: AnyResult, progress: Any) -> dict[str, str]:
     """Write the outputs, timed as one step; return which file has what."""
     items = _ITEMS.get(result.kind, "files")
     kept, write = f"kept {items}", result.write
@@ -361,7 +364,7 @@ def _write(options: argparse.Namespace, result: DedupResult, progress: Any) -> d
     return written
 
 
-def _write_pairs(options: argparse.Namespace, result: DedupResult, path: Path) -> None:
+def _write_pairs(options: argparse.Namespace, result: AnyResult, path: Path) -> None:
     if result.kind != TEXT:
         result.write_pairs(path)
         return

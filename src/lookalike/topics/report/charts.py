@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.dedup.pairs import Floats
 from lookalike.report.drawing import (
     BOTTOM,
     LEFT,
@@ -67,7 +68,7 @@ def map_chart(result: DocumentClusters, linked: int) -> str:
     return svg("Map of the clusters", [*circles, *names], _MAP_HEIGHT, "group")
 
 
-def _fitted(places: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fitted(places: Floats, radii: Floats) -> Floats:
     """Return places within the chart, circles side by side."""
     size = np.array([WIDTH, _MAP_HEIGHT], np.float64)
     spread = np.abs(places).max(axis=0, initial=0.0)
@@ -77,7 +78,7 @@ def _fitted(places: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[
     low, high = (moved - radii[:, None]).min(axis=0), (moved + radii[:, None]).max(axis=0)
     inner = size - 2 * _MARGIN
     shrunk = np.minimum(1.0, inner / np.maximum(high - low, 1e-9))
-    fitted: NDArray[np.float64] = (moved - (low + high) / 2) * shrunk + size / 2
+    fitted: Floats = (moved - (low + high) / 2) * shrunk + size / 2
     return fitted
 
 
@@ -130,7 +131,7 @@ def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int])
     return svg("Documents by their distance from the center", lines)
 
 
-def plane(centres: NDArray[np.uint8]) -> NDArray[np.float64]:
+def plane(centres: NDArray[np.uint8]) -> Floats:
     """Return a place for each center, float64[k, 2]: classical scaling of their distances.
 
     The number of bits that differ is the squared distance of corners of a cube, so these are the
@@ -142,12 +143,12 @@ def plane(centres: NDArray[np.uint8]) -> NDArray[np.float64]:
     square = np.array([hamming(np.broadcast_to(one, centres.shape), centres) for one in centres])
     middle = np.eye(count) - 1.0 / count
     values, vectors = np.linalg.eigh(-0.5 * middle @ square.astype(np.float64) @ middle)
-    places: NDArray[np.float64] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, :-3:-1]
+    places: Floats = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, :-3:-1]
     largest = np.take_along_axis(places, np.abs(places).argmax(axis=0)[None], axis=0)
     return np.where(largest < 0, -places, places)
 
 
-def apart(places: NDArray[np.float64], radii: ArrayLike) -> NDArray[np.float64]:
+def apart(places: Floats, radii: ArrayLike) -> Floats:
     """Return places where circles of these radii overlap less."""
     radius, moved = np.asarray(radii, np.float64), places.astype(np.float64).copy()
     least = radius[:, None] + radius[None, :] + _GAP
