@@ -305,7 +305,7 @@ def test_figures_of_images(tmp_path: Path) -> None:
     files.remove(folder / "broken.png")
     distinct = {path.read_bytes() for path in files}
     sizes = {path.name: path.stat().st_size for path in files}
-    kept = {name for name, stays in zip(result.names, result.keep, strict=True) if stays}
+    kept = {path.name for path in result.kept()}
     saved, whole = sum(sizes[name] for name in sizes.keys() - kept), sum(sizes.values())
     groups = Counter(result.group_of.tolist())
     found = tiles(page)

@@ -153,14 +153,18 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
             signed = sign_documents(job, signer, documents, first, old, early)
     # Documents too short to be compared are not duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(first)), first)
-    rank = rule_ranks(
+    texts, order = documents.texts, documents.order
+    rank = rule_ranks(settings, len(first), old=documents.old, lengths=texts.lengths, order=order)
+    compare = Comparer(
         settings,
-        len(first),
-        old=documents.old,
-        lengths=documents.texts.lengths,
-        order=documents.order,
+        signed.signatures,
+        signed.positions,
+        texts.documents,
+        texts.lengths,
+        documents.signatures_only,
+        job.threads,
+        texts.release,
     )
-    compare = Comparer.of(job, documents, signed)
     verdict = earlier_verdict(job, signed)
     if verdict is None and settings.exact:
         verdict = join_documents(job, documents, signed, first)

@@ -25,7 +25,7 @@ from lookalike.storage.files import is_folder
 from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import AnyResult, TextResult
+    from lookalike.dedup.result import TextResult
 
 TEXT, VECTORS = "text", "vectors"
 SPARK = "spark"
@@ -192,8 +192,8 @@ def given_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> li
     ]
 
 
-def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> AnyResult:
-    """Run the job for the kind of items that `la.dedup` is given."""
+def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> Any:
+    """Run the job for the kind of items that `la.dedup` is given, and return its result."""
     from lookalike.dedup import dedup
 
     medium = kind if isinstance(kind, Medium) else None

@@ -26,7 +26,6 @@ from lookalike.dedup.propose import Candidates, promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed
 from lookalike.features import similarity_pairs, unrounded
-from lookalike.jobs.documents import DocumentTable
 from lookalike.jobs.work_folder import digest
 
 _PAIRS_AT_A_TIME = 1 << 20
@@ -132,21 +131,6 @@ class Comparer:
     threads: int = 1
     release: Callable[[], None] = lambda: None
     """Called after some texts were read."""
-
-    @classmethod
-    def of(cls, job: DedupJob, documents: DocumentTable, signed: Signed) -> Comparer:
-        """Return what compares the documents of a job."""
-        texts = documents.texts
-        return cls(
-            job.settings,
-            signed.signatures,
-            signed.positions,
-            texts.documents,
-            texts.lengths,
-            documents.signatures_only,
-            job.threads,
-            texts.release,
-        )
 
     def __call__(self, left: Ints, right: Ints, *, screen: bool) -> VerifiedPairs:
         """Return pairs with similarities; with `screen`, only those with promising signatures."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from lookalike.jobs.context import JobProgress
 
 
 class SparkWork:
@@ -23,7 +24,8 @@ class SparkWork:
         self._tables = 0
         self._held: list[tuple[Any, Any]] = []
         self._sent: list[Any] = []
-        self.seconds: dict[str, float] = {}
+        self._progress = JobProgress(None)
+        self.seconds = self._progress.seconds
 
     @property
     def cores(self) -> int:
@@ -57,12 +59,10 @@ class SparkWork:
         """Count the time as that of a step, which Spark's pages name, too."""
         context = self.spark.sparkContext
         context.setJobDescription(f"lookalike: {step}")
-        start = time.perf_counter()
         try:
-            yield
+            with self._progress.timed(step):
+                yield
         finally:
-            passed = time.perf_counter() - start
-            self.seconds[step] = self.seconds.get(step, 0.0) + passed
             context.setJobDescription(None)
 
     def close(self) -> None:

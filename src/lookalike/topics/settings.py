@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -42,8 +42,8 @@ class TopicSettings:
     features: FeatureChoice
     stop_words: str | Iterable[str] | None
     stem: str | None
-    weights: str
     seed: SupportsIndex
+    weights: str
     words: SupportsIndex
     central: SupportsIndex
 
@@ -96,15 +96,9 @@ class TopicSettings:
         """Return all settings in plain values."""
         by_name = isinstance(self.features, str)
         features, words = self.signing.features, chosen_words(self.signing.features)
-        return {
-            "method": self.method,
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {
             "bits": self.signing.bits,
             "ngram": self.signing.ngram if by_name else self.ngram,
             "features": self.features if by_name else features.to_dict(),
             "stop_words": words.stopwords if by_name and words is not None else self.stop_words,
-            "stem": self.stem,
-            "seed": self.seed,
-            "weights": self.weights,
-            "words": self.words,
-            "central": self.central,
         }
