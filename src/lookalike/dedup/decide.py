@@ -47,12 +47,51 @@ class Compare(Protocol):
         """
 
 
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """Which items are kept; arrays have an element per item."""
+@dataclass(eq=False)
+class FoundPairs:
+    """The given pairs, and those that comparing kept items adds.
+
+    In a large group, an item was compared with the best ones and a few others only, and signatures
+    do not propose every pair. If those are dropped, all others would be kept. So kept items that
+    share a dropped neighbor are compared.
+    """
 
     pairs: VerifiedPairs
-    """The given pairs, and those that were found while deciding."""
+    rejected: VerifiedPairs
+    """The most similar pairs that were compared and are below the threshold."""
+    proposed: int = 0
+    """Pairs that were given to `compare`, and those that it returned."""
+    compared: int = 0
+    exhausted: bool = False
+    """Whether the last round of comparing kept items still found a pair."""
+
+    def compare_kept(
+        self, order_of: Callable[[VerifiedPairs], _Order], threshold: float, compare: Compare
+    ) -> None:
+        """Compare kept items that share a dropped neighbor until no pair is found."""
+        done: Ints = np.empty(0, np.int64)
+        for _ in range(ROUNDS):
+            order = order_of(self.pairs)
+            unmet = unmet_pairs(order.deciding(self.pairs), order.best, order.old)
+            unmet = np.setdiff1d(unmet, done, assume_unique=True)
+            if not len(unmet):
+                return
+            done = np.union1d(done, unmet)
+            some = compare(*np.divmod(unmet, len(order.rank)), screen=True)
+            near = some.similarity >= threshold
+            self.pairs = merged(self.pairs, some[near])
+            self.rejected = most_similar(in_order([self.rejected, some[~near]]))
+            self.proposed += len(unmet)
+            self.compared += len(some)
+            if not near.any():
+                return
+        self.exhausted = True
+
+
+@dataclass(eq=False, kw_only=True)
+class Decision(FoundPairs):
+    """Which items are kept; arrays have an element per item."""
+
     group_of: Ints
     """The first item of each item's group; the item itself if it is alone."""
     duplicate_of: Ints
@@ -60,13 +99,6 @@ class Decision:
     similarity: Floats
     """With that item; NaN for kept items, and where it is unknown."""
     warnings: tuple[str, ...]
-    rejected: VerifiedPairs
-    """The most similar pairs below the threshold that were compared while deciding."""
-    proposed: int
-    """Pairs that were given to `compare`, and those that it returned."""
-    compared: int
-    exhausted: bool
-    """Whether the last round of comparing kept items still found a pair."""
     split: int
     """Components that were too large and became stars."""
     largest: int
@@ -117,7 +149,7 @@ def decide(
         chosen = choices.ranks(pairs)
         return _Order(chosen, best_of_equals(chosen, first), old, None)
 
-    found = _Found(pairs, pairs[:0])
+    found = FoundPairs(pairs, pairs[:0])
     if compare is not None and settings.grouping == "star" and not complete:
         found.compare_kept(order_of, settings.threshold, compare)
     order = order_of(found.pairs)
@@ -130,15 +162,11 @@ def decide(
         duplicate_of = _choose(labels, first, order.rank, old, deciding)
     warnings = split_warnings(split, largest, settings.max_group)
     return Decision(
-        pairs=found.pairs,
+        **vars(found),
         group_of=labels,
         duplicate_of=duplicate_of,
         similarity=_similarities(first, duplicate_of, deciding, compare),
         warnings=((rounds_exhausted_warning(),) if found.exhausted else ()) + warnings,
-        rejected=found.rejected,
-        proposed=found.proposed,
-        compared=found.compared,
-        exhausted=found.exhausted,
         split=split,
         largest=largest,
     )
@@ -210,45 +238,6 @@ class _Order:
             larger = self.sizes[pairs.right] > self.sizes[pairs.left]
             decided &= (pairs.left >= self.old) | ~larger
         return pairs if decided.all() else pairs[decided]
-
-
-@dataclass(eq=False)
-class _Found:
-    """Pairs, and those that comparing kept items adds.
-
-    In a large group, an item was compared with the best ones and a few others only, and signatures
-    do not propose every pair. If those are dropped, all others would be kept. So kept items that
-    share a dropped neighbor are compared.
-    """
-
-    pairs: VerifiedPairs
-    rejected: VerifiedPairs
-    """The most similar pairs that were compared and are below the threshold."""
-    proposed: int = 0
-    compared: int = 0
-    exhausted: bool = False
-
-    def compare_kept(
-        self, order_of: Callable[[VerifiedPairs], _Order], threshold: float, compare: Compare
-    ) -> None:
-        """Compare kept items that share a dropped neighbor until no pair is found."""
-        done: Ints = np.empty(0, np.int64)
-        for _ in range(ROUNDS):
-            order = order_of(self.pairs)
-            unmet = unmet_pairs(order.deciding(self.pairs), order.best, order.old)
-            unmet = np.setdiff1d(unmet, done, assume_unique=True)
-            if not len(unmet):
-                return
-            done = np.union1d(done, unmet)
-            some = compare(*np.divmod(unmet, len(order.rank)), screen=True)
-            near = some.similarity >= threshold
-            self.pairs = merged(self.pairs, some[near])
-            self.rejected = most_similar(in_order([self.rejected, some[~near]]))
-            self.proposed += len(unmet)
-            self.compared += len(some)
-            if not near.any():
-                return
-        self.exhausted = True
 
 
 def unmet_pairs(pairs: VerifiedPairs, rank: Ints, old: int) -> Ints:

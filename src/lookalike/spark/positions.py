@@ -126,9 +126,6 @@ class Numbering:
         at = np.searchsorted(firsts, positions, side="right") - 1
         return keys[at] + positions - firsts[at]
 
-    def __len__(self) -> int:
-        return sum(self.counts.values())
-
     def first(self, piece: Piece, row: int, count: int) -> int:
         """Return the position of a row of a piece; rows that were not counted are an error."""
         if row + count > self.counts.get(piece, 0):
