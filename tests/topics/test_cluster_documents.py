@@ -37,13 +37,13 @@ def check(result: la.results.DocumentClusters, texts: list[str]) -> None:
         if label < 0:
             assert distances[row] == -1 and other == (-1, -1)
             continue
-        nearest, distance, following = oracle.nearest_two(rows[row], result.centres)
+        nearest, distance, following = oracle.nearest_two(rows[row], result.centers)
         assert label in nearest and distances[row] == distance
         if following is None:
             assert other == (-1, -1)
         else:
             assert other[1] == following and other[0] != label
-            far = np.unpackbits(rows[row] ^ result.centres[other[0]]).sum()
+            far = np.unpackbits(rows[row] ^ result.centers[other[0]]).sum()
             assert far == following
     sizes = [labels.count(number) for number in range(len(result))]
     assert all(sizes) and sizes == sorted(sizes, reverse=True)
@@ -109,7 +109,7 @@ def test_the_same_for_any_number_of_threads_and_again() -> None:
         assert again.to_arrow().equals(first.to_arrow())
         assert again.clusters == first.clusters
     other = la.cluster_documents(TEXTS, 6, seed=1)
-    assert not np.array_equal(other.centres, first.centres)
+    assert not np.array_equal(other.centers, first.centers)
 
 
 def test_fewer_clusters_where_no_more_differ() -> None:
@@ -120,7 +120,7 @@ def test_fewer_clusters_where_no_more_differ() -> None:
 
 
 def test_so_many_clusters_that_a_tree_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree misses some of the nearest centres; sizes are those of what belongs to each."""
+    """A tree misses some of the nearest centers; sizes are those of what belongs to each."""
     monkeypatch.setattr(majority, "LARGE", 100)
     chance = random.Random(1)
     words = [f"word{number}" for number in range(3000)]

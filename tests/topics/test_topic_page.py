@@ -122,7 +122,7 @@ def test_figures_are_those_of_brute_force(clusters: int, tmp_path: Path) -> None
     signed = signer.fit(texts).sign(texts)
     bits = result.bits
     far = np.array(
-        [[np.bitwise_count(row ^ one).sum() for one in result.centres] for row in signed]
+        [[np.bitwise_count(row ^ one).sum() for one in result.centers] for row in signed]
     )
     inside = np.array([any(map(str.isalnum, text)) for text in texts])
     nearest, order = far.min(axis=1), np.sort(far, axis=1)

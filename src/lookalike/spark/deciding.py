@@ -96,7 +96,7 @@ class Decider:
 
     def _of_crowd(self, proposed: Proposed) -> Decided:
         compared = self._verifier.of_crowd(proposed.packed, proposed.count, proposed.needed)
-        if compared.alike > PAIRS_A_TASK:
+        if compared.near > PAIRS_A_TASK:
             return self._rounds.decide(compared)
         pairs = compared.accepted.select("left", "right", "similarity", sql.lit(0).alias("place"))
         return _also_compared(self._resolve(pairs, proposed.needed, None, 1), compared.count)
@@ -124,7 +124,7 @@ class Decider:
             compared = rounds.compare(work.keep(near.join(in_large, is_large, "left_semi")))
             near = near.join(in_large, is_large, "left_anti")
             members = collect_positions(in_large, ["position"], self.signed.documents)
-            if len(members) <= SIGNATURES_A_TASK and compared.alike <= PAIRS_A_TASK:
+            if len(members) <= SIGNATURES_A_TASK and compared.near <= PAIRS_A_TASK:
                 known, needed = compared, needed | members
             else:
                 labels = labels.join(chosen, "label", "left_anti")

@@ -144,7 +144,7 @@ class _Job:
             decider = Decider(work, settings, frame, compared, names, signed)
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
-        warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.tired else [])]
+        warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.exhausted else [])]
         if settings.grouping == "components":
             warnings += split_warnings(facts.split, facts.split_largest, settings.max_group)
         rows = ResultRows(work, settings, sources, signed, decided, proposed.needed)

@@ -60,10 +60,10 @@ class ResolvedFacts:
     estimated: int = 0
     """Copies that are dropped for another text by estimated similarities."""
     compared: int = 0
-    alike: int = 0
+    verified: int = 0
     split: int = 0
     split_largest: int = 0
-    tired: int = 0
+    exhausted: int = 0
     """Whether the rounds of comparing kept documents did not end."""
 
     @classmethod
@@ -71,7 +71,7 @@ class ResolvedFacts:
         """Return the sum of packed counts."""
         names = [field.name for field in fields(cls)]
         columns = np.frombuffer(b"".join(told), np.int64).reshape(-1, len(names)).T
-        most = ("largest", "split_largest", "tired")
+        most = ("largest", "split_largest", "exhausted")
         return cls(
             **{
                 name: int(column.max(initial=0) if name in most else column.sum())
@@ -259,10 +259,10 @@ class _Place:
             dropped=int(sizes.sum()) - (0 if none else groups),
             estimated=0 if none or self.settings.verify else int(others),
             compared=compared + decision.compared,
-            alike=len(decision.pairs),
+            verified=len(decision.pairs),
             split=decision.split,
             split_largest=decision.largest,
-            tired=int(decision.exhausted),
+            exhausted=int(decision.exhausted),
         )
 
 

@@ -63,11 +63,11 @@ class SparkDedup(Summarized):
         return self._rows.pairs()
 
     @cached_property
-    def fates(self) -> Any:
+    def grouped(self) -> Any:
         """Rows that have duplicates, by number: `position`, `group_id`, `duplicate_of` (null for
         kept rows) and `similarity`; with an old corpus also `matched_old`, a row of that.
         """
-        return self._rows.fates
+        return self._rows.grouped
 
     @property
     def complete(self) -> bool:
@@ -209,7 +209,7 @@ class ResultRows:
         return collect_positions(found, ["position"], self.signed.documents)
 
     @property
-    def fates(self) -> Any:
+    def grouped(self) -> Any:
         """What was found, by row numbers."""
         found = self.found.drop("other")
         if not self.old:
@@ -235,7 +235,7 @@ class ResultRows:
         """The number of pairs of the corpus."""
         if self.settings.exact and self.collapsed.count:
             return count_every_pair(self.decided.verified, self.collapsed.members, self.old)
-        return self.decided.facts.alike + self.collapsed.copies.count_from(self.old)
+        return self.decided.facts.verified + self.collapsed.copies.count_from(self.old)
 
     @cached_property
     def verified(self) -> Any:
@@ -258,23 +258,23 @@ class ResultRows:
 
     def annotated(self) -> Any:
         """Return all rows; those that have duplicates are joined with what was found."""
-        fates = self.named_fates()
+        grouped = self.named_groups()
         needed = self.work.send(self._positions(self.found))
         frame, numbering = self.sources.corpus.frame, self.signed.numbering
         like, others = (
             select_rows(frame, self._columns, numbering, needed, others=alone)
             for alone in (False, True)
         )
-        kinds = {part.name: part.dataType for part in fates.schema.fields}
+        kinds = {part.name: part.dataType for part in grouped.schema.fields}
         for name in ("group_id", "duplicate_of", "similarity"):
             others = others.withColumn(name, sql.lit(None).cast(kinds[name]))
-        every = others.union(like.join(fates, "position"))
+        every = others.union(like.join(grouped, "position"))
         every = every.withColumn("position", self._row("position"))
         return every.withColumnRenamed("position", "row")
 
-    def named_fates(self) -> Any:
+    def named_groups(self) -> Any:
         """Return what was found, by id; a document that is alone is in no group."""
-        fates = self.found.join(self._sizes, "group_id").selectExpr(
+        rows = self.found.join(self._sizes, "group_id").selectExpr(
             "position", "if(size > 1, group_id, null) as group_id", "duplicate_of", "similarity"
         )
         by_name = {
@@ -282,8 +282,8 @@ class ResultRows:
             "duplicate_of": self._by_name,
         }
         for name, named in by_name.items():
-            fates = self._named(fates, name) if named else fates.withColumn(name, self._row(name))
-        return fates.select("position", "group_id", "duplicate_of", "similarity")
+            rows = self._named(rows, name) if named else rows.withColumn(name, self._row(name))
+        return rows.select("position", "group_id", "duplicate_of", "similarity")
 
     def pairs(self) -> Any:
         """Return the verified pairs by id."""

@@ -58,9 +58,9 @@ class Rounds:
     def compare(self, near: Any) -> Compared:
         """Return which pairs with distances are near-duplicates."""
         found = self.verifier.compared(near)
-        is_near = sql.count(sql.when(sql.expr(self._near), 1)).alias("alike")
+        is_near = sql.count(sql.when(sql.expr(self._near), 1)).alias("near")
         total = found.agg(sql.count("*").alias("compared"), is_near).first()
-        return Compared(found.where(self._near), total.compared, total.alike)
+        return Compared(found.where(self._near), total.compared, total.near)
 
     def decide(self, compared: Compared) -> Decided:
         """Return which documents of compared pairs are kept."""
@@ -69,29 +69,29 @@ class Rounds:
         needed = work.send(collect_positions(labels, ["position"], self.signed.documents))
         values = value_rows(self.signed, needed)
         values = None if values is None else work.keep(values)
-        many = compared.alike > PAIRS_A_TASK
+        many = compared.near > PAIRS_A_TASK
         if self.settings.measure == "containment":  # the larger stays, and rank decides too little
             labels, many = work.keep(self.verifier.with_sizes(labels, needed)), False
-        accepted, chosen, of_rounds = self._settle(accepted, labels, values, many)
+        accepted, chosen, of_rounds = self._decide_in_rounds(accepted, labels, values, many)
         split = chosen.where(f"kind = {SPLIT}")
         count, largest = split.agg(sql.sum("first"), sql.max("group_id")).first()
         of_pairs = ResolvedFacts(
             compared=compared.count,
-            alike=compared.alike,
+            verified=compared.near,
             split=count or 0,
             split_largest=largest or 0,
         )
-        groups = self._likeness(chosen.where(f"kind = {GROUP}").drop("kind"))
+        groups = self._with_similarities(chosen.where(f"kind = {GROUP}").drop("kind"))
         return Decided(groups, accepted, self._facts(groups) + of_pairs + of_rounds)
 
-    def _settle(
+    def _decide_in_rounds(
         self, accepted: Any, labels: Any, values: Any, many: bool
     ) -> tuple[Any, Any, ResolvedFacts]:
         """Decide, compare kept documents that share a neighbor, and decide again.
 
         Return all accepted pairs, the rows of `GROUPS`, and counts of the pairs compared here.
         """
-        work, compared, alike = self.work, 0, 0
+        work, compared, verified = self.work, 0, 0
         done = work.spark.createDataFrame([], "left long, right long")
         for _ in range(ROUNDS):
             pairs = self._deciding(accepted, labels, values) if many else accepted
@@ -107,11 +107,11 @@ class Rounds:
             more = 0 if near is None else near.count()
             compared += 0 if found is None else found.count()
             if not more:
-                return accepted, groups, ResolvedFacts(compared=compared, alike=alike)
-            alike += more
+                return accepted, groups, ResolvedFacts(compared=compared, verified=verified)
+            verified += more
             done = done.union(unmet)
             accepted = accepted.union(near)
-        return accepted, groups, ResolvedFacts(compared=compared, alike=alike, tired=1)
+        return accepted, groups, ResolvedFacts(compared=compared, verified=verified, exhausted=1)
 
     def _deciding(self, accepted: Any, labels: Any, values: Any) -> Any:
         """Return the pairs without those of two documents that are surely dropped.
@@ -152,7 +152,7 @@ class Rounds:
     def _places(self) -> int:
         return max(self.work.cores, -(-self.signed.documents // _DOCUMENTS_A_TASK))
 
-    def _likeness(self, groups: Any) -> Any:
+    def _with_similarities(self, groups: Any) -> Any:
         """Return the groups with the similarities of documents that only a chain connects, too."""
         if self.settings.grouping == "star":
             return groups

@@ -262,7 +262,7 @@ class Compared:
     accepted: Any
     """Near-duplicates: `left, right, similarity, distance`."""
     count: int
-    alike: int
+    near: int
 
 
 def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
@@ -277,7 +277,7 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     position = signed["position"].to_numpy()
     rows = signatures_of(signed["data"], settings.signer().bits // 8)
     similar = _similarities(settings, texts["text"])
-    count = alike = 0
+    count = accepted = 0
     for begin in range(0, len(pairs), _PAIRS_AT_A_TIME):
         some = pairs[begin : begin + _PAIRS_AT_A_TIME]
         left, right = (np.searchsorted(position, some[side]) for side in ("left", "right"))
@@ -286,7 +286,7 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
         left, right, distances = left[near], right[near], distances[near]
         similarity = similar(left, right, distances)
         which = similarity >= settings.threshold
-        count, alike = count + len(near), alike + int(which.sum())
+        count, accepted = count + len(near), accepted + int(which.sum())
         yield rows_of(
             _COMPARED,
             kind=_ALIKE,
@@ -295,7 +295,7 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
             similarity=similarity[which],
             distance=distances[which],
         )
-    yield rows_of(_COMPARED, kind=_TOLD, left=[count], right=[alike])
+    yield rows_of(_COMPARED, kind=_TOLD, left=[count], right=[accepted])
 
 
 def _similarities(settings: DedupSettings, texts: Any) -> Callable[[Ints, Ints, Any], Floats]:

@@ -117,10 +117,10 @@ def _assigned(
     while True:
         # In the order of `cluster`, so that of equally near centers the same one is taken.
         used = np.flatnonzero(sizes)
-        centres = ScanIndex(np.ascontiguousarray(found.centers[used]), used)
+        centers = ScanIndex(np.ascontiguousarray(found.centers[used]), used)
         for begin in range(0, len(rows), _AT_A_TIME):
             at = positions[begin : begin + _AT_A_TIME]
-            nearest = centres.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
+            nearest = centers.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
             assigned.labels[at], assigned.other_labels[at] = nearest.ids.T
             assigned.distances[at], assigned.other_distances[at] = nearest.distances.T
         # Where `cluster` searches a tree, another center may be nearer than the one it found, and
@@ -150,7 +150,7 @@ def _described(
 ) -> list[DocumentCluster]:
     """Return what each cluster is about."""
     texts, labels = documents.texts.documents, assigned.labels
-    count = len(assigned.centres)
+    count = len(assigned.centers)
     counts = WordCounts.of(settings.shown_words(), texts, labels, count, threads)
     words = cluster_words(counts, texts, labels, int(settings.words))
     hashes = np.empty(len(rows), np.uint64)

@@ -37,7 +37,7 @@ _PRINTED, _PRINTED_CENTRAL, _PRINTED_ID = 50, 3, 60
 class Assigned:
     """The nearest and the next nearest cluster of each row; -1 where there is none."""
 
-    centres: NDArray[np.uint8]
+    centers: NDArray[np.uint8]
     """uint8[clusters, bits // 8]: the signatures that clusters are around."""
     labels: Ints
     """int64[n]: the cluster of each row; -1 for one without features."""
@@ -48,10 +48,10 @@ class Assigned:
     other_distances: NDArray[np.int32]
 
     @classmethod
-    def of_none(cls, documents: int, centres: NDArray[np.uint8]) -> Assigned:
+    def of_none(cls, documents: int, centers: NDArray[np.uint8]) -> Assigned:
         """Return documents that are in no cluster."""
         labels, distances = np.full(documents, -1, np.int64), np.full(documents, -1, np.int32)
-        return cls(centres, labels, distances, labels.copy(), distances.copy())
+        return cls(centers, labels, distances, labels.copy(), distances.copy())
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class DocumentClusters(Assigned):
     @property
     def bits(self) -> int:
         """Bits of a signature."""
-        return 8 * int(self.centres.shape[1])
+        return 8 * int(self.centers.shape[1])
 
     @property
     def without_features(self) -> int:
@@ -214,7 +214,7 @@ class DocumentClusters(Assigned):
     def __repr__(self) -> str:
         return (
             f"DocumentClusters({len(self.labels)} documents in {len(self)} clusters, "
-            f"{self.mean_distance:.1f} of {self.bits} bits from their centres)"
+            f"{self.mean_distance:.1f} of {self.bits} bits from their centers)"
         )
 
 

@@ -77,13 +77,13 @@ def assert_as_local(
         spark_only["against"] = against[0]
     local = la.dedup(rows, against=old, **settings)
     with on_spark.dedup(frame, **settings, **spark_only) as found:
-        fates = found.fates.collect()
+        grouped = found.grouped.collect()
         pairs = found.pairs.toArrow()
         survivors = [row.id for row in found.kept.select("id").collect()]
     groups = np.arange(len(texts))
     duplicate_of, matched_old = np.full((2, len(texts)), -1)
     similarity = np.full(len(texts), np.nan)
-    for row in fates:
+    for row in grouped:
         groups[row.position] = row.group_id
         if row.duplicate_of is not None:
             duplicate_of[row.position] = row.duplicate_of
@@ -96,7 +96,7 @@ def assert_as_local(
     assert matched_old.tolist() == local.matched_old.tolist()
     np.testing.assert_array_equal(similarity, local.similarity)
     assert survivors == [f"id{row}" for row in local.kept_rows.tolist()]
-    assert len(fates) == len({row.position for row in fates})
+    assert len(grouped) == len({row.position for row in grouped})
     expected = _named_pairs(local, rows, old)
     by_name = [("left", "ascending"), ("right", "ascending")]
     pairs, expected = (table.sort_by(by_name).to_pydict() for table in (pairs, expected))

@@ -48,7 +48,7 @@ def map_chart(result: DocumentClusters, linked: int) -> str:
     sizes = np.array([one.size for one in some], np.float64)
     room = _FILLED * (WIDTH - 2 * _MARGIN) * (_MAP_HEIGHT - 2 * _MARGIN)
     radii = np.maximum(np.sqrt(sizes / sizes.sum() * room / math.pi), _LEAST_RADIUS)
-    places = _fitted(plane(result.centres[: len(some)]), radii)
+    places = _fitted(plane(result.centers[: len(some)]), radii)
     taken: list[tuple[float, float, float, float]] = []
     circles, names = [], []
     for one, (x, y), radius in zip(some, places.tolist(), radii.tolist(), strict=True):
@@ -131,16 +131,16 @@ def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int])
     return svg("Documents by their distance from the center", lines)
 
 
-def plane(centres: NDArray[np.uint8]) -> Floats:
+def plane(centers: NDArray[np.uint8]) -> Floats:
     """Return a place for each center, float64[k, 2]: classical scaling of their distances.
 
     The number of bits that differ is the squared distance of corners of a cube, so these are the
     two directions of most spread. The larger half of each points to the right, and down.
     """
-    count = len(centres)
+    count = len(centers)
     if count < 2:
         return np.zeros((count, 2))
-    square = np.array([hamming(np.broadcast_to(one, centres.shape), centres) for one in centres])
+    square = np.array([hamming(np.broadcast_to(one, centers.shape), centers) for one in centers])
     middle = np.eye(count) - 1.0 / count
     values, vectors = np.linalg.eigh(-0.5 * middle @ square.astype(np.float64) @ middle)
     places: Floats = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, :-3:-1]
