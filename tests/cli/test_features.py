@@ -132,7 +132,7 @@ def test_compare_says_how_much_of_each_is_in_the_other(
             ["--measure", "containment", "--method", "simhash", "--radius", "3"],
             "leave one of them out",
         ),
-        (["--measure", "containment", "--against", "s.lookalike"], "has signatures alone"),
+        (["--measure", "containment", "--against", "s.lookalike"], "has only signatures"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

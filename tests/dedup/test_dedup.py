@@ -319,7 +319,7 @@ def test_estimates_stand_for_every_dropped_document() -> None:
 
 def test_too_few_permutations_are_warned_of() -> None:
     texts = ["one two three four five six seven"] * 2
-    assert "chance of" in la.dedup(texts, permutations=2).warnings[0]
+    assert "probability of" in la.dedup(texts, permutations=2).warnings[0]
     assert not la.dedup(texts).warnings
 
 

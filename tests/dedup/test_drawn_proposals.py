@@ -31,7 +31,7 @@ def corpus(count: int, seed: int) -> list[str]:
 def test_a_large_job_proposes_by_draws_and_says_so(method: str) -> None:
     texts = corpus(400, 7)
     whole = la.dedup(texts, method=method, threads=2)
-    assert not any("chance of" in warning for warning in whole.warnings)
+    assert not any("probability of" in warning for warning in whole.warnings)
     bits = whole.settings.bits or 0
     with (
         patch.object(propose, "PATIENCE", 0.0),
@@ -40,7 +40,7 @@ def test_a_large_job_proposes_by_draws_and_says_so(method: str) -> None:
     ):
         drawn = [la.dedup(texts, method=method, threads=threads) for threads in (1, 3)]
     for result in drawn:
-        assert any("chance of 99% or more" in warning for warning in result.warnings)
+        assert any("probability of 99% or more" in warning for warning in result.warnings)
         assert np.array_equal(result.pairs.left, drawn[0].pairs.left)
         assert np.array_equal(result.pairs.right, drawn[0].pairs.right)
     everything = set(zip(whole.pairs.left.tolist(), whole.pairs.right.tolist(), strict=True))

@@ -332,12 +332,12 @@ def test_chains_are_pointed_out(tmp_path: Path) -> None:
     groups = page.by_id("groups")
     assert groups is not None
     (head,) = groups.all("div", "head")
-    assert "below the threshold: here through others" in head.text
+    assert "below the threshold: connected by others" in head.text
     assert tiles(page)["below threshold"] == str(int((joined.similarity < 0.7).sum()))
     assert "may not be similar to the kept one" in page.text
     assert "connected by pairs of exact jaccard" in page.text
     rejected = page.by_id("rejected")
-    assert rejected is not None and "in the same group, through others" in rejected.text
+    assert rejected is not None and "in the same group, connected by others" in rejected.text
     split = la.dedup(chain, threshold=0.7, grouping="components", max_group=5)
     assert split.warnings
     warning = page_of(split, tmp_path).all("div", "warning")

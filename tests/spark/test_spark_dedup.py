@@ -60,7 +60,7 @@ def test_what_the_local_job_may_miss_is_said(session: Any, monkeypatch: pytest.M
     monkeypatch.setattr(propose, "PATIENCE", 0.0)
     with on_spark.dedup(frame, method="simhash") as found:
         (warning,) = found.warnings
-    assert re.fullmatch(r"\d+ signatures were compared each with each; .* may miss .*", warning)
+    assert re.fullmatch(r"all pairs of \d+ signatures were compared; .* may miss .*", warning)
 
 
 CHAINS = {"grouping": "components", "max_group": 20, "threshold": 0.6, "keep": "shortest"}

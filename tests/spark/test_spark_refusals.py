@@ -27,7 +27,7 @@ def test_settings_that_are_refused(settings: dict[str, Any], told: str) -> None:
     ("arguments", "told"),
     [
         (["--threads", "3"], "--threads does nothing with --engine spark"),
-        (["--against", "old.lookalike"], "--against is old.lookalike, which has signatures alone"),
+        (["--against", "old.lookalike"], "--against is old.lookalike, which has only signatures"),
         (["--report", "page.html"], "--report does nothing with --engine spark"),
         (["--in-place"], "--in-place does nothing with --engine spark"),
         (["--memory-limit", "8GB"], "--memory-limit does nothing with --engine spark"),

@@ -37,6 +37,12 @@ def sign_passages(
     the text; a text of fewer words is one passage, one without words none. Sign a query with a step
     of 1: wherever it was cut from, some of its passages are those of the document. An offset is the
     word that a passage begins with.
+
+    Example:
+        >>> import lookalike as la
+        >>> (signed,) = la.sign_passages(la.SimHash(64), ["one two three four"], words=3, step=1)
+        >>> signed.offsets.tolist()
+        [0, 1]
     """
     check_bits("signer", signer)
     wide = whole_number("words", words, at_least=1, at_most=MOST_WORDS)
@@ -79,6 +85,11 @@ class PassageHash(PartSigner):
     words, and one that ends with the text. A query has one at every word. So some of its passages
     are those of the document, wherever it was cut from. A text of fewer words is one passage, one
     without words has none.
+
+    Example:
+        >>> import lookalike as la
+        >>> la.PassageHash(words=3, step=1).sign("one two three four").shape
+        (2, 8)
     """
 
     _seeded = False

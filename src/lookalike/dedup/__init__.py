@@ -145,6 +145,15 @@ def dedup(
         DocumentError: An item cannot be read. Web pages, images and recordings that cannot be read
             are left out, counted and named instead.
         FileError: A file cannot be read or written.
+
+    Example:
+        >>> import lookalike as la
+        >>> documents = ["the early bird gets the worm", "The early bird gets the worm!", "the cat"]
+        >>> result = la.dedup(documents)
+        >>> result.kept()
+        ['the early bird gets the worm', 'the cat']
+        >>> result.counts.near_duplicates, result.duplicate_of.tolist()
+        (1, [-1, 0, -1])
     """
     options = dict(locals())
     from lookalike.dedup.kinds import run

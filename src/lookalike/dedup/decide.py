@@ -416,7 +416,7 @@ class GroupChoices:
     items are a pair, and every other item is a pair with a chosen one. The function is asked once
     about the same items. A group of "components" has one choice.
 
-    `chooser` gets the rows of a group, and returns one of them or its place among them. `read`
+    `chooser` gets the rows of a group, and returns one of them or its position. `read`
     returns the rows at some positions.
     """
 
@@ -496,7 +496,7 @@ class GroupChoices:
         if place is None:
             raise ArgumentError(
                 f"keep returned {brief(answer)} for a group of {len(rows):,}; expected one of the "
-                "rows that it was given, or its place among them, from 0"
+                "rows that it was given, or its position among them, from 0"
             )
         self._answers[group.tobytes()] = int(group[place])
         return int(group[place])

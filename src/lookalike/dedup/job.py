@@ -306,15 +306,15 @@ def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) ->
     if not settings.by_signatures:
         raise ArgumentError(
             settings.said_reason,
-            f" compares documents, and {against} has signatures alone; give the old corpus "
-            "itself, or leave that out",
+            f" compares documents, and {against} has only signatures; give the old corpus itself, "
+            "or leave one of them out",
         )
     saved = load_signatures(against)
     if saved.signer != settings.signer():
         raise FormatError(
             f"{against} was signed by ",
             saved.signer.said(),
-            ", this job would sign by ",
+            ", but this job signs by ",
             settings.signer().said(),
             "; sign both in the same way",
         )

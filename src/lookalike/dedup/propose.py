@@ -169,15 +169,15 @@ def band_warnings(
     chance = float(layout.chance(settings.threshold))
     if chance < _GOOD_CHANCE:
         warnings.append(
-            f"with {settings.permutations} permutations a pair at the threshold is proposed with a "
-            f"chance of {chance:.0%} only; more permutations find more"
+            f"with {settings.permutations} permutations, a pair at the threshold is found with a "
+            f"probability of only {chance:.0%}; use more permutations"
         )
     if large_groups:
         warnings.append(
             f"{counted(large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
             f"{'shares' if large_groups == 1 else 'share'} a band "
             f"of their signatures ({rows_in_large_groups:,} documents, some in several "
-            f"groups); in these each document was compared with some others, not with all{_REMEDY}"
+            f"groups). In these, each document was compared with only some others{_REMEDY}"
         )
     return warnings
 
@@ -202,9 +202,9 @@ def _by_radius(job: DedupJob, signed: Signed, rank: Ints, found: Candidates) -> 
     found.warnings += crowd_warnings(radius, rows.crowded)
     if rows.drawn:
         found.warnings.append(
-            f"{counted(len(signed.positions), 'signature')} are too many to compare each with "
-            f"each: those within {radius} bits were proposed with a chance of {CHANCE:.0%} or "
-            f"more each, the nearer the surer{_REMEDY}"
+            f"{counted(len(signed.positions), 'signature')} are too many to compare all pairs. "
+            f"Each pair within {radius} bits was found with a probability of {CHANCE:.0%} or "
+            f"more{_REMEDY}"
         )
 
 
@@ -214,8 +214,8 @@ def crowd_warnings(radius: int, crowded: int) -> list[str]:
         return []
     return [
         f"the signatures of {crowded:,} documents are within {radius} bits of those of "
-        f"more than {LARGEST_GROUP:,} others; each of these was compared with some of them, "
-        f"not with all{_REMEDY}"
+        f"more than {LARGEST_GROUP:,} others; each of these was compared with only some of "
+        f"them{_REMEDY}"
     ]
 
 
@@ -418,8 +418,8 @@ def sampled_pairs(
     if samples.in_large_groups:
         found.warnings.append(
             f"{samples.in_large_groups:,} documents have features in common with more than "
-            f"{LARGEST_SAMPLED_GROUP:,} others, and were compared with the {SAMPLED_LEADERS} "
-            "largest that have them, not with all"
+            f"{LARGEST_SAMPLED_GROUP:,} others, and were compared with only the {SAMPLED_LEADERS} "
+            "largest of them"
         )
 
 

@@ -82,14 +82,14 @@ def propose_by_prefixes(
 def more_than_local(
     settings: DedupSettings, documents: int, features: int, shared_by: int
 ) -> list[str]:
-    """Return a warning if the job on one machine may find fewer pairs."""
+    """Return a warning if the local job may find fewer pairs."""
     if settings.exact or (
         features <= sample_size(documents) and shared_by <= LARGEST_SAMPLED_GROUP
     ):
         return []
     return [
-        "documents were looked up by all of their features; the job on one machine draws some of "
-        f"each, and may miss a few of these pairs, with a chance of {MISSED:.1%} at the threshold"
+        "all features of the documents were compared. The local job samples features, and misses a "
+        f"pair at the threshold with a probability of {MISSED:.1%}"
     ]
 
 

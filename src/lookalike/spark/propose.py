@@ -170,12 +170,12 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
 
 
 def _more_than_local(signatures: int, width: int) -> list[str]:
-    """Return a warning if the job on one machine may find fewer pairs."""
+    """Return a warning if the local job may find fewer pairs."""
     if not may_be_drawn(signatures, width):
         return []
     return [
-        f"{counted(signatures, 'signature')} were compared each with each; so many, the job on one "
-        "machine proposes by chance, and may miss a few of these pairs"
+        f"all pairs of {counted(signatures, 'signature')} were compared; the local job samples "
+        "pairs of that many, and may miss a few"
     ]
 
 

@@ -413,6 +413,6 @@ def check_old(path: str) -> None:
     if PurePosixPath(path).suffix == _SIGNATURES:
         raise ArgumentError(
             Said("against"),
-            f" is {escape_terminal(path)}, which has signatures alone, and Spark compares "
+            f" is {escape_terminal(path)}, which has only signatures, and Spark compares "
             "documents; give the old corpus itself",
         )

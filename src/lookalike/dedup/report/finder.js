@@ -11,7 +11,7 @@
     var last = Math.min(found.length, (page + 1) * size);
     told.textContent = found.length
       ? counted(page * size + 1) + " to " + counted(last) + " of " + counted(found.length)
-      : "none has this";
+      : "no matches";
     back.disabled = page === 0;
     on.disabled = last === found.length;
   }

@@ -157,7 +157,7 @@ def summary_tiles(result: DedupResult) -> str:
 def _sizes(result: TextResult) -> str:
     sizes, title = groups.group_sizes(result), "Group sizes"
     if not len(sizes):
-        return figure(title, "", "No two of these documents belong together.")
+        return figure(title, "", "There are no groups.")
     caption = f"{counted(len(sizes), 'group')} with {int(sizes.sum()):,} documents."
     return figure(title, figures.group_chart(sizes), caption)
 
@@ -171,7 +171,7 @@ def _similarities(result: TextResult) -> str:
     title = "Similarities" if settings.verify else "Similarities (estimated)"
     without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
     if not len(different) and not len(rejected):
-        return figure(title, "", f"No pairs of different texts were close to each other.{without}")
+        return figure(title, "", f"No pairs of different texts were compared.{without}")
     bins = figures.similarity_bins(different, rejected, settings.threshold)
     accepted = counted(len(different), "accepted pair")
     which = ""
@@ -186,17 +186,16 @@ def _similarities(result: TextResult) -> str:
 
 
 def _s_curve(result: TextResult) -> str:
-    settings, title = result.settings, "The chance to be found"
+    settings, title = result.settings, "Probability of finding a pair"
     if result.complete:
-        every = "Every pair at or above the threshold was found (exact), not only what signatures"
-        return figure(title, "", f"{every} propose.")
+        return figure(title, "", "Every pair at or above the threshold was found (exact).")
     chance, words = figures.proposal_chance(settings, len(result.signed.positions))
     at_threshold = float(chance(np.array([settings.threshold]))[0])
     half = figures.similarity_of_chance(chance, 0.5)
-    then = "compared exactly" if settings.verify else "judged by the distance of the signatures"
+    then = "compared exactly" if settings.verify else "accepted by the distance of their signatures"
     caption = (
-        f"{words[0].upper()}{words[1:]}: at {settings.threshold:g} with a chance of "
-        f"{_percent(at_threshold)}, at {half:.2f} with 50%. What is proposed is then {then}."
+        f"{words[0].upper()}{words[1:]}: at {settings.threshold:g} with a probability of "
+        f"{_percent(at_threshold)}, at {half:.2f} with 50%. Proposed pairs are then {then}."
     )
     more = "more permutations" if settings.by_bands else "a larger radius"
     chart = figures.chance_chart(chance, settings.threshold, _measure(result))
