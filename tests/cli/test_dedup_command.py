@@ -28,7 +28,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "corpus.jsonl"
 
 
-def test_survivors_pairs_and_summary(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kept_documents_pairs_and_summary(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dedup", corpus, "-o", "unique.jsonl", "--pairs", "pairs.csv"]) == 0
     kept = [json.loads(line)["id"] for line in Path("unique.jsonl").read_text().splitlines()]
     assert kept == ["a", "b", "e"]

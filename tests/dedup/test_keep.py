@@ -79,7 +79,7 @@ def chain_from_an_old_one() -> list[dict[str, Any]]:
     old=st.integers(0, 5),
     most=st.sampled_from([2, 4, 1000]),
 )
-def test_a_function_that_does_what_a_rule_does_has_its_survivors(
+def test_a_function_that_does_what_a_rule_does_keeps_the_same(
     rows: list[dict[str, Any]], rule: str, grouping: str, old: int, most: int
 ) -> None:
     options: dict[str, Any] = {

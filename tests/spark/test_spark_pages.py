@@ -24,14 +24,14 @@ def as_rows(rows: list[dict[str, Any]]) -> list[str]:
 def assert_same_rows(
     found: on_spark.SparkDedup, local: la.results.TextResult, folder: Path
 ) -> None:
-    """Compare annotated rows and survivors, with all columns, pairs, counts and what is missing."""
-    annotated, survivors, pairs = (folder / f"{name}.parquet" for name in ("all", "kept", "pairs"))
+    """Compare annotated rows and kept, with all columns, pairs, counts and what is missing."""
+    annotated, kept, pairs = (folder / f"{name}.parquet" for name in ("all", "kept", "pairs"))
     local.write_annotated(annotated)
-    local.write(survivors)
+    local.write(kept)
     local.write_pairs(pairs)
     for frame, file in (
         (found.annotated.drop("row"), annotated),
-        (found.kept, survivors),
+        (found.kept, kept),
         (found.pairs, pairs),
     ):
         rows = [row.asDict(recursive=True) for row in frame.collect()]

@@ -79,7 +79,7 @@ def assert_as_local(
     with on_spark.dedup(frame, **settings, **spark_only) as found:
         grouped = found.grouped.collect()
         pairs = found.pairs.toArrow()
-        survivors = [row.id for row in found.kept.select("id").collect()]
+        kept = [row.id for row in found.kept.select("id").collect()]
     groups = np.arange(len(texts))
     duplicate_of, matched_old = np.full((2, len(texts)), -1)
     similarity = np.full(len(texts), np.nan)
@@ -95,7 +95,7 @@ def assert_as_local(
     assert duplicate_of.tolist() == local.duplicate_of.tolist()
     assert matched_old.tolist() == local.matched_old.tolist()
     np.testing.assert_array_equal(similarity, local.similarity)
-    assert survivors == [f"id{row}" for row in local.kept_rows.tolist()]
+    assert kept == [f"id{row}" for row in local.kept_rows.tolist()]
     assert len(grouped) == len({row.position for row in grouped})
     expected = _named_pairs(local, rows, old)
     by_name = [("left", "ascending"), ("right", "ascending")]

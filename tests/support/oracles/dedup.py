@@ -1,4 +1,4 @@
-"""De-duplication by brute force: all pairs compared, clusters and survivors by definition."""
+"""De-duplication by brute force: all pairs compared, groups and kept documents by definition."""
 
 from __future__ import annotations
 
