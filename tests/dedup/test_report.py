@@ -300,7 +300,7 @@ def test_of_old_documents_known_by_signature_that_is_said(tmp_path: Path) -> Non
     page = page_of(result, tmp_path)
     section = page.by_id("old")
     assert section is not None and result.counts.in_old == 9
-    assert section.text.count("only the signature is known") == 9
+    assert section.text.count("Only the signature of the old document is known") == 9
     assert all(title.text.startswith("≈ ") for title in section.all("h3"))
     assert not section.all("ins") and "old<3>" in section.text
     assert "9 pairs accepted by signatures alone" in page.all("div", "warning")[0].text
@@ -313,7 +313,7 @@ def test_an_old_corpus_without_matches(tmp_path: Path) -> None:
     old, new = old_and_new()
     page = page_of(la.dedup(new[9:], against=old), tmp_path)
     section = page.by_id("old")
-    assert section is not None and "None of the documents is like one of the 30" in section.text
+    assert section is not None and "No document is similar to one of the 30" in section.text
 
 
 def test_without_verification_similarities_are_said_to_be_estimates(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def old_section(result: TextResult) -> str:
         return ""
     parts = pieces(TEMPLATE)
     if not result.counts.in_old:
-        return parts.soft(f"None of the documents is like {_one_of_old(result)}.")
+        return parts.soft(f"No document is similar to {_one_of_old(result)}.")
     pairs = matches_with_old(result)
     which = "all" if len(pairs) == result.counts.in_old else len(pairs)
     intro = parts.soft(
