@@ -268,7 +268,7 @@ def test_results_go_to_any_stream(tmp_path: Path) -> None:
     sink = io.BytesIO()
     assert result.write(sink) == len(sink.getvalue().splitlines()) == len(kept_rows())
     with pytest.raises(la.errors.ArgumentError, match="a stream of text"):
-        result.write(io.StringIO())
+        result.write(io.StringIO())  # type: ignore[arg-type]
     with pytest.raises(la.errors.ArgumentError, match="'table' cannot be written to a stream"):
         la.dedup(TEXTS).write(io.BytesIO())
 

@@ -88,7 +88,7 @@ def test_bandwidth_counts_more_than_age_and_bytes(folder: Folder) -> None:
     os.utime(narrow, (1, 1))
     assert original.stat().st_size < 2 * narrow.stat().st_size
     found = la.dedup(folder.path, kind="recordings")
-    ends = dict(zip(found.names, found.facts["bandwidth"], strict=True))
+    ends = {file.name: end for file, end in zip(found.files, found.facts["bandwidth"], strict=True)}
     assert ends["a.mp3"] < 18_000 < ends["b.ogg"]
     assert folder.kept() == ["b.ogg"]
 

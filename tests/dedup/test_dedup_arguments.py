@@ -65,7 +65,7 @@ def test_flags_are_true_or_false() -> None:
                 la.dedup(DOCUMENTS, **{name: value})  # type: ignore[arg-type]
         la.dedup(DOCUMENTS, **{name: np.bool_(True)})  # type: ignore[arg-type]
     with pytest.raises(la.errors.ArgumentError, match="in_place is 'no'"):
-        la.dedup(DOCUMENTS).write("a.jsonl", in_place="no")
+        la.dedup(DOCUMENTS).write("a.jsonl", in_place="no")  # type: ignore[arg-type]
 
 
 def test_a_result_takes_a_value_or_refuses_it() -> None:

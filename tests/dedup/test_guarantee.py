@@ -429,7 +429,7 @@ def test_a_chain_of_small_edits_keeps_what_is_different() -> None:
     assert joined.counts.kept == 1 and joined.counts.below_threshold > 350
     assert joined.counts.lowest_similarity == 0
     assert "connected by pairs of exact jaccard of words at least 0.8" in joined.summary()
-    assert "not similar to a kept one" in joined.summary()
+    assert "not similar to the kept one" in joined.summary()
     gone = la.dedup(texts, ngram=1, keep="none")
     assert not gone.keep.any() and np.bincount(gone.group_of)[gone.group_of].min() > 1
 

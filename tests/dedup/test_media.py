@@ -142,7 +142,7 @@ def test_lists_and_copies(photos: Path, tmp_path: Path) -> None:
     for wrong in ("kept.png", "kept.zip", "list.lookalike"):
         with pytest.raises(la.errors.ArgumentError, match="is not known from this name"):
             result.write(tmp_path / wrong)
-    with pytest.raises(la.errors.FileError, match="there already"):
+    with pytest.raises(la.errors.FileError, match="exists already"):
         result.write(tmp_path / "kept")
     # Nothing was touched.
     assert la.dedup(photos).counts == result.counts

@@ -85,7 +85,7 @@ def test_a_lower_threshold_takes_halves(folder: Path) -> None:
     result = la.dedup(folder, kind="recordings", threshold=0.4, threads=2)
     pairs = result.different_pairs
     halves = [
-        {result.names[left], result.names[right]}
+        {result.id(left), result.id(right)}
         for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
     ]
     assert {"half.mp3", "0.flac"} in halves

@@ -158,4 +158,5 @@ def dedup(
     options = dict(locals())
     from lookalike.dedup.kinds import run
 
-    return run(options.pop("source"), options.pop("kind"), options)
+    result: DedupResult = run(options.pop("source"), options.pop("kind"), options)
+    return result
