@@ -66,7 +66,7 @@ def read_rows(path: Path, without: list[str]) -> list[dict[str, Any]]:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        la.errors.ArgumentError, match="against is old.lookalike, which has signatures"
+        la.errors.ArgumentError, match="against is old.lookalike, which has only signatures"
     ):
         old_frame(None, Path("old.lookalike"), Columns("text", None))
     with pytest.raises(

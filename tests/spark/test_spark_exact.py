@@ -105,7 +105,7 @@ def test_what_the_local_job_may_miss_is_said() -> None:
     assert more_than_local(settings, 100, 512, 1000) == []
     for features, shared_by in ((513, 2), (5, 1001)):
         (warning,) = more_than_local(settings, 100, features, shared_by)
-        assert re.fullmatch(r".* all of their features; .* may miss .* 0.1% at the thr.*", warning)
+        assert re.fullmatch(r"all features of .* misses a pair at the threshold .* 0.1%", warning)
         exact = DedupSettings(measure="containment", exact=True)
         assert more_than_local(exact, 100, features, shared_by) == []
 

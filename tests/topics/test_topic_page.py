@@ -70,7 +70,7 @@ def test_its_size_is_bounded_and_so_said(tmp_path: Path, monkeypatch: pytest.Mon
 def test_corpora_with_nothing_to_draw(texts: list[str], tmp_path: Path) -> None:
     text = written(la.cluster_documents(texts), tmp_path)
     read_page(text)
-    assert ("There are no documents with words" in text) == (not "".join(texts).strip("?"))
+    assert ("It has no documents with words" in text) == (not "".join(texts).strip("?"))
     assert 'id="map"' not in text
 
 
