@@ -73,7 +73,7 @@ def test_collections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert sorted(match.id for match in found) == ["a.chord", "b.chord", "d.chord"]
         assert docs.within(b"CHORD f000", radius=0)[0].id == "c.chord"
         docs.reads_files = False  # as the service does
-        with pytest.raises(la.errors.ArgumentError, match="is one of chords, which are not opened"):
+        with pytest.raises(la.errors.ArgumentError, match="are not opened by path"):
             docs.within("music/b.chord", radius=1)
         assert docs.within(b"CHORD f000", radius=0)[0].id == "c.chord"
 
@@ -102,7 +102,7 @@ def test_sign_and_search(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(["sign", "texts.jsonl", "-o", "t.lookalike", "--quiet"]) == 0
     assert "is a chord" in refused(["search", "t.lookalike", "music/a.chord"], capsys)
     said = refused(["search", "m.lookalike", "--file", "texts.jsonl"], capsys)
-    assert "texts.jsonl is not a chord, and the index has chords" in said
+    assert "texts.jsonl is not a chord, but the index has chords" in said
 
 
 def test_the_service(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_service(tmp_path: Path) -> None:
         assert written["added"] == 4
         text = {"documents": [{"id": "e", "text": "music/e.chord"}]}
         refusal = served.refused(422, "bad_argument", "PUT", f"{music}/documents", text)
-        assert "is one of chords, which are not opened" in refusal
+        assert "are not opened by path" in refusal
         asked = {"signature": documents[1]["signature"], "radius": 1}
         found = served.good("POST", f"{music}/query", asked)["matches"]
         assert [(match["id"], match["distance"]) for match in found] == [
