@@ -69,7 +69,7 @@ def test_conditions_and_a_radius_narrow_a_search(page: Any) -> None:
     search(page, texts()["a/0"])
     assert set(shown_ids(page)) == {f"a/{number}" for number in range(2, 6)}
     page.get_by_label("Filter by metadata").fill("")
-    page.get_by_label("Within (bits)").fill("0")
+    page.get_by_label("Radius (bits)").fill("0")
     page.click("button:has-text('Search')")
     expect(page.locator(".match")).to_have_count(1)
     assert shown_ids(page) == ["a/0"]
@@ -111,7 +111,7 @@ def test_a_document_has_its_text_and_neighbours(page: Any, database: Path) -> No
 
 def test_groups_are_the_families(page: Any) -> None:
     view(page, "Groups")
-    page.get_by_label("Within (bits)").fill("30")
+    page.get_by_label("Radius (bits)").fill("30")
     page.click("text=Show groups")
     titles = page.locator("section.card h2")
     expect(titles).to_have_text(["6 documents", "4 documents", "3 documents"])
@@ -124,10 +124,10 @@ def test_groups_are_the_families(page: Any) -> None:
 
 def test_a_job_lists_duplicates(page: Any) -> None:
     view(page, "Groups")
-    page.get_by_label("Within (bits)").fill("30")
-    page.click("text=List all duplicates")
-    page.wait_for_selector("summary:has-text('What was found')")
-    page.click("summary:has-text('What was found')")
+    page.get_by_label("Radius (bits)").fill("30")
+    page.click("text=Find all near-duplicates")
+    page.wait_for_selector("summary:has-text('Results')")
+    page.click("summary:has-text('Results')")
     expect(page.locator("tbody tr")).to_have_count(5 + 3 + 2)
 
 
@@ -216,10 +216,10 @@ def test_a_key_is_asked_for(
         [*command, "--read-only"], check=True, capture_output=True, text=True
     ).stdout.strip()
     page = open_page(serve(database, "--keys", str(keys)))
-    page.wait_for_selector("text=asks for a key")
+    page.wait_for_selector("text=needs an API key")
     page.fill("#key", "no such key")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=a key that is not known")
+    page.wait_for_selector("text=invalid API key")
     page.fill("#key", secret)
     page.keyboard.press("Enter")
     page.wait_for_selector("#text")
@@ -230,20 +230,20 @@ def test_a_key_is_asked_for(
     view(page, "Upload")
     page.set_input_files("#file", {"name": "x.txt", "mimeType": "text/plain", "buffer": b"a text"})
     page.click("button:has-text('Upload')")
-    expect(page.locator(".problem")).to_contain_text("reading")
+    expect(page.locator(".problem")).to_contain_text("read-only")
 
 
 def test_what_is_not_there_is_told(page: Any) -> None:
     page.goto(page.url.split("#")[0] + f"#/{NAME}/document/nobody")
     expect(page.locator(".problem")).to_contain_text("nobody")
     page.goto(page.url.split("#")[0] + "#/other/search")
-    page.wait_for_selector("text=No such collection")
+    page.wait_for_selector("text=Collection not found")
     page.route("**/query", lambda route: route.abort())
     page.goto(page.url.split("#")[0] + f"#/{NAME}/search")
     page.wait_for_selector("#text")
     page.fill("#text", "anything")
     page.click("button:has-text('Search')")
-    expect(page.locator(".problem")).to_contain_text("does not answer")
+    expect(page.locator(".problem")).to_contain_text("No response from the service")
 
 
 def test_keys_alone_are_enough(page: Any) -> None:

@@ -101,8 +101,8 @@ def runs(text: str, length: int = 5) -> set[tuple[str, ...]]:
 
 def search(page: Any, text: str, where: str = "", radius: str = "", k: str = "100") -> None:
     page.fill("#text", text)
-    page.get_by_label("Matches").fill(k)
-    page.get_by_label("Within (bits)").fill(radius)
+    page.get_by_label("Results").fill(k)
+    page.get_by_label("Radius (bits)").fill(radius)
     page.get_by_label("Filter by metadata").fill(where)
     with page.expect_response(re.compile("/query$")):
         page.click("button:has-text('Search')")
@@ -179,7 +179,7 @@ def test_no_match_names_its_cause(page: Any, documents: Rows) -> None:
     count = sum(metadata["year"] == 2018 for _, metadata in documents.values())
     expect(main).to_contain_text(f"{count} document matches the filter, but none is within 3 bits")
     search(page, "quite other words that nobody else has", radius="3")
-    expect(main).to_contain_text("No document is within 3 bits. A larger radius")
+    expect(main).to_contain_text("No document is within 3 bits. Try a larger radius")
 
 
 def test_the_figures_of_matches(page: Any, documents: Rows) -> None:
@@ -226,7 +226,7 @@ def test_few_words_are_ranked_by_their_own_bits(page: Any, documents: Rows) -> N
         f"{percent(max(0.0, round(math.cos(math.pi * far / 512), 4)))} · {far} bits, {near} ranked"
         for near, far, _ in best
     ]
-    assert "only the bits that they determine rank the matches" in page.inner_text("main")
+    assert "ranked only by the bits that its words determine" in page.inner_text("main")
 
 
 def test_differences_name_their_measures(page: Any, documents: Rows) -> None:
@@ -270,7 +270,7 @@ def slow_groups(documents: Rows, radius: int) -> list[list[str]]:
 @pytest.mark.parametrize("radius", [0, RADIUS, 40])
 def test_the_figures_of_groups(page: Any, documents: Rows, radius: int) -> None:
     page.click("nav >> text=Groups")
-    page.get_by_label("Within (bits)").fill(str(radius))
+    page.get_by_label("Radius (bits)").fill(str(radius))
     page.click("text=Show groups")
     expected = slow_groups(documents, radius)
     signed = signatures(documents)
@@ -285,23 +285,23 @@ def test_the_figures_of_groups(page: Any, documents: Rows, radius: int) -> None:
         far = [apart(signed[group[0]], signed[id]) for id in group[1:]]
         shown = card.locator("li > span.soft").all_text_contents()
         assert shown == [
-            "the same signature" if bits == 0 else f"{bits} bit{'' if bits == 1 else 's'}"
+            "same signature" if bits == 0 else f"{bits} bit{'' if bits == 1 else 's'}"
             for bits in far
         ]
         told = card.locator("h2 + p").inner_text()
         largest = max(far)
         assert told == (
-            "All have the same signature."
+            "All documents have the same signature."
             if largest == 0
-            else f"The others differ from the first in up to {largest} bits."
+            else f"Their signatures differ from the first in up to {largest} bits."
         )
         assert largest <= radius
     # The job of the same view says the same.
-    page.click("text=List all duplicates")
+    page.click("text=Find all near-duplicates")
     duplicates = count - len(expected)
     summary = f"{duplicates} duplicates · {len(expected)} groups · 0 deleted"
     expect(page.locator("main")).to_contain_text(summary)
-    page.click("summary:has-text('What was found')")
+    page.click("summary:has-text('Results')")
     found = page.locator("tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
     )
@@ -333,7 +333,7 @@ def test_the_figures_of_health(page: Any, documents: Rows) -> None:
     assert f"for all {len(rows)} signatures" in page.inner_text("main")
     hints = page.locator(".chart").last.locator("title").all_text_contents()
     drawn = [int(hint.partition(": ")[2].split()[0].replace(",", "")) for hint in hints]
-    assert f"for {sum(drawn):,} pairs chosen at random" in page.inner_text("main")
+    assert f"for {sum(drawn):,} random pairs" in page.inner_text("main")
     # A label stands under the bar of its value.
     labels = (
         page.locator(".chart")

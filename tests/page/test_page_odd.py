@@ -63,7 +63,7 @@ def test_the_groups_are_those_of_the_last_radius(
     page.route("**/groups?*", hold)
     page.goto(f"{page.url.split('#')[0]}#/{NAME}/groups")
     wait_until(lambda: held or page.wait_for_timeout(10))
-    page.get_by_label("Within (bits)").fill("30")
+    page.get_by_label("Radius (bits)").fill("30")
     page.click("text=Show groups")
     titles = page.locator("section.card h2")
     expect(titles).to_have_text(["6 documents", "4 documents", "3 documents"])
@@ -83,7 +83,7 @@ def test_what_nobody_looks_at_any_more_is_not_computed(
     page.wait_for_selector("#text")
     page.click("nav >> text=Groups")
     wait_until(lambda: begun(database))
-    page.get_by_label("Within (bits)").fill("30")
+    page.get_by_label("Radius (bits)").fill("30")
     page.click("text=Show groups")
     wait_until(lambda: len(begun(database)) == 2)
     (first, usual), (second, other) = begun(database)
@@ -133,16 +133,16 @@ def test_a_collection_of_signatures_alone(
     assert page.locator("text=Show differences").count() == 0
     here = page.url.split("#")[0]
     for view, ready in (
-        ("groups", "section.card" if count > 1 else "text=no near-duplicates"),
-        ("map", ".atlas circle" if count else "text=nothing to draw"),
-        ("health", ".chart" if count > 1 else "text=different signatures are needed"),
+        ("groups", "section.card" if count > 1 else "text=No near-duplicates"),
+        ("map", ".atlas circle" if count else "text=The collection is empty"),
+        ("health", ".chart" if count > 1 else "text=at least two distinct signatures"),
     ):
         page.goto(f"{here}#/{NAME}/{view}")
         page.wait_for_selector(ready)
         assert page.locator("button:has-text('Differences')").count() == 0
     if count:
         page.goto(f"{here}#/{NAME}/document/n0")
-        page.wait_for_selector("text=The collection keeps no texts.")
+        page.wait_for_selector("text=This collection does not store texts.")
         expect(page.locator(".match")).to_have_count(count - 1)
 
 

@@ -31,7 +31,7 @@ from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.care import transfer
 from lookalike.service.batching import Lanes
 from lookalike.service.library import open_library
-from lookalike.service.problems import Problem, problem_for_strangers
+from lookalike.service.problems import Problem, problem_for_clients
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
@@ -338,11 +338,11 @@ def test_every_disk_can_be_full(tmp_path: Path) -> None:
         cause = error
     connection.close()
     for number in (errno.ENOSPC, errno.EDQUOT):
-        assert problem_for_strangers(OSError(number, "full"), "x").code == "disk_full"
+        assert problem_for_clients(OSError(number, "full"), "x").code == "disk_full"
     told = la.errors.CollectionError("the disk is full")
     told.__cause__ = cause
-    assert problem_for_strangers(told, "x").status == 507
-    assert problem_for_strangers(OSError(errno.EIO, "broken"), "x").code == "internal"
+    assert problem_for_clients(told, "x").status == 507
+    assert problem_for_clients(OSError(errno.EIO, "broken"), "x").code == "internal"
 
 
 def test_what_a_killed_service_left_goes_with_the_next(database: Path, tmp_path: Path) -> None:

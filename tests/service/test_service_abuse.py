@@ -164,11 +164,11 @@ def test_a_file_to_bring_in_is_gone_however_the_job_ends(tmp_path: Path) -> None
     order = {"kind": "import", "url": str(tmp_path / "none.db"), "name": "none", "format": "jsonl",
              "max_text": 100}  # fmt: skip
     started = {}
-    for name in ("cancelled", "failed", "killed"):
+    for name in ("canceled", "failed", "killed"):
         path = tmp_path / f"{name}.jsonl"
         path.write_text('{"id": "a", "text": "b"}\n')
         started[name] = several.start("none", {**order, "path": str(path)})["id"]
-    assert several.cancel(started["cancelled"])["state"] == "cancelled"
+    assert several.cancel(started["canceled"])["state"] == "canceled"
     several._processes[started["killed"]].kill()
     for name in ("failed", "killed"):
         several._processes[started[name]].wait()
@@ -240,5 +240,5 @@ def test_a_database_that_is_not_there_is_told(tmp_path: Path) -> None:
     with process(str(tmp_path / "new.db")) as service:
         assert "Ctrl-C" in service.stdout.readline()
     for place in (f"{tmp_path}/none/docs.db", f"{tmp_path}/none/"):
-        with pytest.raises(AssertionError, match="there is no folder"), process(place):
+        with pytest.raises(AssertionError, match="does not exist"), process(place):
             pass

@@ -273,11 +273,11 @@ def test_a_job_that_runs_is_cancelled_and_others_wait(
     monkeypatch.setenv("GO_ON", str(tmp_path / "go-on"))
     started = [pages.good("POST", f"{BASE}/pairs", {"radius": 1})["id"] for _ in range(2)]
     pages.refused(429, "too_many_jobs", "POST", f"{BASE}/pairs", {"radius": 1})
-    assert pages.good("DELETE", f"/v1/jobs/{started[0]}")["state"] == "cancelled"
+    assert pages.good("DELETE", f"/v1/jobs/{started[0]}")["state"] == "canceled"
     # One that is told before it listens is ended all the same.
     monkeypatch.setattr(jobs, "_PATIENCE", 0.0)
     started.append(pages.good("POST", f"{BASE}/pairs", {"radius": 1})["id"])
-    assert pages.good("DELETE", f"/v1/jobs/{started[2]}")["state"] == "cancelled"
+    assert pages.good("DELETE", f"/v1/jobs/{started[2]}")["state"] == "canceled"
     (tmp_path / "go-on").touch()
     assert pages.ended(started[1])["state"] == "done"
     for id in started:

@@ -42,7 +42,7 @@ def test_questions_that_wait_become_one_batch() -> None:
             await asyncio.sleep(0)
             go_on.set()
             found = [await first, *[await one for one in others[1:]], elsewhere]
-            assert not lanes._lanes, "nothing stays"
+            assert not lanes.known, "nothing stays"
             return found
 
     assert asyncio.run(ask()) == [10, 30, 40, 50, 60, 70, 80, 0]

@@ -196,7 +196,7 @@ def test_memory_is_shared_between_keys() -> None:
     first.need(400)
     first.need(300)
     assert memory.taken == 400
-    with pytest.raises(Problem, match="its share") as found:
+    with pytest.raises(Problem, match="its whole share") as found:
         second.need(201)
     assert found.value.status == 429
     second.need(200)
@@ -207,18 +207,18 @@ def test_memory_is_shared_between_keys() -> None:
     with pytest.raises(Problem, match="takes 601 bytes") as found:
         third.need(601)
     with pytest.raises(Problem, match="the answer takes more memory than 600 bytes") as large:
-        third.need_for_answer(601)
+        third.add_answer(601)
     assert (large.value.status, large.value.code) == (422, "answer_too_large")
     assert found.value.status == 413
     with pytest.raises(Problem, match="--max-memory") as found:
-        third.add_answer(100)
+        third.add_text(100)
     assert found.value.code == "answer_too_large"
     first.share()
     first.release()
     assert memory.taken == 1000
     first.release()
     assert memory.taken == 600
-    third.add_answer(40)
+    third.add_text(40)
     assert memory.taken == 760
     second.release()
     third.release()

@@ -23,7 +23,7 @@ def test_without_a_key_nothing_is_said(guarded: Served) -> None:
         ("GET", "/v1/collections"), ("GET", BASE), ("GET", "/metrics"), ("GET", "/v1/jobs"),
         ("POST", f"{BASE}/query"), ("DELETE", BASE), ("GET", "/v1/nothing"),
     ):  # fmt: skip
-        assert "no key" in nobody.refused(401, "key", method, path)
+        assert "missing API key" in nobody.refused(401, "key", method, path)
     for wrong in ("x", "Bearer ", "Bearer nope", "Basic eDp5", "Bearer " + "ü" * 10):
         nobody.refused(401, "key", "GET", BASE, authorization=wrong)
     secret = guarded.keys["writer"]
@@ -47,7 +47,7 @@ def test_keys_for_reading_do_not_write(guarded: Served) -> None:
         ("POST", f"{BASE}/upload", b"x"),
         ("POST", f"{BASE}/dedup", {"radius": 1, "delete": True}),
     ):
-        assert "is for reading" in reader.refused(403, "read_only", method, path, body)
+        assert "is read-only" in reader.refused(403, "read_only", method, path, body)
     assert reader.good("GET", f"{BASE}/documents/one")["text"] == "some text"
 
 
@@ -89,10 +89,10 @@ def test_keys_are_kept_hashed_and_come_and_go_with_the_file(tmp_path: Path) -> N
     path.write_text("[")
     keys._looked = 0.0
     assert keys.find(first) is None, "a file that cannot be read lets nobody in"
-    with pytest.raises(la.errors.FormatError, match="is no file of keys"):
+    with pytest.raises(la.errors.FormatError, match="is not a file of API keys"):
         KeyFile(path)
     path.write_text('{"keys": []}')
-    with pytest.raises(la.errors.ArgumentError, match="holds no keys; make one with"):
+    with pytest.raises(la.errors.ArgumentError, match="has no keys; create one with"):
         KeyFile(path)
     with pytest.raises(la.errors.ArgumentError, match="has a key of that name"):
         make_key(tmp_path / "new.json", "x") and make_key(tmp_path / "new.json", "x")
@@ -102,7 +102,7 @@ def test_keys_are_kept_hashed_and_come_and_go_with_the_file(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "127.0.0.1.org"])
 def test_off_loopback_it_does_not_start_without_keys(host: str) -> None:
-    with pytest.raises(la.errors.ArgumentError, match="there are no keys: make one with"):
+    with pytest.raises(la.errors.ArgumentError, match="there are no keys; create one with"):
         ServeSettings(host=host)
     assert ServeSettings(host=host, keys="keys.json").host == host
 

@@ -84,11 +84,11 @@ def test_a_query_that_waits_in_a_lane_is_freed_when_its_client_has_gone(
         first, second = service.connection(), service.connection()
         with first:
             first.sendall(_sent("POST", "query", {"text": "a" * 1_000, "k": 1}))
-            wait_until(lambda: any(lane.batch for lane in inside.lanes._lanes.values()))
+            wait_until(lambda: any(lane.batch for lane in inside.lanes.known.values()))
             with second:
                 second.sendall(_sent("POST", "query", {"text": "b" * 100_000, "k": 1}))
-                wait_until(lambda: any(lane.waiting for lane in inside.lanes._lanes.values()))
-            wait_until(lambda: not any(lane.waiting for lane in inside.lanes._lanes.values()), 20)
+                wait_until(lambda: any(lane.waiting for lane in inside.lanes.known.values()))
+            wait_until(lambda: not any(lane.waiting for lane in inside.lanes.known.values()), 20)
     finally:
         blocked.set()
 

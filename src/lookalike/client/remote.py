@@ -34,7 +34,7 @@ from lookalike.storage.files import is_there, whole_file
 _KEY = "LOOKALIKE_KEY"
 _PAGE = 1_000
 _WAIT = (0.02, 1.0)
-_ENDED = ("done", "failed", "cancelled")
+_ENDED = ("done", "failed", "canceled")
 
 
 class RemoteCollection(BaseCollection):

@@ -1,4 +1,4 @@
-"""The service as an ASGI application: routes, health, page, description, middleware."""
+"""The ASGI application of the service: routes, health checks, web page, OpenAPI description."""
 
 from __future__ import annotations
 
@@ -26,52 +26,54 @@ from lookalike.service.routes.background import jobs, overviews
 from lookalike.service.routes.collections import collections, snapshots
 from lookalike.service.routes.documents import compare, documents
 from lookalike.service.routes.queries import queries
-from lookalike.service.routing import Context, new_router, told
+from lookalike.service.routing import Context, answers, new_router
 from lookalike.service.service import Service
 from lookalike.service.telemetry import CONTENT_TYPE
 
 _MEANINGS = {
-    400: "The request cannot be read",
-    401: "There is no key, or one that is not known",
-    403: "The key may not do this, or another site's page asks",
-    404: "There is no such thing",
-    405: "This cannot be done here",
-    406: "The answer cannot be written in the format that is wanted",
-    408: "The request came, or its answer would come, too slowly",
-    409: "This is in the way of what was asked",
-    413: "The body is too large",
-    414: "The URL is too long",
-    415: "The body is of another type than expected",
-    421: "The service was called by a name that is not its own",
-    422: "Something in the request is not as expected",
-    429: "There is too much to do; come again later",
-    431: "The headers are too large",
-    503: "The database is locked by another process, or the service is ending",
+    400: "Malformed request",
+    401: "Missing or invalid API key",
+    403: "The API key does not allow this, or the request comes from a page of another site",
+    404: "Not found",
+    405: "Method not allowed",
+    406: "The answer cannot be encoded in the requested format",
+    408: "The request arrived too slowly, or the answer takes too long",
+    409: "Conflict with the current state",
+    413: "Request body too large",
+    414: "URL too long",
+    415: "Unsupported media type",
+    421: "The Host header is not a name of this service",
+    422: "Invalid body or parameter",
+    429: "Too many requests; retry later",
+    431: "Request headers too large",
+    503: "The database is locked or unavailable, or the service is shutting down",
     507: "The disk is full",
 }
 _DESCRIPTION = """\
-Near-duplicates and nearest neighbours in live collections. Bodies and answers are JSON, or
-MessagePack where `Content-Type` and `Accept` say `application/msgpack`. Errors have one shape, and
-their messages say what came, what was expected and what to do.
+Find near-duplicates and nearest neighbors in live collections. Bodies and answers are JSON, or
+MessagePack if `Content-Type` and `Accept` are `application/msgpack`. All errors have the same form;
+their messages say what was wrong, what is allowed and how to fix it.
 """
 _LEAST_FREE = 1 << 20
-"""A disk with fewer free bytes counts as full."""
+"""A disk with less free space counts as full."""
 
 health = new_router("health")
 
 
-@health.get("/healthz", responses=told({"status": "ok", "version": __version__}))
+@health.get("/healthz", responses=answers({"status": "ok", "version": __version__}))
 async def alive(context: Context) -> Response:
-    """Say that the service lives."""
+    """Check that the service is running."""
     return await context.reply({"status": "ok", "version": __version__})
 
 
-@health.get("/readyz", responses=told({"status": "ready", "collections": 1, "writable": True}, 503))
+@health.get(
+    "/readyz", responses=answers({"status": "ready", "collections": 1, "writable": True}, 503)
+)
 async def ready(context: Context) -> Response:
-    """Say whether the collections can be read, and whether the disk has room for writes.
+    """Check that the collections can be read, and that the disk has space for writes.
 
-    A service whose disk is full goes on answering searches: it is ready, and `writable` is false.
-    `busy` lists the collections whose files are locked by another process, if there are any.
+    A service whose disk is full still answers searches: it is ready, and `writable` is false.
+    `busy` lists the collections that are locked by another process, if any.
     """
     if context.service.ending:
         raise service_ending()
@@ -89,15 +91,17 @@ def _readiness(service: Service) -> dict[str, Any]:
     return {**ready, "busy": busy} if busy else ready
 
 
-@health.get("/metrics", response_class=PlainTextResponse, responses=told(None, media="text/plain"))
+@health.get(
+    "/metrics", response_class=PlainTextResponse, responses=answers(None, media="text/plain")
+)
 async def metrics(context: Context) -> Response:
-    """Return what was counted, as Prometheus reads it; for keys that are for all collections."""
+    """Return metrics for Prometheus. The API key must be valid for all collections."""
     service = context.service
     if "*" not in context.key.collections:
-        key = f"the key {context.key.name!r} is not for all collections"
-        raise Problem(403, "collection_scope", f"{key}, of which metrics tell; use another one")
+        message = f"metrics need a key for all collections; {context.key.name!r} is for some"
+        raise Problem(403, "collection_scope", message)
     known = await service.read(_gauges, service)
-    return Response(service.metrics.told(known), media_type=CONTENT_TYPE)
+    return Response(service.metrics.text(known), media_type=CONTENT_TYPE)
 
 
 def _gauges(service: Service) -> list[tuple[str, dict[str, float]]]:
@@ -105,7 +109,7 @@ def _gauges(service: Service) -> list[tuple[str, dict[str, float]]]:
     for name, docs in service.library.opened().items():
         try:
             stats = docs.stats()
-        except LookalikeError as error:  # the others are counted all the same
+        except LookalikeError as error:  # still report the other collections
             service.log.failed("collection cannot be read", error, collection=name)
             continue
         behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else 0
@@ -119,7 +123,7 @@ _SUBJECTS = (queries, health, documents, collections, compare, overviews, jobs, 
 
 
 def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Middleware:
-    """Return the application of a service, within its middleware."""
+    """Return the application of a service, wrapped in its middleware."""
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -134,7 +138,7 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Midd
     )  # fmt: skip
     app.state.service = service
     for subject in _SUBJECTS:
-        app.router.routes.extend(subject.routes)  # quicker than routers in the application
+        app.router.routes.extend(subject.routes)  # faster than include_router
     described = encode(_description(app), JSON)
 
     async def openapi(request: Request) -> Response:
@@ -149,12 +153,12 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Midd
 
 
 def _description(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI description, with the errors that all routes share."""
+    """Return the OpenAPI description, with the errors of all routes."""
     schema = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
     parts = schema["components"]
-    parts["schemas"]["Error"] = _ERROR
+    parts["schemas"]["Error"] = _object(["error"], error=_DETAILS)
     error = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
     parts["responses"] = {
         str(status): {"description": meaning, "content": error}
@@ -165,32 +169,23 @@ def _description(app: FastAPI) -> dict[str, Any]:
     return schema
 
 
-_ERROR = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "kind", "message"],
-            "properties": {
-                "code": {"type": "string", "description": "what it is about, for programs"},
-                "kind": {"type": "string", "description": "the error of lookalike.errors"},
-                "message": {"type": "string", "description": "what came, was expected, is to do"},
-                "items": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "position": {"type": "integer"},
-                            "id": {"type": ["string", "null"]},
-                            "message": {"type": "string"},
-                        },
-                    },
-                },
-            },
-        }
-    },
-}
+def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties}
+
+
+_ITEM = _object(
+    ["position", "id", "message"],
+    position={"type": "integer", "description": "Position in the batch, from 0"},
+    id={"type": ["string", "null"]},
+    message={"type": "string"},
+)
+_DETAILS = _object(
+    ["code", "kind", "message"],
+    code={"type": "string", "description": "Error code for programs"},
+    kind={"type": "string", "description": "Name of the error in lookalike.errors"},
+    message={"type": "string", "description": "What was wrong, what is allowed, how to fix it"},
+    items={"type": "array", "items": _ITEM, "description": "Invalid items of a batch"},
+)
 
 
 PAGE = Path(__file__).parent / "page"
@@ -203,9 +198,9 @@ _TYPES = {
 
 
 def _add_page(app: FastAPI) -> None:
-    """Serve the page: `/` is index.html, `/page/NAME` every file of the folder `page`.
+    """Serve the web page: `/` is index.html, `/page/NAME` a file of the folder `page`.
 
-    The files are read now and served by name, so nothing outside the folder can be reached.
+    The files are read now and looked up by name, so nothing outside the folder can be reached.
     """
     files = {}
     for path in sorted(PAGE.rglob("*")):
@@ -219,7 +214,7 @@ def _add_page(app: FastAPI) -> None:
         name = request.path_params.get("name", "index.html")
         request.scope["lookalike"].route = "/page"
         if name not in files:
-            raise Problem(404, "no_route", "there is no such file; the page is at /")
+            raise Problem(404, "no_route", "file not found; the page is at /")
         content, kind, tag = files[name]
         headers = {"etag": tag, "cache-control": "no-cache"}
         if request.headers.get("if-none-match") == tag:

@@ -1,8 +1,8 @@
-"""Requests that arrive together are answered together, by one call.
+"""Answer requests that arrive together with one call.
 
-Questions of the same sort go into one lane. The first starts at once; those that come while it is
-being answered are the next batch. So nothing is delayed under low load, and batches grow under
-high load.
+Questions of the same kind go into one lane. The first starts at once; questions that arrive while
+it is being answered form the next batch. So nothing is delayed under low load, and batches grow
+under high load.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Generic, TypeVar
 
 from lookalike.cancellation import Canceled, Cancellation
@@ -23,21 +22,20 @@ Question = TypeVar("Question")
 Reply = TypeVar("Reply")
 
 _MOST = 256
-"""Questions of a batch; larger batches are not faster."""
+"""Maximum number of questions of a batch; larger batches are not faster."""
 
 
 class Later(Exception):
-    """Instead of a reply to a question, but for the first of a batch: it goes to the next batch."""
+    """Returned instead of a reply: the question goes to the next batch."""
 
 
 @dataclass(eq=False)
 class _Lane(Generic[Question, Reply]):
-    """Questions of one sort: those that are being answered, and those that wait."""
+    """Questions of one kind: the current batch, and those that wait."""
 
+    lanes: Lanes[Question, Reply]
+    kind: Hashable
     answer: Callable[[Sequence[Question]], Sequence[Reply]]
-    submit: Callable[..., object]
-    taken: Callable[[int], None]
-    empty: Callable[[], object]
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     waiting: deque[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=deque)
     batch: list[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=list)
@@ -51,7 +49,7 @@ class _Lane(Generic[Question, Reply]):
         self.waiting.append((question, future))
         if not self.running:
             self.running = True
-            # At the end of this turn of the loop: questions that arrived with it come along.
+            # At the end of this turn of the loop, to include questions that arrived with it.
             self.loop.call_soon(self._begin)
         try:
             return await future
@@ -62,7 +60,7 @@ class _Lane(Generic[Question, Reply]):
             raise service_ending() from None
 
     def _abandon(self) -> None:
-        """Drop the questions whose clients have gone; stop answering if all have."""
+        """Drop the questions whose clients have disconnected; stop if all have."""
         self.waiting = deque(one for one in self.waiting if not one[1].done())
         if all(future.done() for _, future in self.batch):
             self.work.cancel()
@@ -71,17 +69,17 @@ class _Lane(Generic[Question, Reply]):
         self.batch = []
         while self.waiting and len(self.batch) < _MOST:
             question, future = self.waiting.popleft()
-            if not future.done():  # its client may have gone
+            if not future.done():  # its client may have disconnected
                 self.batch.append((question, future))
         if not self.batch:
             self.running = False
-            self.empty()
+            self.lanes.known.pop(self.kind, None)
             return
-        self.taken(len(self.batch))
+        self.lanes.taken(len(self.batch))
         self.work = Cancellation()
         questions = [question for question, _ in self.batch]
         try:
-            self.submit(self._compute, self.work, questions)
+            self.lanes.submit(self._compute, self.work, questions)
         except RuntimeError as error:  # the threads have been shut down
             self._end([error] * len(questions))
 
@@ -90,7 +88,7 @@ class _Lane(Generic[Question, Reply]):
             replies = work.run(_replies, self.answer, questions)
         except Canceled as error:  # before it began
             replies = [error] * len(questions)
-        with suppress(RuntimeError):  # the loop is closed, and all clients have gone
+        with suppress(RuntimeError):  # the loop is closed, and all clients are disconnected
             self.loop.call_soon_threadsafe(self._end, replies)
 
     def _end(self, replies: Sequence[Reply | BaseException]) -> None:
@@ -108,37 +106,36 @@ class _Lane(Generic[Question, Reply]):
         self._begin()
 
 
+@dataclass(eq=False)
 class Lanes(Generic[Question, Reply]):
-    """Lanes of one event loop; `submit` answers their batches in threads, `taken` counts them."""
+    """Lanes of one event loop; `submit` runs batches in threads, `taken` counts their sizes."""
 
-    def __init__(self, submit: Callable[..., object], taken: Callable[[int], None]) -> None:
-        self._submit = submit
-        self._taken = taken
-        self._lanes: dict[Hashable, _Lane[Question, Reply]] = {}
+    submit: Callable[..., object]
+    taken: Callable[[int], None]
+    known: dict[Hashable, _Lane[Question, Reply]] = field(default_factory=dict)
 
     async def ask(
         self,
-        sort: Hashable,
+        kind: Hashable,
         answer: Callable[[Sequence[Question]], Sequence[Reply]],
         question: Question,
     ) -> Reply:
-        """Return the reply to a question; `answer` answers many of its sort."""
-        lane = self._lanes.get(sort)
+        """Return the reply to a question; `answer` answers many questions of its kind."""
+        lane = self.known.get(kind)
         if lane is None:
-            empty = partial(self._lanes.pop, sort, None)
-            lane = self._lanes[sort] = _Lane(answer, self._submit, self._taken, empty)
+            lane = self.known[kind] = _Lane(self, kind, answer)
         return await lane.ask(question)
 
     def cancel(self) -> None:
-        """Stop answering, because the service ends."""
-        for lane in list(self._lanes.values()):
+        """Stop all batches on shutdown."""
+        for lane in list(self.known.values()):
             lane.work.cancel(shielded_too=True)
 
 
 def _replies(
     answer: Callable[[Sequence[Question]], Sequence[Reply]], questions: Sequence[Question]
 ) -> Sequence[Reply | BaseException]:
-    """Return a reply or an error for each; where all fail together, each is asked by itself."""
+    """Return a reply or an error for each; if all fail together, each is asked by itself."""
     try:
         return answer(questions)
     except LookalikeError as error:

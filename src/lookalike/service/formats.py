@@ -1,7 +1,7 @@
-"""JSON and MessagePack: decoding bodies, checked against a shape, and encoding answers.
+"""JSON and MessagePack: decode and validate request bodies, and encode answers.
 
 A body is measured before it is decoded, since a megabyte of it may become hundreds of megabytes of
-values. Integers of MessagePack have 64 bits; metadata may have larger ones, which need JSON.
+values. MessagePack has integers of up to 64 bits; metadata with larger integers needs JSON.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _FORMATS = {
 }
 Shape = TypeVar("Shape", bound=BaseModel)
 _PER_VALUE = 160
-"""Bytes of memory that a value takes: at most 80 when it is decoded, and again when it is checked,
-which copies lists and objects."""
+"""Bytes of memory per value: at most 80 to decode it, and again to validate it, which copies lists
+and objects."""
 _DEEPEST = 200
-"""Levels of nesting. JSON has the same limit, in its parser."""
+"""Levels of nesting; the parser of JSON has the same limit."""
 _ENCODE_ASCII = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def media_type(header: str | None) -> str:
-    """Return the format that a Content-Type names, or raise."""
+    """Return the format of a Content-Type, or raise `Problem`."""
     format = _FORMATS.get((header or "").partition(";")[0].strip().lower())
     if format is None:
         message = f"the Content-Type is {brief(header)}; expected {JSON} or {MESSAGEPACK}"
@@ -46,7 +46,7 @@ def media_type(header: str | None) -> str:
 
 
 def wanted_format(accept: str | None) -> str:
-    """Return the format of the answer: MessagePack where it is asked for, else JSON."""
+    """Return the format of the answer: MessagePack if the client accepts it, else JSON."""
     if accept is None or "msgpack" not in accept:
         return JSON
     names = (one.partition(";")[0].strip().lower() for one in accept.split(","))
@@ -60,10 +60,10 @@ def decode(
     most_items: int,
     need: Callable[[int], object],
 ) -> Shape:
-    """Return a body of this shape, or raise what is wrong with it.
+    """Decode and validate a body, or raise `Problem`.
 
     No list may have more than `most_items` items. `need` is called before anything is decoded, with
-    the bytes of memory that it will take, and raises if there is no room for them.
+    the bytes of memory that decoding takes; it raises if there is no room for them.
     """
     size, longest = decoded_size(body, format)
     check_count("items in a list", longest, most_items)
@@ -76,11 +76,11 @@ def decode(
 
 
 def decoded_size(body: bytes | bytearray, format: str) -> tuple[int, int]:
-    """Return the bytes of memory that a body takes, and the items of the longest list in it."""
+    """Return the bytes of memory that a body takes, and the length of its longest list."""
     data = np.frombuffer(body, np.uint8)
     found = decoded_json(data) if format == JSON else decoded_messagepack(data, _DEEPEST)
     if found is None:
-        why = "it is cut off, is nested too deeply or has a key that is not a string"
+        why = "it is truncated, nested too deeply, or has a key that is not a string"
         raise _not_messagepack(body, why)
     values, string_bytes, longest = found
     # Twice the body: it stays in memory, and its strings are copied as UTF-8.
@@ -90,8 +90,8 @@ def decoded_size(body: bytes | bytearray, format: str) -> tuple[int, int]:
 def check_count(what: str, count: int, most: int) -> None:
     """Refuse too many items."""
     if count > most:
-        message = f"there are {count} {what}; expected at most {most}"
-        raise Problem(422, "batch_too_large", f"{message}: send them in several requests")
+        message = f"there are {count} {what}; expected at most {most}. Send several requests"
+        raise Problem(422, "batch_too_large", message)
 
 
 def encode(value: Any, format: str) -> bytes:
@@ -104,36 +104,22 @@ def encode(value: Any, format: str) -> bytes:
     try:
         packed: bytes = msgpack.packb(value, use_bin_type=True)
     except (OverflowError, ValueError, TypeError, UnicodeEncodeError) as error:
-        message = f"the answer cannot be written in MessagePack ({error}); ask for {JSON}"
+        message = f"the answer cannot be encoded as MessagePack ({error}); accept {JSON} instead"
         raise Problem(406, "not_in_messagepack", message) from None
     return packed
 
 
 def check_answer(size: int, most: int) -> None:
-    """Refuse an answer that is larger than the service gives out."""
+    """Refuse an answer that is too large."""
     if size > most:
         raise Problem(
-            422, "answer_too_large", f"the answer has more than {most} bytes; ask for fewer "
-            "documents, or without their texts, or start the service with a larger --max-answer",
+            422, "answer_too_large", f"the answer has more than {most} bytes. Ask for fewer "
+            "documents, leave out their texts, or start the service with a larger --max-answer",
         )  # fmt: skip
 
 
-class Counter:
-    """Counts the bytes of an answer while it grows, and refuses too many."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._size = 0
-
-    def counted(self, position: int, part: bytes) -> bytes:
-        """Return the part at a position, if there is room for it; the first one begins anew."""
-        self._size = len(part) + (self._size if position else 0)
-        check_answer(self._size, self._most)
-        return part
-
-
 def answers_together(parts: list[bytes], format: str) -> bytes:
-    """Return `{"answers": [...]}` of answers in a format."""
+    """Return `{"answers": [...]}` of encoded answers."""
     if format == JSON:
         return b'{"answers":[' + b",".join(parts) + b"]}"
     packer = msgpack.Packer()
@@ -146,7 +132,7 @@ def _parsed(body: bytes | bytearray) -> Any:
         return from_json(body, cache_strings="keys")
     except ValueError as error:
         raise Problem(
-            400, "not_json", f"the body is not JSON ({brief(str(error))}); correct it"
+            400, "not_json", f"the body is not valid JSON ({brief(str(error))})"
         ) from None
 
 
@@ -159,26 +145,24 @@ def _unpacked(body: bytes | bytearray) -> Any:
 
 def _not_messagepack(body: bytes | bytearray, why: str) -> Problem:
     return Problem(
-        400, "not_messagepack", f"the body has {len(body)} bytes that are not MessagePack ({why}); "
-        "correct it, or send JSON",
+        400, "not_messagepack", f"the body ({len(body)} bytes) is not valid MessagePack: {why}. "
+        "Correct it, or send JSON",
     )  # fmt: skip
 
 
 def _refusal(error: ValidationError) -> Problem:
-    """Return the first mistake, and how many others were found."""
+    """Return the first error, and the number of others."""
     found = error.errors(include_url=False, include_context=False)
     first = found[0]
     place = ".".join(map(str, first["loc"])) or "the body"
-    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    came = "" if first["type"] == "missing" else f" is {_short(first.get('input'))}"
-    return Problem(
-        422, "bad_body", f"{place}{came}: {first['msg']}{more}; GET /v1/openapi.json says what is "
-        "expected",
-    )  # fmt: skip
+    more = f" (and {counted(len(found) - 1, 'more error')})" if len(found) > 1 else ""
+    given = "" if first["type"] == "missing" else f" is {_short(first.get('input'))}"
+    message = f"{place}{given}: {first['msg']}{more}; see GET /v1/openapi.json"
+    return Problem(422, "bad_body", message)
 
 
 def _short(value: Any) -> str:
-    """Return a value as an error shows it, without reading all of a large one."""
+    """Return a value for an error message, without reading all of a large value."""
     if isinstance(value, dict):
         return f"an object of {counted(len(value), 'field')}"
     if isinstance(value, list):

@@ -8,10 +8,9 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +24,20 @@ from lookalike.dedup import dedup
 from lookalike.dedup.pair_groups import group_pairs
 from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.service.jobs import drop_upload, lines_of, now, read_state, write_state
-from lookalike.service.library import open_for_strangers
-from lookalike.service.problems import problem_for_strangers
+from lookalike.service.library import open_for_clients
+from lookalike.service.problems import problem_for_clients
+from lookalike.service.telemetry import Log
 from lookalike.shown import escape_terminal
 
 _LOOK = 0.05
 _TELL = 0.2
 _DELETED_AT_ONCE = 5_000
 Summary = dict[str, Any]
-_NAME_ENCODING = re.compile(r"name (it|the encoding) with --encoding \(in Python encoding=\)")
+_NAME_ENCODING = re.compile(r"set (it|the encoding) with --encoding \(in Python encoding=\)")
 
 
 class Job:
-    """A job that says how far it is."""
+    """A job that reports its progress."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,14 +50,14 @@ class Job:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def tell(self, step: str, share: float) -> None:
-        """Say how far the job is, at most five times a second."""
+        """Report progress, at most five times a second."""
         if time.monotonic() - self._told < _TELL and step == self._state.get("step"):
             return
         self._told = time.monotonic()
         self._write(step=step, progress=round(min(1.0, max(0.0, share)), 4))
 
     def end(self, state: str, **values: Any) -> None:
-        """Say how the job ended."""
+        """Report the end of the job."""
         self._write(state=state, ended=now(), **values)
 
     def _write(self, **values: Any) -> None:
@@ -66,7 +66,7 @@ class Job:
             write_state(self.folder, self._state)
 
     def _watch(self) -> None:
-        """End this process when it is cancelled, or when the service is gone, whatever it does."""
+        """End this process when the job is canceled or the service has died."""
         while True:
             time.sleep(_LOOK)
             self._look()
@@ -74,8 +74,8 @@ class Job:
     def _look(self) -> None:
         gone = os.getppid() != self._parent
         if gone or (self.folder / "cancel").exists():
-            self._lock.acquire()  # for good: no other thread writes a state now
-            self._state.update(state="cancelled", ended=now())
+            self._lock.acquire()  # never released: no other thread writes a state now
+            self._state.update(state="canceled", ended=now())
             try:
                 drop_upload(self.folder)
                 write_state(self.folder, self._state)
@@ -83,29 +83,17 @@ class Job:
                 os._exit(1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Duplicates:
-    """Duplicates, given by their positions, with the documents that are kept for them."""
+class _Duplicates(NamedTuple):
+    """Positions of near-duplicates and of their kept documents."""
 
     ids: Sequence[str]
     dropped: NDArray[np.int64]
     kept: NDArray[np.int64]
     measure: str
-    """What `values` are: "distance" or "similarity"."""
+    """Name of `values`: "distance" or "similarity"."""
     values: NDArray[Any]
     seen: Callable[[int], Seen]
     """Returns the version of a document that was compared."""
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the result."""
-        for one, other, value in zip(self.dropped, self.kept, self.values, strict=True):
-            found = {"id": self.ids[one], "duplicate_of": self.ids[other]}
-            yield {**found, self.measure: value.item()}
-
-    def versions(self, begin: int, end: int) -> list[tuple[Seen, Seen]]:
-        """Return the versions of some of the duplicates and of the documents that are kept."""
-        some = zip(self.dropped[begin:end].tolist(), self.kept[begin:end].tolist(), strict=True)
-        return [(self.seen(one), self.seen(other)) for one, other in some]
 
 
 def pairs(job: Job, docs: Collection) -> Summary:
@@ -118,20 +106,26 @@ def pairs(job: Job, docs: Collection) -> Summary:
 
 
 def deduplicate(job: Job, docs: Collection) -> Summary:
-    """Find duplicates and the documents to keep; delete the duplicates if that was asked for.
+    """Find near-duplicates and the documents to keep; delete the near-duplicates on request.
 
-    Documents that have changed since they were compared are kept, and counted.
+    Documents that changed since they were compared are not deleted, but counted.
     """
     find = _by_texts if job.order["threshold"] is not None else _by_signatures
-    found = find(job, docs)
-    count = lines_of(found.rows(), job.folder / "result.jsonl")
+    ids, dropped, kept, measure, values, seen = find(job, docs)
+    found = list(zip(dropped.tolist(), kept.tolist(), strict=True))
+    rows = (
+        {"id": ids[one], "duplicate_of": ids[other], measure: value}
+        for (one, other), value in zip(found, values.tolist(), strict=True)
+    )
+    count = lines_of(rows, job.folder / "result.jsonl")
     deleted = changed = 0
     if job.order["delete"]:
         for begin in range(0, count, _DELETED_AT_ONCE):
             job.tell("deleting", begin / count)
-            deleted += delete_unchanged(docs, found.versions(begin, begin + _DELETED_AT_ONCE))
+            some = found[begin : begin + _DELETED_AT_ONCE]
+            deleted += delete_unchanged(docs, [(seen(one), seen(other)) for one, other in some])
         changed = count - deleted
-    groups = len(np.unique(found.kept))
+    groups = len(np.unique(kept))
     return {"duplicates": count, "groups": groups, "deleted": deleted, "changed": changed}
 
 
@@ -163,8 +157,8 @@ def _by_texts(job: Job, docs: Collection) -> _Duplicates:
         for one, version in page:
             if one.text is None:
                 raise ArgumentError(
-                    f"the document {one.id[:80]!r} has no text; give a radius, by which signatures "
-                    "are compared"
+                    f"the document {one.id[:80]!r} has no text; use a radius instead of a "
+                    "threshold to compare signatures"
                 )
             texts[one.id], versions[one.id] = one.text, version
     names = sorted(versions)
@@ -203,7 +197,7 @@ def bring_in(job: Job, docs: Collection) -> Summary:
 
 
 def _without_path(job: Job, message: str) -> str:
-    """Return a message without the path of the uploaded file and the options of commands."""
+    """Return a message without the path of the uploaded file and command-line options."""
     path = job.order.get("path")
     if path is None:
         return message
@@ -220,18 +214,22 @@ _KINDS: dict[str, Callable[[Job, Collection], Summary]] = {
 
 
 def main(folder: str) -> int:
-    """Do the job of a folder."""
+    """Run the job of a folder."""
     job = Job(Path(folder))
     try:
-        with open_for_strangers(job.order["url"], job.order["name"]) as docs:
+        with open_for_clients(job.order["url"], job.order["name"]) as docs:
             summary = _KINDS[job.order["kind"]](job, docs)
     except LookalikeError as error:
-        problem = problem_for_strangers(error, parse_address(job.order["url"]).shown)
+        problem = problem_for_clients(error, parse_address(job.order["url"]).shown)
         job.end("failed", error=_without_path(job, str(problem)), error_kind=problem.kind)
         return 1
     except BaseException as error:
-        job.end("failed", error=f"something went wrong: {type(error).__name__}")
-        raise
+        name = type(error).__name__
+        job.end("failed", error=f"unexpected error ({name}); see the log of the service")
+        log = Log("error")
+        log.failed("job failed", error, job=job.folder.name)
+        log.close()
+        return 1
     finally:
         drop_upload(job.folder)
     job.end("done", step="done", progress=1.0, summary=summary)

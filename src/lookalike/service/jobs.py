@@ -1,16 +1,15 @@
-"""Jobs: pairs, deduplication and imports, each in a process of its own.
+"""Background jobs: pairs, deduplication and imports, each in a separate process.
 
-A job can be ended at any moment and leaves nothing behind. Everything about it is in a folder,
-which every worker of a service can read:
+A job can be canceled at any moment and leaves nothing behind. It has a folder, which every worker
+of a service can read:
 
-    order.json      what is to be done
-    state.json      how far it is; replaced as a whole
-    result.jsonl    what was found, one object a line, when it is done
-    cancel          exists when the job has to end: its process looks for it
+    order.json      parameters of the job
+    state.json      progress; replaced atomically
+    result.jsonl    results, one object per line, when the job is done
+    cancel          exists when the job is canceled; its process checks for it
 
-The workers of `lookalike.processes` end at once with the process that started them. The process of
-a job does not: it first says in its folder that it was cancelled, for the other workers of the
-service.
+The workers of `lookalike.processes` end at once with their parent process. The process of a job
+first writes to its folder that it was canceled, for the other workers of the service.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from lookalike.service.telemetry import Log
 from lookalike.shown import brief
 
 _MODULE = "lookalike.service.job_process"
-ENDED = ("done", "failed", "cancelled")
+ENDED = ("done", "failed", "canceled")
 _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
 _MOST_BYTES = 4 << 30
-"""Of results that are kept, so that jobs cannot fill the disk."""
+"""Maximum size of all results, so that jobs cannot fill the disk."""
 _PATIENCE = 5.0
-"""Seconds that a process gets to end by itself when it is told to."""
+"""Seconds that a canceled process gets to end by itself."""
 
 
 class Jobs:
-    """The jobs of a run of the service. Safe to use from many threads and processes."""
+    """The jobs of a run of the service; safe for many threads and processes."""
 
     def __init__(self, folder: Path, most: int, log: Log) -> None:
         self._folder = folder
@@ -57,11 +56,11 @@ class Jobs:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def start(self, collection: str, order: dict[str, Any]) -> dict[str, Any]:
-        """Begin a job, and return its state."""
+        """Start a job, and return its state."""
         with self._lock:
             running = [job for job in self.all() if job["state"] not in ENDED]
             if len(running) >= self._most:
-                message = f"{len(running)} jobs are running; wait for one, or cancel it"
+                message = f"{len(running)} jobs are running; wait for one to finish, or cancel one"
                 raise Problem(429, "too_many_jobs", message, retry_after=5)
             self._forget_old()
             id = secrets.token_hex(12)
@@ -75,23 +74,21 @@ class Jobs:
                 "ended": None, "summary": None, "error": None, "error_kind": None,
             }  # fmt: skip
             write_state(folder, state)
-            with open(folder / "errors.txt", "wb") as errors:
-                self._processes[id] = subprocess.Popen(
-                    [sys.executable, "-m", _MODULE, str(folder)],
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-                    start_new_session=True,
-                )  # fmt: skip
+            self._processes[id] = subprocess.Popen(  # its errors are lines of this service's log
+                [sys.executable, "-m", _MODULE, str(folder)], stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
         self._log.say("info", "job started", job=id, kind=order["kind"], collection=collection)
         return state
 
     def all(self) -> list[dict[str, Any]]:
-        """Return all jobs, the latest first."""
+        """Return all jobs, the newest first."""
         names = (entry for entry in self._folder.iterdir() if _ID.fullmatch(entry.name))
         found = [state for state in map(self._state, names) if state is not None]
         return sorted(found, key=lambda state: state["started"], reverse=True)
 
     def get(self, id: str) -> dict[str, Any]:
-        """Return how far a job is."""
+        """Return the state of a job."""
         state = self._state(self._folder / id) if _ID.fullmatch(id) else None
         if state is None:
             message = f"there is no job {brief(id)}; GET /v1/jobs lists all"
@@ -99,7 +96,7 @@ class Jobs:
         return state
 
     def cancel(self, id: str) -> dict[str, Any]:
-        """End a job, and return how far it came; one that has ended is removed."""
+        """Cancel a job, or remove one that has ended; return its last state."""
         state = self.get(id)
         folder = self._folder / id
         if state["state"] in ENDED:
@@ -113,19 +110,17 @@ class Jobs:
         process = self._processes.get(id)
         if state["state"] in ENDED or process is None:
             return state
-        process.kill()  # it does not look for the file yet
+        process.kill()  # it does not check for the file yet
         process.wait()
-        return self._ended(folder, state="cancelled") or state
+        return self._ended(folder, state="canceled") or state
 
     def results(
         self, id: str, after: int, limit: int, most_bytes: int
     ) -> tuple[list[Any], int | None]:
-        """Return results after the first `after`, up to `limit` or `most_bytes`, and the next
-        `after`.
-        """
+        """Return a page of results, and the `after` of the next page."""
         state = self.get(id)
         if state["state"] != "done":
-            message = f"the job is {state['state']}; results are there when it is done"
+            message = f"the job is {state['state']}; only a job that is done has results"
             raise Problem(409, "not_done", message)
         lines: list[bytes] = []
         more, size = False, 0
@@ -139,12 +134,12 @@ class Jobs:
         return [json.loads(line) for line in lines], after + len(lines) if more else None
 
     def close(self) -> None:
-        """End all jobs that this process has started."""
+        """Cancel all jobs that this process has started."""
         with self._lock:
             processes, self._processes = self._processes, {}
         for id, process in processes.items():
             if process.poll() is None:
-                with suppress(OSError):  # a job that has ended may be forgotten already
+                with suppress(OSError):  # the folder of a job that has ended may be removed
                     (self._folder / id / "cancel").touch()
         for process in processes.values():
             try:
@@ -160,12 +155,13 @@ class Jobs:
             return state
         if process.poll() is None:
             return state
-        why = f"the process of the job ended with status {process.returncode}"
-        return self._ended(folder, state="failed", error=why)
+        why = f"the process of the job died with status {process.returncode}"
+        self._log.say("error", "job failed", job=folder.name, error=why)
+        return self._ended(folder, state="failed", error=f"{why}; see the log of the service")
 
     @staticmethod
     def _ended(folder: Path, **values: Any) -> dict[str, Any] | None:
-        """Return the state of a job whose process has ended; say how, if it could not."""
+        """Return the state of a job whose process has ended, and complete it if necessary."""
         drop_upload(folder)
         state = read_state(folder)
         if state is not None and state["state"] not in ENDED:
@@ -175,7 +171,7 @@ class Jobs:
         return state
 
     def _forget_old(self) -> None:
-        """Forget the oldest jobs that have ended, by their number and the size of their results."""
+        """Remove the oldest jobs that have ended, by number and size of results."""
         size = 0
         for place, job in enumerate(job for job in self.all() if job["state"] in ENDED):
             folder = self._folder / job["id"]
@@ -185,12 +181,12 @@ class Jobs:
                 shutil.rmtree(folder, ignore_errors=True)
         for id, process in list(self._processes.items()):
             if process.poll() is not None:
-                self._state(self._folder / id)  # writes the end of a job that has died
+                self._state(self._folder / id)  # completes the state of a job that died
                 del self._processes[id]
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
-    """Return the state of a job, if there is one."""
+    """Return the state of a job, or None."""
     try:
         state: dict[str, Any] = json.loads((folder / "state.json").read_text())
     except (OSError, ValueError):
@@ -199,7 +195,7 @@ def read_state(folder: Path) -> dict[str, Any] | None:
 
 
 def drop_upload(folder: Path) -> None:
-    """Remove the file that a job was to import, if it still exists."""
+    """Remove the uploaded file of an import, if it still exists."""
     try:
         path = json.loads((folder / "order.json").read_text()).get("path")
     except (OSError, ValueError):
@@ -209,19 +205,19 @@ def drop_upload(folder: Path) -> None:
 
 
 def write_state(folder: Path, state: dict[str, Any]) -> None:
-    """Replace the state of a job as a whole."""
+    """Replace the state of a job atomically."""
     temporary = folder / f"state.{os.getpid()}.{threading.get_ident()}"
     temporary.write_text(json.dumps(state))
     temporary.replace(folder / "state.json")
 
 
 def now() -> str:
-    """Return the time as states have it."""
+    """Return the current time in the format of states."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def lines_of(values: Iterator[Any], path: Path) -> int:
-    """Write values, one a line; return their number."""
+    """Write one value per line, and return their number."""
     count = 0
     with open(path, "w", encoding="utf-8") as file:
         for value in values:

@@ -1,7 +1,7 @@
-"""Keys: made here, shown once, kept as hashes in a file.
+"""API keys: created here, shown once, and stored as hashes in a file.
 
-A key is 256 random bits, so a fast hash of it cannot be reversed. The file has the name of each
-key, what it may do and in which collections:
+A key has 256 random bits, so a fast hash of it cannot be reversed. The file has the name of each
+key, its access and its collections:
 
     {"keys": [{"name": "ci", "hash": "sha256:...", "access": "read-only", "collections": ["docs"]}]}
 """
@@ -29,13 +29,13 @@ ACCESS = ("read-only", "read-write")
 _PREFIX = "lk_"
 _HASH = re.compile("sha256:[0-9a-f]{64}")
 _LOOK_AGAIN = 1.0
-"""Seconds after which the file is looked at again: keys change without a restart."""
+"""Seconds after which the file is checked for changes, so keys change without a restart."""
 _MOST = 64 << 20
 
 
 @dataclass(frozen=True)
 class Key:
-    """What the owner of a key may do, and in which collections."""
+    """An API key: its access and its collections."""
 
     name: str
     hash: str = ""
@@ -44,7 +44,7 @@ class Key:
 
     @property
     def writes(self) -> bool:
-        """Whether it may change anything."""
+        """Whether the key may write."""
         return self.access == "read-write"
 
     def reaches(self, collection: str) -> bool:
@@ -52,8 +52,8 @@ class Key:
         return "*" in self.collections or collection in self.collections
 
 
-ANYBODY = Key("")
-"""The key of requests to a service without keys."""
+NO_KEY = Key("")
+"""The key of all requests to a service without keys."""
 
 
 class KeyFile:
@@ -69,12 +69,12 @@ class KeyFile:
         if not self._keys:
             raise ArgumentError(
                 Said("keys"),
-                f" is {str(path)!r}, which holds no keys; make one with "
+                f" is {str(path)!r}, which has no keys; create one with "
                 f"`lookalike serve --new-key --keys {path}`",
             )
 
     def find(self, secret: str) -> Key | None:
-        """Return the key with this secret, or None; every key is compared in constant time."""
+        """Return the key with this secret, or None; all keys are compared in constant time."""
         if time.monotonic() - self._looked > _LOOK_AGAIN:
             with self._lock:
                 self._look()
@@ -98,7 +98,7 @@ class KeyFile:
 def make_key(
     path: Path, name: str, access: str = "read-write", collections: Sequence[str] = ("*",)
 ) -> str:
-    """Add a key to the file, which is created if needed, and return the secret: only now."""
+    """Create a key, add its hash to the file, and return the secret, which is not stored."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
         raise ArgumentError(
             Said("key_name"), f" is {name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'"
@@ -108,7 +108,7 @@ def make_key(
     keys = list(_read(path)) if path.exists() else []
     if any(key.name == name for key in keys):
         raise ArgumentError(
-            Said("key_name"), f" is {name!r}, and {path} has a key of that name; take another one"
+            Said("key_name"), f" is {name!r}, but {path} has a key of that name; choose another"
         )
     secret = _PREFIX + secrets.token_urlsafe(32)
     keys.append(Key(name, _hashed(secret), access, tuple(collections) or ("*",)))
@@ -133,13 +133,13 @@ def _write(path: Path, keys: Sequence[Key]) -> None:
 def _read(path: Path) -> tuple[Key, ...]:
     try:
         if path.stat().st_size > _MOST:
-            raise FormatError(f"{path} is too large to be a file of keys")
+            raise FormatError(f"{path} is too large for a file of API keys")
         value = json.loads(path.read_text("utf-8"))
         return tuple(_key(one) for one in value["keys"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
-            f"{path} is no file of keys ({type(error).__name__}); "
-            "make one with `lookalike serve --new-key`"
+            f"{path} is not a file of API keys ({type(error).__name__}); "
+            "create one with `lookalike serve --new-key`"
         ) from None
 
 

@@ -1,8 +1,8 @@
-"""The collections that are served: those of a database, or one for each file of a folder.
+"""The served collections: those of a database, or one for each file of a folder.
 
-Names are strict, so that none can lead to another file. In a folder, the collection `pages` is the
-file `pages.db`, which holds this one collection. Files of other programs in the folder are never
-written to, and other tables in a file stay.
+Names are restricted, so that none can refer to another file. In a folder, the collection `pages` is
+the file `pages.db`, which has this one collection. Files of other programs in the folder are never
+written to, and other tables in a file are kept.
 """
 
 from __future__ import annotations
@@ -17,19 +17,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from lookalike import errors
 from lookalike.collection import Collection, drop_collection, open_collection
 from lookalike.collection.opening import collections_by_parts, remove_unused_file, unused_file
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.sqlite import exclusive_file
-from lookalike.errors import (
-    BatchError,
-    CollectionBusyError,
-    CollectionError,
-    FileError,
-    FormatError,
-    LookalikeError,
-    NotFoundError,
-)
 from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, escape_terminal
@@ -37,23 +29,23 @@ from lookalike.signatures import Signer
 from lookalike.storage.files import remove_if_same
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-"""The pattern of names of collections."""
+"""The pattern of collection names."""
 _PARTS = (
-    "has documents of many parts (recordings, passages), which are not served: use it with "
-    "la.open_collection, or `lookalike collection`, where its database is"
+    "has documents with many parts (recordings, passages), which cannot be served; use it with "
+    "la.open_collection or `lookalike collection`"
 )
 _REPLACED = 10
-"""Times that a collection may be replaced during a request."""
+"""How often a collection may be replaced during a request."""
 _BRIEFLY = 0.5
-"""Seconds for which a survey waits for the locks of other processes."""
+"""Seconds to wait for the locks of other processes in a survey."""
 _NAME = re.compile(NAME.strip("^$"))
 T = TypeVar("T")
 
 
-def open_for_strangers(url: str, name: str) -> Collection:
-    """Open an existing collection so that it opens no paths that clients send.
+def open_for_clients(url: str, name: str) -> Collection:
+    """Open an existing collection that does not read files at paths sent by clients.
 
-    Else a client that writes to a collection of images could have any file of this machine read.
+    Otherwise a client of a collection of images could read any file of this machine.
     """
     docs = open_collection(url, name, create=False)
     if docs.parts:
@@ -64,13 +56,13 @@ def open_for_strangers(url: str, name: str) -> Collection:
 
 
 class Library(ABC):
-    """Collections by name, each opened once; safe to use from many threads."""
+    """Collections by name, each opened once; thread-safe."""
 
     def __init__(self, shown: str, source: str, snapshots: Path | None) -> None:
         self.shown = shown
-        """Where the collections are, for people."""
+        """Where the collections are, for messages."""
         self.source = source
-        """What `open_library` takes, also in another process."""
+        """The argument of `open_library`, also in another process."""
         self.snapshots = snapshots
         """The default folder for snapshots."""
         self._lock = threading.Lock()
@@ -79,9 +71,7 @@ class Library(ABC):
 
     @abstractmethod
     def survey(self) -> dict[str, Exception | None]:
-        """Return the names of the collections, sorted, with the errors of those that cannot be read
-        or are locked by another process.
-        """
+        """Return the sorted names of collections, and errors of unreadable or locked ones."""
 
     @abstractmethod
     def place(self, name: str) -> tuple[str, str]:
@@ -89,7 +79,7 @@ class Library(ABC):
 
     @abstractmethod
     def left_out(self) -> list[str]:
-        """Return what is not served, and why."""
+        """Return why some collections are not served."""
 
     def opened(self) -> dict[str, Collection]:
         """Return the open collections."""
@@ -97,11 +87,11 @@ class Library(ABC):
             return dict(self._open)
 
     def opened_now(self, name: str) -> Collection | None:
-        """Return a collection if it is open, without waiting."""
+        """Return a collection if it is open."""
         return self._open.get(name)
 
     def collection(self, name: str) -> Collection:
-        """Return a collection, opened if it is not yet."""
+        """Return a collection, and open it if necessary."""
         found = self._open.get(name)
         if found is not None:
             return found
@@ -116,7 +106,7 @@ class Library(ABC):
     def create(
         self, name: str, signer: Signer | None, bits: int | None, keep_text: bool
     ) -> Collection:
-        """Create a collection; one of the same name is a conflict."""
+        """Create a collection, or raise if the name is taken."""
         check_name(name)
         if isinstance(signer, PartSigner):
             raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
@@ -129,7 +119,7 @@ class Library(ABC):
         return made
 
     def drop(self, name: str) -> None:
-        """Remove a collection with all it holds."""
+        """Delete a collection."""
         check_name(name)
         with self._making:
             if name not in self.survey():
@@ -139,41 +129,41 @@ class Library(ABC):
             self._open.pop(name, None)
 
     def use(self, name: str, work: Callable[[Collection], T]) -> T:
-        """Do something with a collection.
+        """Call `work` with a collection.
 
-        If it was dropped and created again elsewhere, with another signer, the new one is used:
-        nothing has been written by then.
+        If another process replaced the collection by one with another signer, `work` is called
+        again with the new one; nothing was written before.
         """
         for _ in range(_REPLACED):
             docs = self.collection(name)
             try:
                 return work(docs)
-            except (BatchError, CollectionBusyError):
+            except (errors.BatchError, errors.CollectionBusyError):
                 raise
-            except FormatError as error:  # the file was damaged while it was open
+            except errors.FormatError as error:  # the file was damaged while it was open
                 raise _unreadable(name) from error
-            except CollectionError as error:
+            except errors.CollectionError as error:
                 if self._replaced(name, docs):
                     continue
-                if isinstance(error, NotFoundError) and name not in self._open:
+                if isinstance(error, errors.NotFoundError) and name not in self._open:
                     raise _missing(name) from None
                 raise
-        raise CollectionBusyError(
-            f"the collection {name!r} is replaced by others again and again; try later"
+        raise errors.CollectionBusyError(
+            f"the collection {name!r} is replaced again and again; try again later"
         )
 
     def close(self) -> None:
-        """Close all collections; their indexes are saved."""
+        """Close all collections and save their indexes."""
         with self._lock:
             opened, self._open = list(self._open.values()), {}
         for docs in opened:
             docs.close()
 
     def _replaced(self, name: str, docs: Collection) -> bool:
-        """Return whether another collection has this name now; it is opened."""
+        """Return whether another collection has this name now, and open it."""
         try:
             now = self._opened(name)
-        except (CollectionError, FileError):
+        except (errors.CollectionError, errors.FileError):
             with self._lock:
                 self._open.pop(name, None)
             return False
@@ -181,20 +171,18 @@ class Library(ABC):
             now.close()
             return False
         with self._lock:
-            self._open[name] = now  # the old one is closed when its last user has ended
+            self._open[name] = now  # the old one is closed after its last use
         return True
 
     def _opened(self, name: str) -> Collection:
         try:
-            return open_for_strangers(*self.place(name))
-        except NotFoundError:
+            return open_for_clients(*self.place(name))
+        except errors.NotFoundError:
             raise _missing(name) from None
 
     @abstractmethod
     def _claimed(self, name: str) -> AbstractContextManager[str]:
-        """Return the database of a new collection, and remove it on an error; a name that is taken
-        raises.
-        """
+        """Yield the database of a new collection, and remove it on an error."""
 
     @abstractmethod
     def _remove(self, name: str) -> None: ...
@@ -209,15 +197,15 @@ class DatabaseLibrary(Library):
         super().__init__(address.shown, address.url if path is None else str(path), beside)
 
     def survey(self) -> dict[str, Exception | None]:
-        """Return the names of the collections; a locked database raises an error."""
+        """Return the names of the collections; raise if the database is locked."""
         found = self._all(_BRIEFLY)
         return {name: None for name, parts in found.items() if _NAME.fullmatch(name) and not parts}
 
     def left_out(self) -> list[str]:
-        """Return the collections of parts, and those with other names."""
-        wrong = ": its name is not of letters, digits, '.', '_' and '-'"
+        """Return the collections with parts, and those with other names."""
+        wrong = "has a name with other characters than letters, digits, '.', '_' and '-'"
         return [
-            f"the collection {brief(name)}{f' {_PARTS}' if _NAME.fullmatch(name) else wrong}"
+            f"the collection {brief(name)} {_PARTS if _NAME.fullmatch(name) else wrong}"
             for name, parts in self._all().items()
             if parts or not _NAME.fullmatch(name)
         ]
@@ -229,7 +217,7 @@ class DatabaseLibrary(Library):
     def _all(self, timeout: float = 30.0) -> dict[str, bool]:
         try:
             return collections_by_parts(self.source, timeout=timeout)
-        except NotFoundError:
+        except errors.NotFoundError:
             return {}
 
     @contextmanager
@@ -250,7 +238,7 @@ class FolderLibrary(Library):
         super().__init__(str(self._folder), str(self._folder), self._folder / ".snapshots")
 
     def survey(self) -> dict[str, Exception | None]:
-        """Return the names of the files that hold one collection each, or cannot be read."""
+        """Return the names of the files with one collection each, or an error."""
         return {
             name: inner if isinstance(inner, Exception) else None
             for name, inner in sorted(self._files().items())
@@ -258,15 +246,14 @@ class FolderLibrary(Library):
         }
 
     def left_out(self) -> list[str]:
-        """Return the files that hold none or several collections, or one of parts."""
+        """Return the files with no or several collections, or with parts."""
         reasons = []
         for name, inner in self._files().items():
             file = brief(name + ".db")
             if isinstance(inner, Exception):
                 reasons.append(f"{file} cannot be read: {inner}")
             elif len(inner) != 1:
-                why = f"holds {len(inner)} collections, not one: serve it by itself"
-                reasons.append(f"{file} {why}")
+                reasons.append(f"{file} has {len(inner)} collections, not one; serve it by itself")
             elif any(inner.values()):
                 reasons.append(f"the collection of {file} {_PARTS}")
         return reasons
@@ -275,9 +262,9 @@ class FolderLibrary(Library):
         """Return the address of a collection's database, and its name there."""
         path = self._path(name)
         inner = _collections_in(path) if _is_plain(path) else {}
-        if isinstance(inner, FormatError):
+        if isinstance(inner, errors.FormatError):
             raise _unreadable(name) from inner
-        if isinstance(inner, Exception) and not isinstance(inner, NotFoundError):
+        if isinstance(inner, Exception) and not isinstance(inner, errors.NotFoundError):
             raise inner
         if isinstance(inner, Exception) or len(inner) != 1:
             raise _missing(name)
@@ -296,8 +283,8 @@ class FolderLibrary(Library):
                 continue
             if entry.is_file(follow_symlinks=False):
                 found[name] = _collections_in(entry.path, patience)
-                if isinstance(found[name], CollectionBusyError):
-                    patience = 0.0  # so that many locked files take no longer than one
+                if isinstance(found[name], errors.CollectionBusyError):
+                    patience = 0.0  # many locked files take no longer than one
         return found
 
     @contextmanager
@@ -305,19 +292,19 @@ class FolderLibrary(Library):
         path = self._path(name)
         with exclusive_file(path.with_name(f".{path.name}-creating")) as alone:
             if not alone:
-                message = f"the collection {brief(name)} is being made by another request"
+                message = f"another request is creating the collection {brief(name)}"
                 raise Problem(409, "exists", message)
             created = self._created(name, path)
             try:
                 yield str(path)
             except BaseException:
-                with suppress(OSError, LookalikeError):
+                with suppress(OSError, errors.LookalikeError):
                     if created is not None and not path.lstat().st_size:
                         remove_if_same(path, created)
                 raise
 
     def _created(self, name: str, path: Path) -> os.stat_result | None:
-        """Create the file; None if it exists, without content."""
+        """Create the file; return None if it exists and is unused."""
         try:
             with open(path, "xb") as file:
                 return os.fstat(file.fileno())
@@ -325,20 +312,20 @@ class FolderLibrary(Library):
             self._check_unused(name, path)
             return None
         except OSError as error:
-            raise FileError(f"{path} cannot be created: {error.strerror}") from error
+            raise errors.FileError(f"{path} cannot be created: {error.strerror}") from error
 
     def _check_unused(self, name: str, path: Path) -> None:
-        """Refuse a file with content: it is a collection, or belongs to another program."""
+        """Refuse a file that is a collection or belongs to another program."""
         regular = _is_plain(path)
         inner = _collections_in(path) if regular else {}
         if not isinstance(inner, Exception) and len(inner) == 1:
             raise _exists(name)
-        with suppress(CollectionError, FileError):
+        with suppress(errors.CollectionError, errors.FileError):
             if regular and unused_file(path):
                 return
         raise Problem(
-            409, "exists", f"the folder has a {brief(path.name)} that is not a collection of this "
-            "service; choose another name, or move that file elsewhere",
+            409, "exists", f"the folder has a file {brief(path.name)} that is not a collection of "
+            "this service; choose another name, or move that file elsewhere",
         )  # fmt: skip
 
     def _remove(self, name: str) -> None:
@@ -346,9 +333,9 @@ class FolderLibrary(Library):
         try:
             drop_collection(url, inner)
             remove_unused_file(url)
-        except (CollectionBusyError, NotFoundError):
+        except (errors.CollectionBusyError, errors.NotFoundError):
             raise
-        except CollectionError as error:
+        except errors.CollectionError as error:
             raise _unreadable(name) from error
 
 
@@ -362,10 +349,10 @@ def _is_plain(path: Path) -> bool:
 def _collections_in(
     path: str | os.PathLike[str], timeout: float = 30.0
 ) -> dict[str, bool] | Exception:
-    """Return what `collections_by_parts` returns for a file, or its error."""
+    """Return the collections of a file (see `collections_by_parts`), or the error."""
     try:
         return collections_by_parts(path, timeout=timeout)
-    except (CollectionError, FileError) as error:
+    except (errors.CollectionError, errors.FileError) as error:
         return error
 
 
@@ -378,37 +365,37 @@ def open_library(place: str | os.PathLike[str]) -> Library:
     if address.path is not None:
         folder = Path(text) if text.endswith(os.sep) else address.path.absolute().parent
         if not folder.is_dir():
-            raise FileError(
-                f"there is no folder {escape_terminal(str(folder))}; make it, or name another"
+            raise errors.FileError(
+                f"the folder {escape_terminal(str(folder))} does not exist; create it first"
             )
     return DatabaseLibrary(address)
 
 
 def check_name(name: str) -> str:
-    """Return a valid name of a collection, else raise."""
+    """Return a valid collection name, or raise."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise Problem(
-            422, "name", f"the name is {brief(name)}; expected 1 to 64 letters, digits, '.', '_' "
-            "and '-', beginning with a letter or digit",
+            422, "name", f"the collection name is {brief(name)}; expected 1 to 64 letters, digits, "
+            "'.', '_' and '-', starting with a letter or digit",
         )  # fmt: skip
     return name
 
 
 def _exists(name: str) -> Problem:
     return Problem(
-        409, "exists", f"there is a collection {name!r}; take another name, or delete it: if it is "
-        "damaged, by moving its file out of the folder of the service",
+        409, "exists", f"the collection {name!r} exists; choose another name or delete it. If it "
+        "is damaged, move its file out of the folder of the service",
     )  # fmt: skip
 
 
 def _unreadable(name: str) -> Problem:
     return Problem(
         503, "collection", f"the file of the collection {brief(name)} cannot be read: it is "
-        "damaged, belongs to another program, or was written by a newer lookalike; the log of the "
-        "service says which. To free the name, move the file out of the folder of the service",
+        "damaged, belongs to another program, or was written by a newer lookalike. See the log of "
+        "the service. To free the name, move the file out of the folder of the service",
     )  # fmt: skip
 
 
 def _missing(name: str) -> Problem:
-    message = f"there is no collection {brief(name)}; GET /v1/collections lists those there are"
+    message = f"there is no collection {brief(name)}; GET /v1/collections lists all"
     return Problem(404, "not_found", message)

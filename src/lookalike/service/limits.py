@@ -1,12 +1,12 @@
-"""What requests may take: memory and time.
+"""Memory and time limits of requests.
 
-Memory is what bodies, the values decoded from them, and answers take at once. Bytes are taken
-before anything is expanded, and given back when the request was answered and no thread works for
-it any more. A request for which there is no room is refused.
+The memory limit covers bodies, the values decoded from them, and answers. A request reserves bytes
+before it expands anything, and releases them when it was answered and no thread works for it any
+more. A request for which there is no room is refused.
 
-A timer for each of thousands of requests a second would cost more than most requests. So one timer
-looks at all time limits, four times a second. A request that it sees for the second time is also
-watched for the end of its connection.
+A timer for each of thousands of requests per second would cost more than most requests. So one
+timer checks all time limits, four times a second. When it sees a request for the second time, it
+also starts to watch whether the client disconnects.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 
 from starlette.types import Receive
 
-from lookalike.service.problems import ClientGone, Problem
+from lookalike.service.problems import Disconnected, Problem
 
 _LOOK = 0.25
 _PER_ANSWERED = 4
-"""Bytes of memory for each byte of a text or of metadata in an answer, until it is encoded."""
+"""Bytes of memory per byte of text or metadata in an answer, until it is encoded."""
 
 
 @dataclass(eq=False)
@@ -39,13 +39,13 @@ class Memory:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def change(self, key: str, size: int, *, refuse: bool = True) -> None:
-        """Take bytes for a key, or give them back; raise if there is no room, if `refuse`."""
+        """Reserve bytes for a key, or release them (`size < 0`); raise if there is no room."""
         with self._lock:
             if size > 0 and refuse:
                 if self.taken + size > self.most:
-                    raise _full("other requests fill the memory for requests")
+                    raise _full("other requests use all the memory for requests")
                 if self._by_key[key] + size > self.most_per_key:
-                    raise _full("other requests with this key fill its share of the memory")
+                    raise _full("other requests with this key use its whole share of the memory")
             self.taken += size
             self._by_key[key] += size
             if not self._by_key[key]:
@@ -59,7 +59,7 @@ def _full(reason: str) -> Problem:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """The bytes of one request; of the threads that share them, the last one releases them."""
+    """The bytes that one request holds; the last thread that shares them releases them."""
 
     _memory: Memory
     _key: str
@@ -67,54 +67,48 @@ class Held:
     _users: int = 1
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def need(self, size: int, *, refuse: bool = True) -> None:
-        """Hold at least this many bytes in all, or raise `Problem`, except with `refuse=False`."""
-        if size > self._memory.most_per_key and refuse:
+    def need(self, size: int) -> None:
+        """Hold at least this many bytes in total, or raise `Problem`."""
+        if size > self._memory.most_per_key:
             raise Problem(
                 413, "body_too_large", f"the body takes {size} bytes of memory once it is decoded; "
-                f"expected at most {self._memory.most_per_key}: send less at once, or start the "
+                f"expected at most {self._memory.most_per_key}. Send less at once, or start the "
                 "service with a larger --max-memory",
             )  # fmt: skip
         with self._lock:
             if size > self._size:
-                self._memory.change(self._key, size - self._size, refuse=refuse)
+                self._memory.change(self._key, size - self._size)
                 self._size = size
 
-    def need_for_answer(self, size: int, *, refuse: bool = True) -> None:
-        """Hold at least this many bytes for an answer; see `need`."""
-        if size > self._memory.most_per_key and refuse:
-            raise self._answer_too_large()
-        self.need(size, refuse=refuse)
-
-    def add_answer(self, size: int) -> None:
-        """Hold more bytes for an answer that grows, or raise `Problem`."""
-        more = _PER_ANSWERED * size
-        with self._lock:
-            if self._size + more > self._memory.most_per_key:
-                raise self._answer_too_large()
-            self._memory.change(self._key, more)
-            self._size += more
-
-    def _answer_too_large(self) -> Problem:
-        return Problem(
-            422, "answer_too_large", "the answer takes more memory than "
-            f"{self._memory.most_per_key} bytes; ask for less at once, or start the service with a "
-            "larger --max-memory",
-        )  # fmt: skip
-
     def change(self, size: int) -> None:
-        """Hold more bytes, or raise `Problem`; fewer where the size is negative."""
+        """Hold more bytes, or fewer if `size` is negative; raise `Problem` if there is no room."""
         with self._lock:
             self._memory.change(self._key, size)
             self._size += size
 
+    def add_text(self, size: int) -> None:
+        """Hold the memory of more bytes of text and metadata in an answer; see `add_answer`."""
+        self.add_answer(_PER_ANSWERED * size)
+
+    def add_answer(self, size: int, *, refuse: bool = True) -> None:
+        """Hold more bytes for an answer; raise `Problem` unless `refuse=False`."""
+        with self._lock:
+            if refuse and self._size + size > self._memory.most_per_key:
+                raise Problem(
+                    422, "answer_too_large", "the answer takes more memory than "
+                    f"{self._memory.most_per_key} bytes. Ask for less at once, or start the "
+                    "service with a larger --max-memory",
+                )  # fmt: skip
+            self._memory.change(self._key, size, refuse=refuse)
+            self._size += size
+
     def share(self) -> None:
-        """Let one more user release it."""
+        """Let one more user release the bytes."""
         with self._lock:
             self._users += 1
 
     def release(self, *_: object) -> None:
-        """Give the bytes back, if no other thread uses them."""
+        """Release the bytes, if no other thread uses them."""
         with self._lock:
             self._users -= 1
             if self._users:
@@ -131,10 +125,10 @@ HELD: ContextVar[Held | None] = ContextVar("held", default=None)
 
 
 def return_freed_memory() -> None:
-    """Let the allocator of glibc return large blocks to the system when they are freed.
+    """Make glibc return large blocks to the system when they are freed.
 
-    By default it keeps blocks of up to 32 MiB in an arena for each thread: after a few large bodies
-    and answers, several times the memory that is used.
+    By default it keeps blocks of up to 32 MiB in an arena per thread. After a few large bodies and
+    answers, that is several times the memory in use.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -144,7 +138,7 @@ def return_freed_memory() -> None:
         mallopt(option, value)
 
 
-async def hung_up(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
     """Return when the client has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -152,10 +146,10 @@ async def hung_up(receive: Receive) -> None:
 
 @dataclass(eq=False, slots=True)
 class Limit:
-    """A context that may take so many seconds; then it raises what `problem` returns for these.
+    """A context with a time limit in seconds; after that it raises what `problem` returns.
 
-    With `receive`, which gives the messages of a request whose body has been read, it also raises
-    `ClientGone` soon after the client has closed the connection.
+    With `receive`, the channel of a request whose body was read, it also raises `Disconnected` soon
+    after the client closes the connection.
     """
 
     _watch: Watch
@@ -182,10 +176,10 @@ class Limit:
         if (self._late or self._gone) and self._task is not None:
             self._task.uncancel()
             if kind is asyncio.CancelledError:
-                raise (self._problem(self._seconds) if self._late else ClientGone()) from None
+                raise (self._problem(self._seconds) if self._late else Disconnected()) from None
 
     def look(self, now: float) -> None:
-        """End what takes too long; watch the connection of what takes a while."""
+        """Cancel the task if it is late; watch the connection if it takes a while."""
         if self._late or self._gone or self._task is None:
             return
         if now > self._due:
@@ -196,7 +190,7 @@ class Limit:
         self._seen = True
 
     async def _listen(self, receive: Receive, task: asyncio.Task[object]) -> None:
-        await hung_up(receive)
+        await disconnected(receive)
         if not self._late:
             self._gone = True
             task.cancel()
@@ -217,7 +211,7 @@ class Watch:
         return self._loop.time()
 
     def begin(self) -> None:
-        """Look at the limits from now on, while there are any."""
+        """Check the limits from now on, while there are any."""
         if self._next is None and self._loop is not None:
             self._next = self._loop.call_later(_LOOK, self._look)
 

@@ -1,11 +1,10 @@
-"""What every request passes before its route: host, origin, key, number of requests.
+"""Checks before every route: host, origin, API key and number of requests.
 
-The middleware also counts and logs requests, and adds the headers that keep the page safe.
+The middleware also counts and logs requests, and adds security headers.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import socket
 import time
@@ -21,10 +20,10 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from lookalike.service.formats import JSON, encode
-from lookalike.service.keys import ANYBODY, Key, KeyFile
-from lookalike.service.problems import ClientGone, Problem, problem_of
+from lookalike.service.keys import NO_KEY, Key, KeyFile
+from lookalike.service.problems import Disconnected, Problem, problem_of
 from lookalike.service.protocol import Connections
-from lookalike.service.settings import ServeSettings, loopback
+from lookalike.service.settings import ServeSettings, ip_address, loopback
 from lookalike.service.telemetry import Log, Metrics
 from lookalike.shown import brief
 
@@ -46,31 +45,26 @@ _NOT_KEPT = (b"cache-control", b"no-store")
 _PROTECTED = ("/v1/", "/metrics")
 _OPEN = ("/v1/openapi.json",)
 _ALWAYS = ("/healthz", "/readyz")
-_ONCE = (b"host", b"authorization", b"x-api-key", b"content-length", b"content-type", b"origin")
+_ONCE = ("host", "authorization", "x-api-key", "content-length", "content-type", "origin")
 
 
 @dataclass(slots=True)
 class RequestInfo:
-    """What is known of a request."""
+    """Headers, key, route and status of a request."""
 
-    headers: dict[bytes, bytes]
-    key: Key = ANYBODY
+    headers: dict[str, str]
+    key: Key = NO_KEY
     route: str = "none"
     status: int = 0
     started: bool = False
     id: str = field(default_factory=lambda: f"{getrandbits(48):012x}")
 
-    def header(self, name: bytes) -> str | None:
-        """Return a header as text."""
-        value = self.headers.get(name)
-        return None if value is None else value.decode("latin-1")
-
 
 class Middleware:
-    """An application around the router of the application.
+    """The ASGI application around FastAPI's router.
 
-    It answers errors itself, so the layers that FastAPI puts around its router are left out: they
-    would take a fifth of the time of a query.
+    It handles errors itself. So FastAPI's own layers around the router are skipped, which would
+    take a fifth of the time of a query.
     """
 
     def __init__(self, app: FastAPI, settings: ServeSettings, metrics: Metrics, log: Log) -> None:
@@ -82,18 +76,18 @@ class Middleware:
             self._most_per_key = max(1, self._most * 3 // 4)
         self.connections = Connections(settings.max_connections)
         self.slow_limit = settings.slow_limit
-        """Both are for `BoundedProtocol`."""
+        """`BoundedProtocol` uses both."""
         self._metrics = metrics
         self._log = log
         self._running = 0
         self._by_key: Counter[str] = Counter()
 
     def count_refused(self, problem: Problem) -> None:
-        """Count an answer that is an error."""
+        """Count an error response."""
         self._metrics.refused.labels(problem.code).inc()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or say why not."""
+        """Answer a request, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -132,8 +126,8 @@ class Middleware:
             self.count_refused(problem)
             await response_to(problem)(scope, receive, answer)
         except Exception as error:
-            if isinstance(error, ClientGone) or type(error).__name__ == "ClientDisconnect":
-                info.status = 499  # what was sent went nowhere
+            if isinstance(error, Disconnected) or type(error).__name__ == "ClientDisconnect":
+                info.status = 499  # client closed request
             else:
                 self._log.failed("request failed", error, id=info.id, path=scope["path"])
                 if info.started:
@@ -156,127 +150,113 @@ class Middleware:
         _check_encoding("path", scope.get("raw_path") or b"")
         _check_encoding("query string", scope["query_string"])
         headers = info.headers
-        for name, value in scope["headers"]:
+        for raw, value in scope["headers"]:
+            name = raw.decode("latin-1")
             if name in headers and name in _ONCE:
-                message = f"the header {name.decode('latin-1')} comes twice; send it once"
-                raise Problem(400, "headers", message)
-            headers[name] = value
-        host, path = headers.get(b"host"), scope["path"]
+                raise Problem(400, "headers", f"duplicate header {name}; send it once")
+            headers[name] = value.decode("latin-1")
+        host, path = headers.get("host"), scope["path"]
         self._hosts.check(host)
         protected = path.startswith(_PROTECTED) and path not in _OPEN
         self._hosts.check_origin(
-            host, headers.get(b"origin"), headers.get(b"sec-fetch-site") if protected else None
+            host, headers.get("origin"), headers.get("sec-fetch-site") if protected else None
         )
         if self._running > self._most and path not in _ALWAYS:
-            message = f"there are {self._most} requests already; try again in a second"
+            message = f"{self._most} requests are running; try again in a second"
             raise Problem(429, "too_many_requests", message, retry_after=1)
         if protected and self._keys is not None:
             info.key = self._known(self._keys, headers)
-        # One key alone cannot take all the room.
+        # No single key can block the others.
         if self._by_key[info.key.name] >= self._most_per_key and path not in _ALWAYS:
-            raise Problem(
-                429, "too_many_requests", f"there are {self._most_per_key} requests with this key "
-                "already; try again in a second", retry_after=1,
-            )  # fmt: skip
+            message = f"{self._most_per_key} requests with this key are running"
+            message += "; try again in a second"
+            raise Problem(429, "too_many_requests", message, retry_after=1)
 
     @staticmethod
-    def _known(keys: KeyFile, headers: dict[bytes, bytes]) -> Key:
-        kind, _, secret = headers.get(b"authorization", b"").partition(b" ")
-        if kind.lower() != b"bearer":
-            secret = headers.get(b"x-api-key", b"")
-        key = keys.find(secret.strip().decode("latin-1")) if secret else None
+    def _known(keys: KeyFile, headers: dict[str, str]) -> Key:
+        kind, _, secret = headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer":
+            secret = headers.get("x-api-key", "")
+        key = keys.find(secret.strip()) if secret else None
         if key is None:
-            came = "a key that is not known" if secret else "no key"
-            raise Problem(401, "key", f"the request has {came}; send `Authorization: Bearer KEY`")
+            wrong = "invalid API key" if secret else "missing API key"
+            raise Problem(401, "key", f"{wrong}; send the header `Authorization: Bearer KEY`")
         return key
 
 
 def _check_encoding(what: str, raw: bytes) -> None:
-    """Refuse bytes that are not UTF-8: as U+FFFD, they would mean something else."""
+    """Refuse bytes that are not UTF-8; decoded as U+FFFD, they would mean something else."""
     if raw.isascii() and b"%" not in raw:
         return
     try:
         unquote_to_bytes(raw).decode("utf-8")
     except UnicodeDecodeError as error:
         raise Problem(
-            400, "encoding", f"the {what} is {brief(raw[:200].decode('latin-1'))}, which is not "
-            f"UTF-8 ({error.reason}); encode it in UTF-8, then percent-encode the bytes",
+            400, "encoding", f"the {what} {brief(raw[:200].decode('latin-1'))} is not UTF-8 "
+            f"({error.reason}); encode it as UTF-8, then percent-encode the bytes",
         ) from None  # fmt: skip
 
 
 def _no_route(scope: Scope, error: HTTPException) -> Problem:
-    """Return the error for a path or a method that no route has."""
+    """Return the error for an unknown path or method."""
     path = brief(scope["path"])
     if error.status_code == 405:
-        message = f"{path} has no {brief(scope['method'])}"
+        message = f"{path} does not support {brief(scope['method'])}"
         return Problem(405, "method", message, allow=(error.headers or {}).get("Allow"))
-    message = f"there is nothing at {path}; GET /v1/openapi.json lists the routes"
+    message = f"there is no route {path}; GET /v1/openapi.json lists all routes"
     return Problem(404, "no_route", message)
 
 
 def response_to(problem: Problem) -> Response:
-    """Return a problem as an answer."""
+    """Return the response for a problem."""
     return Response(encode(problem.value(), JSON), problem.status, problem.headers, JSON)
 
 
 _HOST = re.compile(
-    rb"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::([0-9]{1,5}))?"
+    r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::([0-9]{1,5}))?"
 )
-_OURS = (b"same-origin", b"none")
 
 
 class Hosts:
-    """By which names a service may be reached, and from which pages.
+    """Checks of the Host and Origin headers.
 
-    A page of another site can send requests to a service on this machine. By DNS rebinding it can
-    even read the answers. So the Host must be a name of this service, and a request that a browser
-    sends for a page must come from the service's own page.
+    A page of another site can send requests to a service on this machine. With DNS rebinding it can
+    even read the answers. So the Host must be a name of this service, and requests of browsers must
+    come from the service's own page.
     """
 
     def __init__(self, host: str, allowed: Iterable[str]) -> None:
         self._names = {one.strip("[]").lower() for one in ("localhost", host, *allowed)}
         self._addresses = not loopback(host)
-        """Whether any address is allowed: a service off loopback has keys, and a page that was
-        loaded by a name cannot have the origin of an address."""
+        """Whether any IP address is allowed. A service that is not on loopback has keys, and the
+        origin of a page that was loaded by name is not an address."""
         self._names |= {socket.gethostname().lower()} if self._addresses else {"127.0.0.1", "::1"}
-        self._known: set[bytes] = set()
+        self._known: set[str] = set()
 
-    def check(self, host: bytes | None) -> None:
-        """Raise if this is not a name of the service."""
+    def check(self, host: str | None) -> None:
+        """Refuse a Host that is not a name of the service."""
         if host in self._known:
             return
         match = None if host is None else _HOST.fullmatch(host)
-        name = "" if match is None else match[1].decode("ascii").strip("[]").lower()
-        if match is None or not (name in self._names or (self._addresses and _is_address(name))):
+        name = "" if match is None else match[1].strip("[]").lower()
+        if match is None or not (name in self._names or (self._addresses and ip_address(name))):
             raise Problem(
-                421 if match else 400, "host", f"the Host is {brief(_text(host))}, which is no "
+                421 if match else 400, "host", f"the Host is {brief(host)}, which is not a "
                 "name of this service; use its address, or start it with --allow-host",
             )  # fmt: skip
         if len(self._known) < 100 and host is not None:
             self._known.add(host)
 
     @staticmethod
-    def check_origin(host: bytes | None, origin: bytes | None, site: bytes | None) -> None:
-        """Raise if a browser says that the request is from a page of another site."""
+    def check_origin(host: str | None, origin: str | None, site: str | None) -> None:
+        """Refuse a request that a browser sends for a page of another site."""
+        page = None
         if origin is not None:
-            scheme, _, rest = origin.partition(b"://")
-            if scheme not in (b"http", b"https") or host is None or rest.lower() != host.lower():
-                raise Problem(
-                    403, "origin", f"the request is from the page of {brief(_text(origin))}; only "
-                    "this service's own page may ask",
-                )  # fmt: skip
-        elif site is not None and site not in _OURS:
-            message = "the request is from a page of another site; open the service's own"
-            raise Problem(403, "origin", message)
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("latin-1")
+            scheme, _, rest = origin.partition("://")
+            if scheme not in ("http", "https") or host is None or rest.lower() != host.lower():
+                page = brief(origin)
+        elif site not in (None, "same-origin", "none"):
+            page = "another site"
+        if page is not None:
+            message = f"the request comes from a page of {page}"
+            raise Problem(403, "origin", f"{message}; only the service's own page is allowed")

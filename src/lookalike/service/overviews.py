@@ -1,8 +1,8 @@
 """Overviews of a collection: groups of near-duplicates, a map, distances.
 
-Comparing a million documents takes minutes, so a worker process computes overviews, one after
-the other. It is killed when no client waits any more, when it takes too long, or with the service.
-Results are kept until the collection is written to. A client waits for a few seconds, and then asks
+Comparing a million documents takes minutes, so a worker process computes overviews, one after the
+other. It is killed when no client waits any more, when it takes too long, or on shutdown. Results
+are cached until the next write to the collection. A client waits for a few seconds, and then asks
 again.
 """
 
@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,22 +26,21 @@ from lookalike.features import Words
 from lookalike.media import medium_of_signer
 from lookalike.processes import Failure, Stop, Task, run
 from lookalike.service.library import open_library
-from lookalike.service.problems import Problem, problem_for_strangers
+from lookalike.service.problems import Disconnected, Problem, problem_for_clients
 from lookalike.topics.words import WordCounts, cluster_words
 
 if TYPE_CHECKING:  # workers start sooner without it
     from lookalike.service.telemetry import Log
 
-TOO_MUCH = object()
-"""Instead of a result: too much else is being computed."""
-GONE = object()
-"""Instead of a result: the client has closed the connection."""
 _MOST = 32
 _MOST_RUNNING = 8
 _PATIENCE = 5.0
-"""Seconds for which a client waits."""
+"""Seconds that a client waits."""
 _ABANDONED = 10.0
-"""Seconds after which a computation ends that no client has asked for again."""
+"""Seconds after which a computation is stopped if no client asks for it again."""
+
+
+Order = dict[str, Any]
 
 
 @dataclass(eq=False)
@@ -50,11 +50,16 @@ class _Running:
     leaving: asyncio.TimerHandle | None = None
 
 
-class Kept:
-    """Results by what was asked, each of one version, for one event loop."""
+class Overviews:
+    """Computes overviews, one after the other, and caches them, for one event loop."""
 
-    def __init__(self, patience: float) -> None:
+    def __init__(self, seconds: float, patience: float, log: Log) -> None:
+        self._seconds = seconds
         self._patience = patience
+        self._log = log
+        self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "overview")
+        self._stop: Stop | None = None
         self._known: OrderedDict[Hashable, tuple[int, Any]] = OrderedDict()
         self._running: dict[Hashable, _Running] = {}
 
@@ -62,88 +67,69 @@ class Kept:
         self,
         what: Hashable,
         version: int,
-        compute: Callable[[], Coroutine[Any, Any, Any]],
-        hung_up: Callable[[], Coroutine[Any, Any, None]],
+        order: Order,
+        disconnected: Callable[[], Coroutine[Any, Any, None]],
     ) -> Any:
-        """Return the result, None if it is still being computed, `TOO_MUCH` or `GONE`.
+        """Return an overview, or None if it is still being computed.
 
-        `compute` is cancelled when all clients have hung up, or do not ask again. Its error is
-        raised for the clients that wait; the next one that asks tries again.
+        The computation is canceled when all clients have disconnected, or do not ask again. Its
+        error is raised for the clients that wait; the next one that asks tries again.
         """
         known = self._known.get(what)
         if known is not None and known[0] == version:
             return known[1]
-        running = self._running.get(what)
-        if running is None:
-            if len(self._running) >= _MOST_RUNNING:
-                return TOO_MUCH
-            running = _Running(asyncio.ensure_future(self._compute(what, version, compute)))
-            self._running[what] = running
-            running.task.add_done_callback(lambda task: self._ended(what, task))
-        gone = asyncio.ensure_future(hung_up())
-        try:
-            return await self._wait(what, running, gone)
-        finally:
-            gone.cancel()
-
-    async def _wait(self, what: Hashable, running: _Running, gone: asyncio.Future[None]) -> Any:
-        task = running.task
-        running.waiting += 1
+        running = self._running.get(what) or self._start(what, version, order)
         if running.leaving is not None:
             running.leaving.cancel()
             running.leaving = None
+        running.waiting += 1
+        task, gone = running.task, asyncio.ensure_future(disconnected())
         try:
             await asyncio.wait(
                 [task, gone], timeout=min(self._patience, _PATIENCE),
                 return_when=asyncio.FIRST_COMPLETED,
             )  # fmt: skip
         finally:
+            gone.cancel()
             running.waiting -= 1
             if not running.waiting and not task.done():
                 seconds = 0.0 if gone.done() else _ABANDONED
                 loop = asyncio.get_running_loop()
                 running.leaving = loop.call_later(seconds, self._abandon, what)
-        if not task.done() or task.cancelled():
-            return GONE if gone.done() else None
-        return task.result()
+        if task.done() and not task.cancelled():
+            return task.result()
+        if gone.done():
+            raise Disconnected
+        return None
 
-    async def _compute(
-        self, what: Hashable, version: int, compute: Callable[[], Coroutine[Any, Any, Any]]
-    ) -> Any:
-        value = await compute()
-        # It may be of a later version, if the collection was written to; then it is computed again.
-        self._known[what] = (version, value)
-        while len(self._known) > _MOST:
+    def _start(self, what: Hashable, version: int, order: Order) -> _Running:
+        if len(self._running) >= _MOST_RUNNING:
+            message = f"{_MOST_RUNNING} other overviews are being computed; try again later"
+            raise Problem(429, "too_many_overviews", message, retry_after=5)
+        running = self._running[what] = _Running(asyncio.ensure_future(self._compute(order)))
+        running.task.add_done_callback(partial(self._end, what, version))
+        return running
+
+    def _end(self, what: Hashable, version: int, task: asyncio.Task[Any]) -> None:
+        running = self._running.get(what)
+        if running is not None and running.task is task:
+            del self._running[what]
+            if running.leaving is not None:
+                running.leaving.cancel()
+        if task.cancelled() or task.exception() is not None:
+            return
+        # After a write it may be of a later version; then it is computed again.
+        self._known[what] = (version, task.result())
+        if len(self._known) > _MOST:
             self._known.popitem(last=False)
-        return value
 
     def _abandon(self, what: Hashable) -> None:
         running = self._running.pop(what, None)
         if running is not None:
             running.task.cancel()
 
-    def _ended(self, what: Hashable, task: asyncio.Task[Any]) -> None:
-        running = self._running.get(what)
-        if running is not None and running.task is task:
-            del self._running[what]
-            if running.leaving is not None:
-                running.leaving.cancel()
-        if not task.cancelled():
-            task.exception()  # read here, since perhaps no client waits for it
-
-
-class Overviews:
-    """Computes overviews, one after the other, for one event loop."""
-
-    def __init__(self, seconds: float, log: Log) -> None:
-        self._seconds = seconds
-        self._log = log
-        self._turn = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "overview")
-        self._stop: Stop | None = None
-
-    async def compute(self, order: dict[str, Any]) -> Any:
-        """Return an overview; when this is cancelled, its worker is killed."""
+    async def _compute(self, order: Order) -> Any:
+        """Return an overview; when this is canceled, its worker is killed."""
         async with self._turn:
             stop = self._stop = Stop()
             loop = asyncio.get_running_loop()
@@ -154,17 +140,16 @@ class Overviews:
             except TimeoutError:
                 self._log.say("warning", "overview ended", kind=order["kind"], reason="time limit")
                 raise Problem(
-                    408, "overview_limit", f"this takes more than {self._seconds:g} s and was "
-                    "ended; ask with a smaller radius, begin a job for all pairs (POST .../pairs), "
+                    408, "overview_limit", f"the overview takes more than {self._seconds:g} s and "
+                    "was stopped. Use a smaller radius, start a job for pairs (POST .../pairs), "
                     "or start the service with a larger --overview-limit",
                 ) from None  # fmt: skip
             finally:
                 stop()
         if answer is None:
-            raise Problem(
-                503, "overview_failed", "the process that computed this has died, perhaps for want "
-                "of memory; ask for less, or try again later", retry_after=5,
-            )  # fmt: skip
+            message = "the process that computes the overview has died, maybe out of memory"
+            message += "; ask for less, or try again later"
+            raise Problem(503, "overview_failed", message, retry_after=5)
         if "failed" in answer:
             self._log.say("error", "overview failed", order=order["kind"], **answer["failed"])
         if "problem" in answer:
@@ -182,8 +167,8 @@ class Overviews:
 _TASK = Task("lookalike.service.overviews:computer", tries=1, verb="compute")
 
 
-def _computed(order: dict[str, Any], stop: Stop) -> dict[str, Any] | None:
-    """Return the answer of a worker; None if it has ended."""
+def _computed(order: Order, stop: Stop) -> dict[str, Any] | None:
+    """Return the answer of a worker, or None if it died."""
     for answer in run(_TASK, [order], stop):
         if not isinstance(answer, Failure):
             return dict(answer)
@@ -195,8 +180,7 @@ def _computed(order: dict[str, Any], stop: Stop) -> dict[str, Any] | None:
 _LETTERS = 160
 _WORDS = 5
 _LONGEST = 10_000
-"""Characters of a text in which words are looked for: a client waits for the map."""
-Order = dict[str, Any]
+"""Characters of a text that are searched for words."""
 
 
 def computer() -> Callable[[Order], dict[str, Any]]:
@@ -210,7 +194,7 @@ def _answer(order: Order) -> dict[str, Any]:
     try:
         return {"value": library.use(order["name"], lambda docs: compute(docs, order))}
     except Exception as error:
-        problem = problem_for_strangers(error, library.shown)
+        problem = problem_for_clients(error, library.shown)
         names = ("status", "code", "kind", "retry_after")
         told = {"message": str(problem), **{name: getattr(problem, name) for name in names}}
         answer: dict[str, Any] = {"problem": told}
@@ -223,17 +207,13 @@ def _answer(order: Order) -> dict[str, Any]:
 
 
 def _groups(docs: Collection, order: Order) -> dict[str, Any]:
-    # The collection has another width, if it was created again meanwhile.
+    # A collection that was replaced meanwhile may have fewer bits.
     radius = min(order["radius"], docs.bits)
     largest, version = groups(
         docs, radius, most=order["most"], members=order["members"], threads=order["threads"]
     )
     shown = [
-        {
-            "size": group.size,
-            "largest_distance": group.largest_distance,
-            "members": [{"id": id, "distance": far} for id, far in group.members],
-        }
+        {**vars(group), "members": [{"id": id, "distance": far} for id, far in group.members]}
         for group in largest
     ]
     return {"radius": radius, "version": version, "groups": shown}
@@ -250,19 +230,15 @@ def _map(docs: Collection, order: Order) -> dict[str, Any]:
     return drawn
 
 
-def _distances(docs: Collection, order: Order) -> dict[str, Any]:
-    return asdict(distances(docs, threads=order["threads"]))
-
-
 _KINDS: dict[str, Callable[[Collection, Order], dict[str, Any]]] = {
     "groups": _groups,
     "map": _map,
-    "distances": _distances,
+    "distances": lambda docs, order: asdict(distances(docs, threads=order["threads"])),
 }
 
 
 def _words(docs: Collection, places: list[dict[str, Any]], regions: int) -> list[list[str]]:
-    """Return the words that are typical of each region of the map; none without texts."""
+    """Return the typical words of each region of the map; none without texts."""
     found = docs.get_many([place["id"] for place in places])
     texts = ["" if one is None or one.text is None else one.text[:_LONGEST] for one in found]
     if not any(texts) or medium_of_signer(docs.signer) is not None:

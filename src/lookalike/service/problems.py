@@ -1,9 +1,9 @@
-"""Errors as the API tells them: one shape, whatever went wrong.
+"""Errors of the API, which all have the same form:
 
     {"error": {"code": "k_too_large", "kind": "ArgumentError", "message": "k is ...; expected ..."}}
 
-The message says what came, what was expected and what to do. `kind` is the error of
-`lookalike.errors` that the client raises. `items` names the items of a batch that are wrong.
+The message says what was wrong, what is allowed and how to fix it. `kind` is the error of
+`lookalike.errors` that the client raises. `items` lists the wrong items of a batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
 
 
 def _public_name(kind: type[LookalikeError]) -> str:
-    """Return the name of the error of `lookalike.errors` that this is, or is derived from."""
+    """Return the name of the class, or base class, that is in `lookalike.errors`."""
     return next(one.__name__ for one in kind.__mro__ if one.__module__ == LookalikeError.__module__)
 
 
@@ -50,15 +50,15 @@ _KINDS = {code: _public_name(kind) for kind, _, code in _STATUS} | {
     "too_many_connections": "CollectionBusyError",
     "too_much_at_once": "CollectionBusyError",
 }
-"""The kinds of codes; that of all others is ArgumentError."""
+"""The kind of each code; the kind of all other codes is ArgumentError."""
 
 
-class ClientGone(Exception):
-    """The client has closed the connection, or does not take the answer."""
+class Disconnected(Exception):
+    """The client has closed the connection, or does not read the answer."""
 
 
 class Problem(Exception):
-    """An answer that is an error."""
+    """An error that is sent to the client."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Problem(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the answer that depend on the error."""
+        """The response headers that depend on the error."""
         found = {}
         if self.retry_after is not None:
             found["retry-after"] = str(self.retry_after)
@@ -93,11 +93,11 @@ class Problem(Exception):
 
     @property
     def logged(self) -> bool:
-        """Whether the log says more about it than the answer does."""
+        """Whether the log has details that the answer leaves out."""
         return self.status == 500 or self.code in ("collection", "database_away", "disk_full")
 
     def value(self) -> dict[str, Any]:
-        """Return it in plain values."""
+        """Return the error as plain values."""
         message = escape_terminal(str(self), _LONGEST)
         error: dict[str, Any] = {"code": self.code, "kind": self.kind, "message": message}
         if self.items is not None:
@@ -106,28 +106,26 @@ class Problem(Exception):
 
 
 def service_ending() -> Problem:
-    """Return the answer to a request that comes while the service is ending."""
-    message = "the service is ending; ask another one, or try again later"
+    """Return the error for requests during shutdown."""
+    message = "the service is shutting down; try again later"
     return Problem(503, "ending", message, retry_after=5)
 
 
 def too_large(size: object, option: str, most: int | None = None) -> Problem:
     """Return the error for a body that is too large."""
     at_most = "" if most is None else f"; expected at most {most}"
-    return Problem(
-        413, "body_too_large", f"the body has {size} bytes{at_most}: send less at once, or start "
-        f"the service with a larger {option}",
-    )  # fmt: skip
+    fix = f"Send less at once, or start the service with a larger {option}"
+    return Problem(413, "body_too_large", f"the body has {size} bytes{at_most}. {fix}")
 
 
 def slow_request(limit: float) -> Problem:
-    """Return the error for a body that does not come."""
-    message = f"the body did not arrive within {limit:g} s; send it at once"
+    """Return the error for a body that arrives too slowly."""
+    message = f"the body did not arrive within {limit:g} s; send it without pauses"
     return Problem(408, "slow_request", message)
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return how an error is told; an unexpected error is told without its message."""
+    """Return the error for the client; the message of an unexpected error is left out."""
     if isinstance(error, Problem):
         return error
     for kind, status, code in _STATUS:
@@ -138,18 +136,15 @@ def problem_of(error: BaseException) -> Problem:
             name, retry = _public_name(type(error)), 1 if code == "busy" else None
             return Problem(status, code, str(error), kind=name, items=items, retry_after=retry)
     if isinstance(error, MemoryError):
-        message = "there is not enough memory for this; ask for less at once"
-        return Problem(422, "out_of_memory", message)
-    return Problem(500, "internal", "something went wrong in the service; its log says what")
+        return Problem(422, "out_of_memory", "the service is out of memory; ask for less at once")
+    return Problem(500, "internal", "unexpected error in the service; see its log")
 
 
-def problem_for_strangers(error: BaseException, place: str) -> Problem:
-    """Return how an error is told to clients: without the place and the words of the database."""
+def problem_for_clients(error: BaseException, place: str) -> Problem:
+    """Return the error for the client, without the path and the messages of the database."""
     if _disk_is_full(error) or _disk_is_full(error.__cause__):
-        return Problem(
-            507, "disk_full", "the disk of the service is full: this was not written, or not "
-            "all of it; make room and send it again",
-        )  # fmt: skip
+        message = "the disk of the service is full, and not everything was written"
+        return Problem(507, "disk_full", f"{message}; free some space and send it again")
     problem = problem_of(error)
     if problem.status < 500 or not isinstance(error, LookalikeError):
         return problem
@@ -167,11 +162,11 @@ def _disk_is_full(error: BaseException | None) -> bool:
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
-    return type(error).__name__ == "DiskFull"  # of PostgreSQL
+    return type(error).__name__ == "DiskFull"  # an error of PostgreSQL
 
 
 def _is_away(cause: BaseException | None) -> bool:
-    """Return whether a database server cannot be reached, or has ended the connection."""
+    """Return whether the database server cannot be reached, or closed the connection."""
     return any(
         one.__name__ == "OperationalError" and one.__module__.startswith("psycopg")
         for one in type(cause).__mro__

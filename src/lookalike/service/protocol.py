@@ -1,18 +1,18 @@
-"""HTTP/1.1 with limits: what a connection may send, and how long it may take.
+"""HTTP/1.1 with limits on the size and the time of requests.
 
 uvicorn's protocol reads requests; this module adds limits on headers, trailers, URLs, pipelined
-requests and time. A connection that exceeds one gets an error and is closed. So is a connection
-whose request was answered before all of it had arrived: its body may never end.
+requests and time. A connection that exceeds a limit gets an error and is closed. A connection whose
+request was answered before it had arrived completely is closed, too: its body may never end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import resource
 import time
 from collections import Counter
 from http import HTTPStatus
+from ipaddress import IPv6Address
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
@@ -21,32 +21,33 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from lookalike.service.formats import JSON, encode
 from lookalike.service.problems import Problem
+from lookalike.service.settings import ip_address
 from lookalike.shown import brief
 
 _MOST_HEAD = 32 << 10
-"""Bytes of the headers of a request, of its trailers, and of all else that is not its body."""
+"""Maximum bytes of the headers of a request, of its trailers, and of all else but its body."""
 _MOST_URL = 8 << 10
 _MOST_HEADERS = 100
 _MOST_PIPELINED = 4
-"""Requests that wait for the answer of another one on the same connection."""
+"""Maximum number of pipelined requests that wait on a connection."""
 _FED = 8 << 10
 """Bytes of headers that the parser gets at once, between two checks of the limits."""
 _FED_OF_BODIES = 64 << 10
 _WRITE_BUFFER = 16 << 10
 """Bytes of answers that may wait for the client."""
 _LINGER = 5.0
-"""Seconds for which a client may go on sending after it was answered: otherwise the answer would
-not reach a client that sends first and reads later."""
+"""Seconds during which input is still read after an early answer. Otherwise the answer would not
+reach a client that sends everything before it reads."""
 _MOST_DROPPED = 64 << 20
-"""Bytes that it may send meanwhile."""
+"""Maximum number of bytes that are read and dropped meanwhile."""
 LINGERING, IDLE, WAITING, WORKING = range(4)
 _PATIENCE = 1.0
 _OTHER_FILES = 256
-"""Files beside connections: databases, the log, jobs."""
+"""Open files beside connections: databases, the log, jobs."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with limits; time and connections are those of the middleware."""
+    """uvicorn's protocol with limits, which the middleware sets."""
 
     _waiting: asyncio.TimerHandle | None = None
     _looking: asyncio.TimerHandle | None = None
@@ -54,39 +55,39 @@ class BoundedProtocol(HttpToolsProtocol):
     _lingering: asyncio.TimerHandle | None = None
     _closing = False
     _deaf = False
-    """Whether input is dropped, since the connection ends after the answers that are due."""
+    """Whether input is dropped, since the connection will be closed after the pending answers."""
     _ending = False
     _in_head = True
     """Whether the next byte belongs to the headers of a request, or comes before one."""
     _progress = False
     _loose = 0
-    """Bytes since headers were complete or a part of a body came."""
+    """Bytes since the headers were complete or a part of a body arrived."""
     _head = 0
     _trailers = 0
     _dropped = 0
     _answered: RequestResponseCycle | None = None
-    """The request that is being answered, or was last."""
+    """The current or last request."""
 
     def connection_made(self, transport: Any) -> None:
-        """Begin, if there is room for another connection."""
+        """Accept the connection, if there is room for it."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=_WRITE_BUFFER)
         self._look_later()
         if not self.app.connections.admit(self, self.client[0] if self.client else ""):
             self._deaf = True
-            message = "there are as many connections as the service takes; try again in a second"
+            message = "too many connections; try again in a second"
             self._write(Problem(429, "too_many_connections", message, retry_after=1))
             transport.close()
             return
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End all timers and the request that is being answered."""
+        """Stop all timers and the current request."""
         self.app.connections.remove(self)
         for timer in (self._waiting, self._looking, self._stalled, self._lingering):
             if timer is not None:
                 timer.cancel()
-        # uvicorn tells only the request that came last, but an earlier one may be in progress.
+        # uvicorn notifies only the last request, but an earlier one may be in progress.
         answered = self._answered
         if answered is not None and not answered.response_complete:
             answered.disconnected = True
@@ -108,7 +109,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 if self._deaf:
                     return
                 begin = end
-        except httptools.HttpParserUpgrade:  # answered as if it had not been asked for
+        except httptools.HttpParserUpgrade:  # the upgrade is ignored
             self._deaf = True
             self.cycle.keep_alive = False
             return
@@ -119,20 +120,20 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def on_message_begin(self) -> None:
-        """Begin to wait for the rest of the headers."""
+        """Wait for the rest of the headers."""
         super().on_message_begin()
         self._head = self._trailers = 0
         if len(self.pipeline) >= _MOST_PIPELINED:
             self._deaf = True
-            self.cycle.keep_alive = False  # of the last one that is answered
-            raise Problem(429, "pipelined", "too many requests wait for the answer of another one")
+            self.cycle.keep_alive = False  # of the last request that is answered
+            raise Problem(429, "pipelined", "too many pipelined requests; wait for the answers")
         self._await_head()
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the URL."""
         super().on_url(url)
         if len(self.url) > _MOST_URL:
-            message = f"the URL has more than {_MOST_URL} bytes; send what is long in a body"
+            message = f"the URL has more than {_MOST_URL} bytes; send long values in a body"
             raise Problem(414, "url_too_long", message)
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -154,7 +155,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         self._in_head, self._progress, self._head = False, True, 0
         cycle = self.cycle
-        # To close the transport of a request is to end the connection in good order.
+        # Closing the transport of a request closes the connection gracefully.
         write, is_closing = self.transport.write, self.transport.is_closing
         cycle.transport = SimpleNamespace(write=write, is_closing=is_closing, close=self.end)  # type: ignore[assignment]
         self.scope["arrived"] = lambda: not cycle.more_body  # type: ignore[typeddict-unknown-key]
@@ -171,7 +172,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, or wait for it."""
+        """Continue with the next request, or wait for it."""
         if self._ending:
             self.server_state.total_requests += 1
             return
@@ -181,20 +182,20 @@ class BoundedProtocol(HttpToolsProtocol):
             self.app.connections.mark(self, IDLE if self._waiting is None else WAITING)
 
     def pause_writing(self) -> None:
-        """Wait until the client takes what was written, within the time limit."""
+        """Wait until the client reads, within the time limit."""
         super().pause_writing()
         if self._stalled is None:
             self._stalled = self.loop.call_later(self.app.slow_limit, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Write on."""
+        """Continue to write."""
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
         super().resume_writing()
 
     def give_way(self) -> None:
-        """End at once to make room for another connection."""
+        """Close at once to make room for another connection."""
         if self._waiting is not None and self._idle() and not self._ending:
             self._write(_slow_head(self.app.slow_limit))
             self.transport.close()
@@ -202,7 +203,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def end(self) -> None:
-        """Close the connection, after dropping for a while what the client still sends."""
+        """Close the connection, after dropping remaining input for a while."""
         if self._ending:
             return
         whole = self._in_head and not self._deaf
@@ -229,7 +230,7 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _too_large_head()
 
     def _drop(self, size: int) -> None:
-        """Drop input after the last request that is answered."""
+        """Drop input after the last answered request."""
         self._dropped += size
         if not self._ending:
             self.flow.pause_reading()
@@ -237,11 +238,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _idle(self) -> bool:
-        """Return whether no request is being answered or waiting."""
+        """Return whether no request is in progress or waiting."""
         return not self.pipeline and (self._answered is None or self._answered.response_complete)
 
     def _refuse(self, problem: Problem) -> None:
-        """Answer a bad request, after those before it; then close."""
+        """Answer a bad request after the previous ones, then close the connection."""
         self._deaf = True
         self._stop_waiting()
         answered = self._answered
@@ -283,7 +284,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._looking = self.loop.call_later(self.app.slow_limit / 2, self._look)
 
     def _look(self) -> None:
-        """End a connection that is being closed, but whose client does not take the rest."""
+        """Abort a closing connection whose client does not read the rest."""
         if self._closing:
             self.transport.abort()
             return
@@ -309,24 +310,24 @@ def _too_large_head() -> Problem:
 
 
 def _slow_head(limit: float) -> Problem:
-    message = f"the headers did not arrive within {limit:g} s; send them at once"
+    message = f"the headers did not arrive within {limit:g} s; send them without pauses"
     return Problem(408, "slow_request", message)
 
 
 def _problem_of(error: Exception) -> Problem:
-    """Return the problem of a callback, which the parser wraps, or that of the parser itself."""
+    """Return the problem that a callback raised, which the parser wraps, or a parser error."""
     for one in (error, error.__context__):
         if isinstance(one, Problem):
             return one
-    message = f"what came is not a request of HTTP/1.1 ({brief(str(error))})"
-    return Problem(400, "bad_http", f"{message}; send one, and without TLS")
+    message = f"this is not a valid HTTP/1.1 request ({brief(str(error))})"
+    return Problem(400, "bad_http", f"{message}; the service does not support TLS")
 
 
 class Connection(Protocol):
-    """A connection that can be ended."""
+    """A connection that can be closed."""
 
     def give_way(self) -> None:
-        """End at once to make room for another connection."""
+        """Close at once to make room for another connection."""
 
 
 class _Known(NamedTuple):
@@ -336,26 +337,26 @@ class _Known(NamedTuple):
 
 
 class Connections:
-    """The connections of one event loop: which there may be, and which give way to new ones.
+    """The connections of one event loop, and which of them are closed to make room for others.
 
     A connection is lingering (its answer was sent, the rest of its request is dropped), idle (kept
     alive between requests), waiting (for the rest of the headers) or working. If there is no room
-    for a new one, the first of these gives way: the oldest lingering one, the oldest idle one, one
-    that waits and is from an address with more connections, and one that has waited for longer
-    than a second. Working ones stay. So one address cannot keep others out by connections alone,
+    for a new connection, another one is closed. The order is: the oldest lingering one, the oldest
+    idle one, a waiting one of an address with more connections, and one that has waited for more
+    than a second. Working connections are never closed. So one address cannot lock out others,
     even if all come from the address of a proxy.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: dict[Connection, _Known] = {}
-        """In the order in which they came into their states."""
+        """In the order in which they entered their states."""
 
     def __len__(self) -> int:
         return len(self._known)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Take a new connection, which waits; return whether there is room for it."""
+        """Add a new connection, which is waiting; return whether there is room for it."""
         address = _network(address)
         if len(self._known) >= self._most:
             other = self._dispensable(address)
@@ -367,13 +368,13 @@ class Connections:
         return True
 
     def mark(self, connection: Connection, state: int) -> None:
-        """Note what a connection does now."""
+        """Set the state of a connection."""
         known = self._known.pop(connection, None)
         if known is not None:
             self._known[connection] = _Known(known.address, state, time.monotonic())
 
     def remove(self, connection: Connection) -> None:
-        """Forget a connection that has ended."""
+        """Remove a closed connection."""
         self._known.pop(connection, None)
 
     def _dispensable(self, address: str) -> Connection | None:
@@ -394,7 +395,7 @@ class Connections:
 
 
 def allow_files(connections: int) -> None:
-    """Raise the limit of open files to what the connections need, as far as allowed."""
+    """Raise the limit of open files for the connections, as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -403,12 +404,9 @@ def allow_files(connections: int) -> None:
 
 
 def _network(address: str) -> str:
-    """Return the address of a client, or of IPv6 its network of 64 bits."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
+    """Return the address of a client, or its 64-bit network for IPv6."""
+    parsed = ip_address(address)
+    if not isinstance(parsed, IPv6Address):
         return address
     mapped = parsed.ipv4_mapped
     return str(mapped) if mapped is not None else parsed.packed[:8].hex()

@@ -1,4 +1,4 @@
-"""Starting a service, with one process or several, and ending it in good order."""
+"""Start a service with one or several processes, and shut it down gracefully."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ OPTIONS: dict[str, Any] = {  # of uvicorn
 
 
 def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> None:
-    """Serve a database, or the databases of a folder, until told to end.
+    """Serve a database, or the databases of a folder, until the process is stopped.
 
-    `ready` is called with the address when connections are accepted.
+    `ready` is called with the address when the service accepts connections.
     """
     library = open_library(place)
     left_out = library.left_out()
-    library.survey()  # what cannot be read is told now, not to the first client
+    library.survey()  # report errors now, not to the first client
     if settings.key_file is not None:
         KeyFile(settings.key_file)
     with temporary_folder("lookalike-serve-") as folder, _listening(settings) as listener:
@@ -67,7 +67,13 @@ def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> 
             log.say("warning", "not served", reason=reason)
         if settings.workers == 1:
             service = Service(settings, open_library(place), folder, log)
-            _serve_alone(service, listener, lambda: ready(address))
+            app = make_app(service)
+            _tune_garbage_collector()
+            server = _Server(uvicorn.Config(app, **OPTIONS), lambda: ready(address))
+            try:
+                server.run(sockets=[listener])
+            finally:
+                _end(service)
         else:
             ready(address)
             try:
@@ -77,28 +83,18 @@ def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> 
 
 
 def worker() -> Middleware:
-    """Return the application of one of several processes; the environment says what to serve."""
+    """Return the application of one of several processes, configured by the environment."""
     run: dict[str, Any] = json.loads(os.environ[_RUN])
     given = run["settings"]
     settings = ServeSettings(**{**given, "allow_host": tuple(given["allow_host"])})
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent process says when this one ends
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent process stops this one
     log = Log(settings.log_level)
     log.take_over()
     service = Service(settings, open_library(run["place"]), Path(run["folder"]), log)
     threading.Thread(target=_watch_parent, args=(run["parent"],), daemon=True).start()
     app = make_app(service, lambda: _end(service))
-    _settle()
+    _tune_garbage_collector()
     return app
-
-
-def _serve_alone(service: Service, listener: socket.socket, ready: Callable[[], None]) -> None:
-    app = make_app(service)
-    _settle()
-    server = _Server(uvicorn.Config(app, **OPTIONS), ready)
-    try:
-        server.run(sockets=[listener])
-    finally:
-        _end(service)
 
 
 def _serve_by_several(
@@ -121,29 +117,29 @@ def _serve_by_several(
 def _do_nothing(supervisor: Multiprocess) -> None: ...
 
 
-def _settle() -> None:
-    """Let the garbage collector run less often, and only look at what requests create."""
+def _tune_garbage_collector() -> None:
+    """Run the garbage collector less often, and only on objects of requests."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GARBAGE, 10, 50)
 
 
 def _watch_parent(parent: int) -> None:
-    """End this worker when the process that started it has died."""
+    """Stop this worker when its parent process has died."""
     while os.getppid() == parent:
         time.sleep(_LOOK)
     signal.raise_signal(signal.SIGTERM)
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it has started."""
+    """A server that calls `ready` when it has started."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections."""
+        """Start to accept connections."""
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -160,8 +156,8 @@ def _listening(settings: ServeSettings) -> Iterator[socket.socket]:
         except OSError as error:
             raise ArgumentError(
                 Said("port"),
-                f" is {settings.port} at {settings.host}, where nothing can listen "
-                f"({error.strerror or error}); take another port, or 0 for a free one",
+                f" is {settings.port}, but the service cannot listen on it at {settings.host} "
+                f"({error.strerror or error}); choose another port, or 0 for a free port",
             ) from None
         listener.listen(2048)
         listener.set_inheritable(True)

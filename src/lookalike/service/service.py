@@ -1,4 +1,4 @@
-"""A running service: what its routes share."""
+"""A running service: collections, threads, limits and metrics of all routes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lookalike.service.batching import Lanes
 from lookalike.service.jobs import Jobs
 from lookalike.service.library import Library
 from lookalike.service.limits import HELD, Held, Memory, Watch
-from lookalike.service.overviews import Kept, Overviews
+from lookalike.service.overviews import Overviews
 from lookalike.service.problems import service_ending
 from lookalike.service.settings import ServeSettings
 from lookalike.service.telemetry import Log, Metrics
@@ -31,24 +31,24 @@ from lookalike.signatures import estimated_similarity
 T = TypeVar("T")
 
 _TOGETHER = " "
-"""Stands for the key where queries of several keys are answered together; no key has this name."""
+"""Key of queries of several keys that are answered together; no key has this name."""
 
 
 class Service:
     """Collections, the threads that work on them, and the settings.
 
-    The event loop does no work on a collection, which may wait for a disk or another process. Work
-    goes to threads by what it may cost, so that cheap work does not wait behind expensive work.
-    Each collection has one thread for writes, since writers wait for each other anyway. Work that
-    takes minutes in large collections is done in processes. Work whose request has ended, by its
-    time limit or because the client has gone, is cancelled.
+    The event loop never works on a collection, which may wait for a disk or another process. Work
+    goes to threads by its cost, so that cheap work does not wait for expensive work. Each
+    collection has one thread for writes, since writers wait for each other anyway. Work that takes
+    minutes in large collections runs in processes. When a request reaches its time limit or its
+    client disconnects, its work is canceled.
     """
 
     def __init__(self, settings: ServeSettings, library: Library, run: Path, log: Log) -> None:
         self.settings = settings
         self.library = library
         self.run = run
-        """A folder for what belongs to this run: jobs, files that are being uploaded."""
+        """Temporary folder of this run, for jobs and uploads."""
         self.log = log
         self.metrics = Metrics()
         self.threads = settings.threads or thread_count(None)
@@ -56,24 +56,23 @@ class Service:
         self.watch = Watch()
         self._working: set[Cancellation] = set()
         self.read = Threads(max(8, 2 * self.threads), "read", self._working)
-        """For reading what takes milliseconds."""
+        """For reads that take milliseconds."""
         self.read_filtered = Threads(4, "filter", self._working)
-        """For reading documents that meet a condition: in the worst case, all are read."""
+        """For reads with conditions, which may read all documents."""
         self.read_much = Threads(2, "much", self._working)
-        """For what takes seconds, or whose answer may be large."""
+        """For reads that take seconds, or have large answers."""
         self.slowly = Threads(2, "slow", self._working)
-        """For what may take long and is not a search."""
+        """For slow work that is not a search."""
         self.probe = Threads(1, "probe", self._working)
-        """For finding out how the service is, whatever else it does."""
+        """For health checks, whatever else the service does."""
         self._decode = Threads(1, "decode", self._working)
         self._rested = 0.0
         self._writers: dict[str, Threads] = {}
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
-        self.overviews = Overviews(settings.overview_limit, log)
-        # A client is told to ask again before the time limit refuses its request.
-        self.kept = Kept(settings.time_limit / 2)
+        # Clients are told to ask again before the time limit ends their request.
+        self.overviews = Overviews(settings.overview_limit, settings.time_limit / 2, log)
         most = settings.max_memory
-        # With keys, no single one can take all the memory from the others.
+        # With keys, no single key can use all the memory.
         self.memory = Memory(most, most * 3 // 4 if settings.keys else most)
         self.lanes: Lanes[Any, Any] = Lanes(self._answer_together, self.metrics.together.observe)
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
@@ -81,10 +80,10 @@ class Service:
         )
 
     async def decode(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Decode a large body in a thread of its own: searches do not wait behind it.
+        """Decode a large body in a separate thread.
 
-        A decoder holds the interpreter's lock. So the thread pauses between two bodies for as long
-        as the first has taken: however many come, half of the time is left for others.
+        A decoder holds the interpreter lock. So the thread pauses after each body for as long as
+        that took: half of the time is left for other requests.
         """
 
         def paced() -> T:
@@ -98,7 +97,7 @@ class Service:
         return await self._decode(paced)
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
-        """Do something that writes to a collection, one after the other."""
+        """Call `work`, which writes to a collection; writes run one after the other."""
         writer = self._writers.get(name)
         if writer is None:
             await self.collection(name)  # only collections that exist get a thread
@@ -107,40 +106,40 @@ class Service:
         return await writer(self.library.use, name, work)
 
     def _answer_together(self, work: Callable[..., object], *arguments: Any) -> None:
-        """Do work of several requests in a thread; the memory of its answers is counted, too."""
+        """Do the work of several requests in a thread, and count the memory of its answers."""
         held = Held(self.memory, _TOGETHER)
         future = self.read.pool.submit(_counted, held, work, *arguments)
         future.add_done_callback(held.release)
 
     def forget(self, name: str) -> None:
-        """End the thread of a collection that was deleted."""
+        """Stop the thread of a deleted collection."""
         writer = self._writers.pop(name, None)
         if writer is not None:
             writer.pool.shutdown(wait=False)
 
     async def use(self, name: str, work: Callable[[Collection], T]) -> T:
-        """Do something that reads a collection, in milliseconds."""
+        """Call `work`, which reads a collection in milliseconds."""
         return await self.read(self.library.use, name, work)
 
     async def collection(self, name: str) -> Collection:
-        """Return a collection, opened if it is not yet."""
+        """Return a collection, and open it if necessary."""
         found = self.library.opened_now(name)
         return found if found is not None else await self.read(self.library.collection, name)
 
     def answering(self, beside: int = 0, work: list[Work] | None = None) -> Budget:
-        """Return the limits of an answer: its bytes and matches, and the memory of all answers.
+        """Return the limits of an answer: its bytes, its matches and the memory of all answers.
 
-        `beside` are matches that are found and left out. `work` gets what the search did.
+        `beside` matches are found and then dropped. `work` collects what the search did.
         """
         settings, held = self.settings, HELD.get()
         return Budget(
             settings.max_answer, matches=settings.max_results, beside=beside, work=work,
-            count=None if held is None else held.add_answer,
+            count=None if held is None else held.add_text,
             change=None if held is None else held.change,
         )  # fmt: skip
 
     def similarities(self, docs: Collection) -> list[float]:
-        """Return the similarity that each distance suggests."""
+        """Return the estimated similarity for each distance."""
         found = self._similarities.get(docs)
         if found is None:
             distances = np.arange(docs.bits + 1)
@@ -151,7 +150,7 @@ class Service:
         return found
 
     def close(self) -> None:
-        """Cancel all work, and close the collections; commits that have begun are completed."""
+        """Cancel all work and close the collections; running commits are completed."""
         self.ending = True
         awaited = [self.read, self.read_filtered, self.read_much, self.probe]
         awaited += self._writers.values()
@@ -168,20 +167,20 @@ class Service:
 
 
 class Threads:
-    """Threads for one kind of work; called with a function, one of them calls it."""
+    """Threads for one kind of work; call it with a function to run."""
 
     def __init__(self, count: int, name: str, working: set[Cancellation]) -> None:
         self.pool = ThreadPoolExecutor(count, name)
         self._working = working
 
     async def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something in a thread; it is cancelled when this is.
+        """Run a function in a thread; it is canceled when this call is.
 
-        What the request holds is held until the thread has done it: a request that is over its time
-        is answered earlier, but its body is still in memory then.
+        The memory of the request is held until the thread is done. A request that exceeds its time
+        limit is answered earlier, but its body is still in memory then.
         """
         cancellation, held = Cancellation(), HELD.get()
-        # A queue keeps cancelled work until its turn comes, but its memory is no longer counted: so
+        # A queue keeps canceled work until its turn comes, but its memory is no longer counted. So
         # the work is in a list, which is cleared.
         waiting: list[Callable[[], T]] = [
             partial(_counted, held, cancellation.run, work, *arguments)
@@ -200,8 +199,8 @@ class Threads:
         self._working.add(cancellation)
         future.add_done_callback(lambda _: self._working.discard(cancellation))
         done = asyncio.wrap_future(future)
-        # An error refers to this frame: if the frame referred to the error, by its future, both
-        # would stay in memory, with all that they refer to, until the garbage collector finds them.
+        # An error refers to this frame. If the frame referred to the error, by its future, both
+        # would stay in memory until the garbage collector finds them.
         del future, held
         try:
             return await done

@@ -1,9 +1,11 @@
-"""The settings: one list, from which come the options, the environment variables and the help."""
+"""The settings of a service: options of the command line, environment variables and help."""
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from lookalike.checks import byte_count
 from lookalike.errors import ArgumentError, Said
 
 ENVIRONMENT = "LOOKALIKE_SERVE_"
-"""What the names of environment variables begin with."""
+"""Prefix of the environment variables."""
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -30,13 +32,10 @@ def _read_whole(text: str) -> int:
 
 
 def _read_seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value <= 1e6:
-        raise ValueError("seconds, more than 0")
-    return value
+    with suppress(ValueError):
+        if 0 < float(text) <= 1e6:
+            return float(text)
+    raise ValueError("a number of seconds above 0")
 
 
 def _read_names(text: str) -> tuple[str, ...]:
@@ -58,7 +57,7 @@ def _setting(
     shown: str | None = None,
     least: int | None = None,
 ) -> Any:
-    """Declare a setting; `shown` is its default as the help shows it."""
+    """Declare a setting; `shown` is its default in the help."""
     told = {"help": help, "read": read, "metavar": metavar, "shown": shown, "least": least}
     return field(default=default, metadata=told)
 
@@ -77,39 +76,38 @@ def _seconds(default: float, help: str) -> Any:
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """How a service runs; every field is an option of `lookalike serve` and a variable."""
+    """Settings of a service; each is an option of `lookalike serve` and a variable."""
 
     host: str = _setting(
-        "127.0.0.1", "HOST", "address to listen at; others than loopback need --keys"
+        "127.0.0.1", "HOST", "address to listen on; other addresses than loopback require --keys"
     )
-    port: int = _setting(8600, "PORT", "port to listen at; 0 takes a free one", _read_whole)
-    keys: str = _setting("", "FILE", "file with the keys that are let in; --new-key makes them")
+    port: int = _setting(8600, "PORT", "port to listen on; 0 chooses a free port", _read_whole)
+    keys: str = _setting("", "FILE", "file with the accepted API keys; --new-key creates keys")
     allow_host: tuple[str, ...] = _setting(
-        (), "NAMES", "names, with commas, by which the service is reached, beside its address",
-        _read_names,
-    )  # fmt: skip
-    workers: int = _count(1, "processes; all of them read and write")
-    threads: int = _setting(0, "N", "threads of a search", _read_whole, shown="all cores")
+        (), "NAMES", "more host names of the service, separated by commas", _read_names
+    )
+    workers: int = _count(1, "number of processes; all of them read and write")
+    threads: int = _setting(0, "N", "threads per search", _read_whole, shown="all cores")
     snapshots: str = _setting("", "DIR", "folder for snapshots", shown="beside the database")
-    max_body: int = _bytes(32 << 20, "32MiB", "largest body of a request")
+    max_body: int = _bytes(32 << 20, "32MiB", "maximum size of a request body")
     max_memory: int = _bytes(
-        288 << 20, "288MiB", "memory for bodies, the values decoded from them and answers, all "
-        "requests together",
+        288 << 20, "288MiB", "maximum memory of all requests, for bodies, decoded values and "
+        "answers",
     )  # fmt: skip
-    max_upload: int = _bytes(1 << 30, "1GiB", "largest file that may be uploaded")
-    max_text: int = _bytes(1 << 20, "1MiB", "longest text, in bytes")
-    max_batch: int = _count(10_000, "most documents or queries in a request")
-    max_k: int = _count(10_000, "most matches for a query")
-    max_results: int = _count(1_000_000, "most matches of a batch, and pairs of a job")
-    max_answer: int = _bytes(32 << 20, "32MiB", "largest answer")
-    max_concurrent: int = _count(256, "most requests at once")
-    max_connections: int = _count(1_024, "most connections at once")
-    max_jobs: int = _count(2, "most jobs that run at once")
-    time_limit: float = _seconds(30.0, "seconds that an answer may take")
-    overview_limit: float = _seconds(120.0, "seconds that groups, a map or distances may take")
-    slow_limit: float = _seconds(20.0, "seconds that a request may take to arrive")
+    max_upload: int = _bytes(1 << 30, "1GiB", "maximum size of an uploaded file")
+    max_text: int = _bytes(1 << 20, "1MiB", "maximum size of a text")
+    max_batch: int = _count(10_000, "maximum number of documents or queries per request")
+    max_k: int = _count(10_000, "maximum number of matches per query")
+    max_results: int = _count(1_000_000, "maximum number of matches per batch and pairs per job")
+    max_answer: int = _bytes(32 << 20, "32MiB", "maximum size of an answer")
+    max_concurrent: int = _count(256, "maximum number of requests at once")
+    max_connections: int = _count(1_024, "maximum number of connections at once")
+    max_jobs: int = _count(2, "maximum number of jobs at once")
+    time_limit: float = _seconds(30.0, "time limit of an answer, in seconds")
+    overview_limit: float = _seconds(120.0, "time limit of groups, maps and distances, in seconds")
+    slow_limit: float = _seconds(20.0, "time limit for a request to arrive, in seconds")
     log_level: str = _setting(
-        "info", "LEVEL", f"{', '.join(LEVELS)}; info has a line for each request", _read_level
+        "info", "LEVEL", f"{', '.join(LEVELS)}; info logs every request", _read_level
     )
 
     def __post_init__(self) -> None:
@@ -122,15 +120,15 @@ class ServeSettings:
         if not loopback(self.host) and not self.keys:
             raise ArgumentError(
                 Said("host"),
-                f" is {self.host!r}, which others can reach, and there are no keys: "
-                "make one with `lookalike serve --new-key --keys keys.json`, and give --keys",
+                f" is {self.host!r}, which other machines can reach, but there are no keys; "
+                "create one with `lookalike serve --new-key --keys keys.json`, and add --keys",
             )
 
     @classmethod
     def read(
         cls, given: Mapping[str, str | None], environment: Mapping[str, str] | None = None
     ) -> ServeSettings:
-        """Return the settings: the given ones, else those of the environment, else the defaults."""
+        """Return the settings: given values first, then environment variables, then defaults."""
         variables = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for one in fields(cls):
@@ -148,7 +146,7 @@ class ServeSettings:
 
     @property
     def key_file(self) -> Path | None:
-        """The file with keys, if there is one."""
+        """The file with API keys, or None."""
         return Path(self.keys) if self.keys else None
 
 
@@ -157,7 +155,7 @@ def _variable(name: str) -> str:
 
 
 def setting_options() -> dict[str, dict[str, str]]:
-    """Return metavar and help of each option; the help has its default and its variable."""
+    """Return metavar and help of each option; the help names its default and its variable."""
     found = {}
     for one in fields(ServeSettings):
         told, default = one.metadata, one.default
@@ -168,12 +166,14 @@ def setting_options() -> dict[str, dict[str, str]]:
 
 
 def loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
-    import ipaddress
+    """Return whether an address can be reached from this machine only."""
+    address = ip_address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
 
-    if host == "localhost":
-        return True
+
+def ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an IP address, which may be in brackets; None for other names."""
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(text.strip("[]"))
     except ValueError:
-        return False
+        return None

@@ -1,6 +1,6 @@
-"""What requests and answers look like: the bodies that OpenAPI describes, and plain values.
+"""Request bodies, which OpenAPI describes, and answers as plain values.
 
-Requests are checked strictly: a number is not a text, and an unknown field is a mistake.
+Validation is strict: a number is not a string, and an unknown field is an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST_CONDITIONS = 1 << 20
 
 
 def _check_conditions(where: Any) -> Any:
-    """Refuse a value that JSON does not have, and too many values."""
+    """Refuse values that JSON does not have, and too many values."""
     values, characters, waiting = 0, 0, [iter((where,))]
     while waiting:
         one = next(waiting[-1], _NONE)
@@ -42,7 +42,7 @@ def _check_conditions(where: Any) -> Any:
         elif isinstance(one, dict):
             waiting += [iter(one), iter(one.values())]
         elif not (one is None or isinstance(one, bool | int | float)):
-            raise PydanticCustomError("condition", "Conditions have values that JSON has")
+            raise PydanticCustomError("condition", "Conditions should have JSON values")
         if values > _MOST_CONDITIONS or characters > _LONGEST_CONDITIONS:
             raise PydanticCustomError(
                 "conditions",
@@ -55,22 +55,24 @@ def _check_conditions(where: Any) -> Any:
 _NONE = object()
 Item = TypeVar("Item")
 Items = Annotated[list[Item], Field(fail_fast=True)]
-"""A list that is checked up to its first mistake."""
+"""A list that is validated up to its first error."""
 Where = Annotated[
     dict[str, JsonValue] | None,
     BeforeValidator(_check_conditions),
     Field(
-        description='Conditions on metadata: `{"lang": "en", "year": {">=": 2020}}`',
+        description='Conditions on metadata, such as `{"lang": "en", "year": {">=": 2020}}`',
         examples=[{"lang": "en", "year": {">=": 2020}}],
     ),
 ]
 Hex = Annotated[
-    str, Field(pattern="^([0-9A-Fa-f]{2})+$", max_length=4096, description="A signature in hex")
+    str,
+    Field(pattern="^([0-9A-Fa-f]{2})+$", max_length=4096, description="Signature in hex"),
 ]
 Base64 = Annotated[
-    str, Field(pattern="^[A-Za-z0-9+/_-]+={0,2}$", max_length=4096, description="in base64")
+    str,
+    Field(pattern="^[A-Za-z0-9+/_-]+={0,2}$", max_length=4096, description="base64 signature"),
 ]
-Id = Annotated[str, Field(min_length=1, max_length=1000, description="The id of a document")]
+Id = Annotated[str, Field(min_length=1, max_length=1000, description="Document id")]
 Bits = Annotated[int, Field(ge=8, le=16384, multiple_of=8)]
 Ngram = Annotated[int, Field(ge=1, le=100)]
 Count = Annotated[int, Field(ge=1, le=1 << 40)]
@@ -82,25 +84,25 @@ def _examples(*examples: Any) -> dict[str, Any]:
 
 
 def _exactly_one(*names: str) -> Any:
-    """Return a check that a body has exactly one of these fields."""
+    """Return a validator that requires exactly one of these fields."""
 
     def check(body: BaseModel) -> BaseModel:
         if sum(getattr(body, name) is not None for name in names) != 1:
-            raise ValueError(f"give exactly one of these: {', '.join(names)}")
+            raise ValueError(f"exactly one of these is required: {', '.join(names)}")
         return body
 
     return model_validator(mode="after")(check)
 
 
 class Body(BaseModel):
-    """A body of a request."""
+    """A request body."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, value: Any) -> Any:
-        """Refuse many unknown fields by one error; a few of them get one each."""
+        """Report many unknown fields as one error; a few get one error each."""
         if isinstance(value, dict) and len(value) > len(cls.model_fields):
             unknown = next(name for name in value if name not in cls.model_fields)
             raise PydanticCustomError(
@@ -112,19 +114,19 @@ class Body(BaseModel):
 
 
 class SignerBody(Body):
-    """How texts are signed."""
+    """The signer of a collection of texts."""
 
     method: str = Field(
         default="simhash", max_length=100,
-        description=f"{', '.join(TEXT_SIGNERS)}, or a signer of another installed package",
+        description=f"{', '.join(TEXT_SIGNERS)}, or a signer of an installed package",
     )  # fmt: skip
     bits: Bits | None = Field(
         default=None,
-        description="bits of a signature (default: simhash 128, topsig 1024, bbitminhash 512)",
+        description="Bits per signature (default: simhash 128, topsig 1024, bbitminhash 512)",
     )
-    ngram: Ngram | None = Field(default=None, description="words that make a feature")
-    chars: Ngram | None = Field(default=None, description="characters that make a feature")
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    ngram: Ngram | None = Field(default=None, description="Words per feature")
+    chars: Ngram | None = Field(default=None, description="Characters per feature")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=0, description="Random seed")
 
 
 class CreateBody(
@@ -134,32 +136,32 @@ class CreateBody(
         {"name": "photos", "bits": 64, "keep_text": False},
     ),
 ):
-    """A new collection: with a signer of texts, or the width of signatures that are given."""
+    """A new collection: of texts with a signer, or of signatures with a number of bits."""
 
-    name: str = Field(max_length=64, description="letters, digits, '.', '_' and '-'")
+    name: str = Field(max_length=64, description="Letters, digits, '.', '_' and '-'")
     signer: SignerBody | None = None
     description: dict[str, Any] | None = Field(
-        None, description="A signer as `Signer.to_dict` describes it, in place of `signer`"
+        None, description="Signer as returned by `Signer.to_dict`, instead of `signer`"
     )
     bits: Bits | None = Field(
-        None, description="Signatures are given, and this wide; in place of `signer`"
+        None, description="Bits per signature, instead of `signer`, if clients send signatures"
     )
-    keep_text: bool = True
+    keep_text: bool = Field(True, description="Store the texts of documents")
 
     @model_validator(mode="after")
     def _one(self) -> CreateBody:
         if sum(one is not None for one in (self.signer, self.description, self.bits)) > 1:
-            raise ValueError("signer, description and bits exclude each other: give one of them")
+            raise ValueError("at most one of these is allowed: signer, description, bits")
         return self
 
 
 class DocumentBody(Body):
-    """A document to be written; one without a text has a signature."""
+    """A document to write, with a text or a signature."""
 
     id: Any = Field(description="1 to 1000 bytes of UTF-8", json_schema_extra={"type": "string"})
     text: Any = Field(None, json_schema_extra={"type": ["string", "null"]})
     metadata: Any = Field(
-        None, description="a JSON object", json_schema_extra={"type": ["object", "null"]}
+        None, description="JSON object", json_schema_extra={"type": ["object", "null"]}
     )
     signature: Hex | None = None
     signature_base64: Base64 | None = None
@@ -171,27 +173,27 @@ class WriteBody(
         {"documents": [{"id": "fox", "text": "The quick brown fox", "metadata": {"lang": "en"}}]}
     ),
 ):
-    """Documents to be written."""
+    """Documents to write."""
 
     documents: Items[DocumentBody]
     mode: Literal["upsert", "add"] = Field(
-        "upsert", description="`add` refuses ids that are there already"
+        "upsert", description="`add` refuses ids that exist, `upsert` replaces their documents"
     )
     on_error: Literal["skip", "raise"] = Field(
-        "skip", description="`skip` writes the others; with `raise` all are written or none, and "
-        "an error of status 422 names those that are wrong",
+        "skip", description="`skip` writes the other documents if some are invalid; `raise` writes "
+        "none, and the error (status 422) lists the invalid ones",
     )  # fmt: skip
 
 
 class GetBody(Body):
-    """Documents by id."""
+    """Ids of documents to return."""
 
     ids: Items[str]
-    include_text: bool = True
+    include_text: bool = Field(default=True, description="Return the texts of documents")
 
 
 class DeleteBody(Body):
-    """Documents to be deleted, by id or by condition."""
+    """Documents to delete, by id or by conditions."""
 
     ids: Items[str] | None = None
     where: Where = None
@@ -200,60 +202,68 @@ class DeleteBody(Body):
 
 
 class ScrollBody(Body):
-    """The next documents by id."""
+    """A page of documents, sorted by id."""
 
-    after: str = Field(default="", description="the `next` of the page before")
-    limit: Count = 100
+    after: str = Field(default="", description="`next` of the previous page")
+    limit: Count = Field(default=100, description="Maximum number of documents")
     where: Where = None
-    include_text: bool = True
+    include_text: bool = Field(default=True, description="Return the texts of documents")
 
 
 class CountBody(Body):
-    """How many documents meet a condition."""
+    """Conditions on the documents to count."""
 
     where: Where = None
 
 
-class Asked(Body):
-    """What is asked of every query."""
+class QueryOptions(Body):
+    """Options of queries."""
 
-    k: Count | None = Field(None, description="The k nearest; 10 unless there is a radius")
+    k: Count | None = Field(
+        None, description="Number of neighbors (default: 10 without `radius`, all with `radius`)"
+    )
     radius: CountOrZero | None = Field(
-        None, description="Largest Hamming distance of a match; without k, all matches"
+        None, description="Maximum Hamming distance of a match (default: no limit)"
     )
     limit: Count | None = Field(
-        None, description="Most matches without k; if there are more, `exact` is false"
-    )
+        None, description="Maximum number of matches for a `radius` without `k`; if there are "
+        "more, `exact` is false (default: 10,000)",
+    )  # fmt: skip
     where: Where = None
-    exclude: Items[str] = Field(default_factory=list, description="ids that are not wanted")
-    explain: bool = Field(False, description="which bits and slices differ, what the search did")
-    include_text: bool = False
-    mask: Literal["auto"] | bool = Field(
-        "auto", description="compare only bits that the words of a text decide"
+    exclude: Items[str] = Field(default_factory=list, description="Ids to leave out")
+    explain: bool = Field(
+        False, description="Return differing bits and slices, and what the search did"
     )
-    plan: Literal["native", "sql"] | None = None
+    include_text: bool = Field(False, description="Return the texts of matches")
+    mask: Literal["auto"] | bool = Field(
+        "auto", description="Compare only the bits that the words of the text determine (`auto`: "
+        "for short texts)",
+    )  # fmt: skip
+    plan: Literal["native", "sql"] | None = Field(
+        None, description="Search with an index in memory, or in the database (default: native)"
+    )
 
     @model_validator(mode="after")
-    def _limited(self) -> Asked:
+    def _limited(self) -> QueryOptions:
         if self.limit is not None and (self.k is not None or self.radius is None):
-            raise ValueError("limit goes with a radius alone; with k, leave it out")
+            raise ValueError("limit requires a radius and no k")
         if self.k is None and self.radius is None:
             self.k = 10
         return self
 
 
 class QueryBody(
-    Asked,
+    QueryOptions,
     json_schema_extra=_examples(
         {"text": "a quick brown fox", "k": 10},
         {"id": "fox", "radius": 20, "where": {"lang": "en"}},
         {"signature": "00ff00ff00ff00ff00ff00ff00ff00ff", "k": 5, "explain": True},
     ),
 ):
-    """A query: by a text, a document or a signature."""
+    """A query by a text, a document id or a signature."""
 
     text: str | None = None
-    id: Id | None = Field(None, description="What is like this document, which is left out")
+    id: Id | None = Field(None, description="Id of a document; the document itself is left out")
     signature: Hex | None = None
     signature_base64: Base64 | None = None
 
@@ -261,12 +271,12 @@ class QueryBody(
 
 
 class BatchQueryBody(
-    Asked,
+    QueryOptions,
     json_schema_extra=_examples(
         {"texts": ["a quick brown fox", "minimum wages"], "k": 3, "radius": 30}
     ),
 ):
-    """Many queries of one sort, answered by one native call at one version."""
+    """Many queries with the same options, answered at one version of the collection."""
 
     texts: Items[str] | None = None
     ids: Items[Id] | None = None
@@ -277,7 +287,7 @@ class BatchQueryBody(
 
 
 class SideBody(Body):
-    """One side of a comparison: a document, or a text."""
+    """One side of a comparison: a document id or a text."""
 
     id: Id | None = None
     text: str | None = None
@@ -289,42 +299,43 @@ class CompareBody(
     Body,
     json_schema_extra=_examples({"left": {"text": "a quick brown fox"}, "right": {"id": "fox"}}),
 ):
-    """Two texts to be compared word by word."""
+    """Two texts to compare word by word."""
 
     left: SideBody
     right: SideBody
 
 
 class PairsBody(Body):
-    """A job that finds every pair of documents within a radius."""
+    """A job that finds all pairs of documents within a radius."""
 
-    radius: CountOrZero
-    limit: CountOrZero | None = None
+    radius: CountOrZero = Field(description="Maximum Hamming distance of a pair")
+    limit: CountOrZero | None = Field(None, description="Maximum number of pairs")
 
 
 class DedupBody(
     Body, json_schema_extra=_examples({"radius": 9}, {"threshold": 0.8, "delete": True})
 ):
-    """A job that finds near-duplicates, and deletes them if told.
+    """A job that finds near-duplicates, and optionally deletes them."""
 
-    By signatures within a radius, or by the similarity of texts.
-    """
-
-    radius: CountOrZero | None = None
-    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
+    radius: CountOrZero | None = Field(
+        None, description="Maximum Hamming distance of near-duplicates"
+    )
+    threshold: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="Minimum similarity of the texts of near-duplicates"
+    )
     keep: Literal["first", "oldest", "newest"] = Field(
-        "first", description="who stays of a group: the first by id, or by the time it was added"
+        "first", description="Document of a group to keep: first by id, or by the time of adding"
     )
     delete: bool = Field(
-        False, description="delete the near-duplicates of the documents that are kept; those that "
-        "have changed since they were compared are left alone",
+        False, description="Delete the near-duplicates of kept documents, except documents that "
+        "changed since they were compared",
     )  # fmt: skip
 
     _one = _exactly_one("radius", "threshold")
 
 
 def document_value(document: Document, text: bool = True) -> dict[str, Any]:
-    """Return a document in plain values."""
+    """Return a document as plain values."""
     value: dict[str, Any] = {
         "id": document.id,
         "metadata": document.metadata,
@@ -338,7 +349,7 @@ def document_value(document: Document, text: bool = True) -> dict[str, Any]:
 
 
 def measure_value(signer: Signer | None) -> dict[str, Any] | None:
-    """Return which similarity of texts signatures estimate; None where it signs no texts."""
+    """Return the similarity that signatures of texts estimate; None if it does not sign texts."""
     if not isinstance(signer, DocumentSigner):
         return None
     return {
@@ -349,7 +360,7 @@ def measure_value(signer: Signer | None) -> dict[str, Any] | None:
 
 
 def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
-    """Return an answer in plain values."""
+    """Return an answer as plain values."""
     value: dict[str, Any] = {
         "matches": [_match_value(match, similarities) for match in answer],
         "exact": answer.exact,
@@ -383,7 +394,7 @@ def _match_value(match: Match, similarities: list[float]) -> dict[str, Any]:
 def signature_rows(
     hexes: Sequence[str] | None, base64s: Sequence[str] | None, bits: int
 ) -> list[bytes]:
-    """Return the signatures that hex digits or base64 stand for, or say what is wrong."""
+    """Decode signatures in hexadecimal or base64."""
     width, decode, texts = bits // 8, bytes.fromhex, hexes
     expected = f"{2 * width} hexadecimal digits"
     if texts is None:
@@ -395,21 +406,19 @@ def signature_rows(
         except ValueError:
             row = b""
         if len(row) != width:
-            raise Problem(
-                422, "bad_signature", f"signature {place} is {brief(text)}; expected {expected}: "
-                f"the collection has {bits} bits",
-            )  # fmt: skip
+            message = f"signature {place} is {brief(text)}; expected {expected} ({bits} bits)"
+            raise Problem(422, "bad_signature", message)
         rows.append(row)
     return rows
 
 
 def signature_row(hex: str | None, base64: str | None, bits: int) -> bytes:
-    """Return the one signature that hex digits or base64 stand for, as `signature_rows` does."""
+    """Decode one signature in hexadecimal or base64."""
     return signature_rows(None if hex is None else [hex], [base64 or ""], bits)[0]
 
 
 def as_array(rows: Sequence[bytes]) -> NDArray[np.uint8]:
-    """Return signatures, at least one, as an array."""
+    """Return one or more signatures as an array."""
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 

@@ -1,4 +1,4 @@
-"""Logs, whose lines are JSON objects, and metrics, as Prometheus reads them."""
+"""The log, in JSON lines, and the metrics, for Prometheus."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _MOST_WAITING = 20_000
 _MOST_OF_A_VALUE = 300
 _MOST_TOGETHER = 1_000
 _TOGETHER = 0.05
-"""Seconds for which lines are collected."""
+"""Seconds during which lines are collected before they are written."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _SEVERAL = "PROMETHEUS_MULTIPROC_DIR"
 _GAUGES = {
-    "documents": "Documents of a collection",
-    "version": "How many times a collection was written to",
-    "index_lag": "Versions that the index in memory of this process is behind; it takes them in "
+    "documents": "Number of documents in a collection",
+    "version": "Number of writes to a collection",
+    "index_lag": "Number of versions that the index of this process is behind; it catches up "
     "before the next search",
-    "index_bytes": "Memory of the index of this process",
+    "index_bytes": "Memory of the index of this process, in bytes",
 }
 _ENCODE = json.JSONEncoder(default=str).encode
 
 
 class Log:
-    """Lines about what happens, without keys and texts; requests do not wait for writing them."""
+    """A log of JSON lines, without keys and texts; a thread writes it, so requests do not wait."""
 
     def __init__(self, level: str, stream: IO[str] | None = None) -> None:
         self._least = LEVELS.index(level)
@@ -57,11 +57,11 @@ class Log:
         self._thread.start()
 
     def wants(self, level: str) -> bool:
-        """Return whether lines of this level are written."""
+        """Return whether this level is logged."""
         return LEVELS.index(level) >= self._least
 
     def say(self, level: str, event: str, **values: Any) -> None:
-        """Write a line, its texts shortened and escaped; too many are dropped and counted."""
+        """Log an event, its strings shortened and escaped; excess lines are dropped and counted."""
         if not self.wants(level):
             return
         if self._lines.qsize() > _MOST_WAITING:
@@ -75,20 +75,20 @@ class Log:
         self._lines.put(_ENCODE(line))
 
     def failed(self, event: str, error: BaseException, **values: Any) -> None:
-        """Write a line about an unexpected error, with the places it came from."""
+        """Log an unexpected error with its traceback."""
         frames = traceback.extract_tb(error.__traceback__)[-12:]
         places = [f"{os.path.basename(one.filename)}:{one.lineno} {one.name}" for one in frames]  # noqa: PTH119
         self.say("error", event, kind=type(error).__name__, error=str(error), at=places, **values)
 
     def take_over(self) -> None:
-        """Also write what uvicorn and others log."""
+        """Include the logs of uvicorn and other packages."""
         for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "fastapi"):
             logger = logging.getLogger(name)
             logger.handlers, logger.propagate = [_Handler(self)], False
             logger.setLevel(logging.INFO if name.startswith("uvicorn") else logging.WARNING)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining lines."""
         self._ending = True
         self._lines.put(None)
         self._thread.join(2.0)
@@ -96,7 +96,7 @@ class Log:
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:
             if not self._ending:
-                time.sleep(_TOGETHER)  # a thread that wakes up for each line takes others' time
+                time.sleep(_TOGETHER)  # waking up for each line would slow down requests
             lines: list[str | None] = [line]
             while lines[-1] and len(lines) < _MOST_TOGETHER and not self._lines.empty():
                 lines.append(self._lines.get())
@@ -107,7 +107,7 @@ class Log:
             try:
                 self._stream.write("".join(f"{one}\n" for one in lines if one is not None))
                 self._stream.flush()
-            except (OSError, ValueError):  # nobody reads any more
+            except (OSError, ValueError):  # the stream is closed
                 return
             if ended:
                 return
@@ -119,7 +119,7 @@ class _Handler(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass a record on."""
+        """Log a record."""
         level = record.levelname.lower()
         if level not in LEVELS:
             level = "error"
@@ -135,30 +135,30 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """The counters of one process; `told` has those of all processes together."""
+    """The metrics of one process; `text` returns those of all processes."""
 
     def __init__(self) -> None:
         self._own = own = CollectorRegistry()
         counter, histogram = partial(Counter, registry=own), partial(Histogram, registry=own)
         self._requests = counter(
-            "lookalike_requests", "Requests, by route and status", ["route", "method", "status"]
+            "lookalike_requests", "Requests by route and status", ["route", "method", "status"]
         )
         self._seconds = histogram(
-            "lookalike_request_seconds", "Time from the request to its answer", ["route"],
+            "lookalike_request_seconds", "Time from a request to its answer", ["route"],
             buckets=_SECONDS,
         )  # fmt: skip
-        self.refused = counter("lookalike_refused", "Requests that were refused, by code", ["code"])
+        self.refused = counter("lookalike_refused", "Refused requests by error code", ["code"])
         self.running = Gauge(
-            "lookalike_requests_running", "Requests that are being answered", registry=own,
+            "lookalike_requests_running", "Requests in progress", registry=own,
             multiprocess_mode="livesum",
         )  # fmt: skip
         self.candidates = histogram(
             "lookalike_query_candidates",
-            "Signatures that a query was compared with; of one batch in 32, and explained ones",
+            "Candidates of a query, for one batch in 32 and for explained queries",
             ["collection"], buckets=_COUNTS,
         )  # fmt: skip
         self.together = histogram(
-            "lookalike_queries_together", "Queries that one native call has answered",
+            "lookalike_queries_together", "Queries answered by one native call",
             buckets=_SIZES,
         )  # fmt: skip
         self.written = counter(
@@ -176,15 +176,13 @@ class Metrics:
         found[0].inc()
         found[1].observe(seconds)
 
-    def told(self, more: Iterable[tuple[str, dict[str, float]]]) -> bytes:
-        """Return everything as text, with the gauges of each collection."""
+    def text(self, more: Iterable[tuple[str, dict[str, float]]]) -> bytes:
+        """Return all metrics as text, with the gauges of each collection."""
         registry = self._own
         if _SEVERAL in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        now = CollectorRegistry()
-        now.register(_Now(list(more)))
-        return bytes(generate_latest(registry) + generate_latest(now))
+        return bytes(generate_latest(registry) + generate_latest(_Now(list(more))))
 
 
 class _Now(Collector):

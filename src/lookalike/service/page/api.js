@@ -2,7 +2,7 @@
 
 const KEY = "lookalike-key";
 
-/** What went wrong, in the words of the service. */
+/** An error, with the message of the service. */
 export class ServiceError extends Error {
   constructor(status, title, message) {
     super(message);
@@ -26,7 +26,7 @@ export function headers(more = {}) {
   return own === null ? more : { ...more, Authorization: `Bearer ${own}` };
 }
 
-/** Ask, and return the answer; `signal` lets it be abandoned. */
+/** Send a request, and return the answer; `signal` can abort it. */
 export async function ask(method, path, body, signal) {
   const given = body === undefined ? {} : { "Content-Type": "application/json" };
   let response;
@@ -37,7 +37,7 @@ export async function ask(method, path, body, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServiceError(0, "The service does not answer", "Is it still running? Then try again.");
+    throw new ServiceError(0, "No response from the service", "Check that the service is running, then try again.");
   }
   const text = await response.text();
   let value = null;
@@ -48,11 +48,11 @@ export async function ask(method, path, body, signal) {
 
 export function problemOf(status, value) {
   const told = value?.error ?? value ?? {};
-  const titles = { 401: "A key is needed", 403: "This key may not do that", 404: "There is no such thing", 408: "That takes too long", 413: "That is too large", 429: "The service is busy", 503: "The service is not ready" };
-  return new ServiceError(status, titles[status] ?? "That did not work", told.message ?? `The service answered ${status}.`);
+  const titles = { 401: "API key required", 403: "Not allowed with this API key", 404: "Not found", 408: "Time limit exceeded", 413: "Too large", 429: "The service is busy", 503: "The service is not available" };
+  return new ServiceError(status, titles[status] ?? "The request failed", told.message ?? `The service returned status ${status}.`);
 }
 
-/** Ask for what takes the service a while, again until it is there: it waits itself, and ends what nobody waits for. */
+/** Ask again until a slow result is computed. The service waits with each answer, and stops computing when no client asks. */
 async function computed(path, signal) {
   for (;;) {
     const value = await ask("GET", path, undefined, signal);
@@ -65,10 +65,10 @@ async function computed(path, signal) {
 const part = encodeURIComponent;
 const at = (collection, rest = "") => `/v1/collections/${part(collection)}${rest}`;
 
-/** A document; not by its own address, of which browsers make another one if the id is "..". */
+/** A document; not by its own URL, which browsers change if the id is "..". */
 async function document(name, id, signal) {
   const [found] = (await ask("POST", at(name, "/documents/get"), { ids: [id] }, signal)).documents;
-  if (found === null) throw new ServiceError(404, "There is no such document", `${id} is not in ${name}, or no longer.`);
+  if (found === null) throw new ServiceError(404, "Document not found", `${id} is not in ${name}, or was deleted.`);
   return found;
 }
 
@@ -93,7 +93,7 @@ export const api = {
   scroll: (name, body, signal) => ask("POST", at(name, "/documents/scroll"), body, signal),
 };
 
-/** Send a file; `heard(sent, all)` is told how far it is. Fetch cannot tell that: the older way can. */
+/** Send a file; `heard(sent, all)` gets the progress, which fetch does not report. */
 export function send(path, file, heard, type = "application/octet-stream") {
   const request = new XMLHttpRequest();
   const done = new Promise((resolve, reject) => {
@@ -101,7 +101,7 @@ export function send(path, file, heard, type = "application/octet-stream") {
     request.responseType = "text";
     for (const [name, value] of Object.entries(headers({ "Content-Type": type, Accept: "application/json" }))) request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => heard(event.loaded, event.total);
-    request.onerror = () => reject(new ServiceError(0, "The upload was cut off", "Nothing more was sent; what had arrived may have been added."));
+    request.onerror = () => reject(new ServiceError(0, "The upload was interrupted", "The connection was lost. Check whether documents were added before you try again."));
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
     request.onload = () => {
       let value = null;
@@ -117,14 +117,14 @@ export function send(path, file, heard, type = "application/octet-stream") {
 /** Whether the collection signs texts: its items are not images, vectors or signatures. */
 export const signsTexts = (collection) => collection.measure !== null;
 
-/** Whether documents have words to be compared: the texts of images are their paths. */
-export const hasWords = (collection) => collection.keeps_text && collection.signer?.signer !== "ImageHash";
+/** Whether documents have words to compare; the texts of files, such as images, are their paths. */
+export const hasWords = (collection) => collection.keeps_text && ["text", "vector", null].includes(collection.medium);
 
 /** What the percentages of a collection's matches are. */
 export function similarityName(collection) {
   if (collection.measure) return `${measure(collection.measure)}, estimated from signatures`;
-  if (collection.signer === null) return "share of equal bits";
-  return collection.signer.signer === "Projection" ? "cosine similarity of vectors, estimated from signatures" : "similarity estimated from the bits that differ";
+  if (collection.medium === null) return "share of equal bits";
+  return collection.medium === "vector" ? "cosine similarity of vectors, estimated from signatures" : "similarity, estimated from the bits that differ";
 }
 
 /** The name of a measure: what is compared, and how. */

@@ -1,4 +1,4 @@
-// The frame of the page: which collection and which view the address names, and the key where one is asked for.
+// The frame of the page: the collection and the view in the URL, and the API key if the service needs one.
 
 import { api, keep } from "./api.js";
 import { during, fill, h, problem, shown } from "./dom.js";
@@ -41,14 +41,14 @@ async function show(focus) {
   if (known === undefined) {
     if (name === null && collections.length) return void location.replace(link(collections[0].name, "search"));
     frame(null, null);
-    fill(main, h("h1", {}, name === null ? "No collections" : "No such collection"),
-      h("p", {}, name === null ? "There is none yet. Create one with POST /v1/collections, or start the service on a database." : shown(name)));
+    fill(main, h("h1", {}, name === null ? "No collections" : "Collection not found"),
+      h("p", {}, name === null ? "The service has no collections yet. Create one with POST /v1/collections, or start the service with a database that has some." : shown(name)));
     return;
   }
   frame(name, view);
   const shower = view === "document" ? documentView : VIEWS[view]?.[1];
   document.title = `${view === "document" ? shown(rest[0] ?? "") : VIEWS[view]?.[0] ?? "?"} · ${shown(name)} · lookalike`;
-  if (shower === undefined) return void fill(main, problem({ title: "There is no such page", message: view }));
+  if (shower === undefined) return void fill(main, problem({ title: "Page not found", message: view }));
   const place = h("div");
   fill(main, place);
   if (focus) main.focus({ preventScroll: true });
@@ -82,9 +82,9 @@ function askForKey(error) {
     keep(field.value.trim());
     start();
   };
-  fill(main, h("h1", {}, "This service asks for a key"), h("form", { class: "card", onsubmit: enter },
+  fill(main, h("h1", {}, "This service needs an API key"), h("form", { class: "card", onsubmit: enter },
     h("p", { class: "soft" }, shown(error.message)), h("div", { class: "options" },
-      h("label", { class: "grow", for: "key" }, "Key", field), h("div", { class: "buttons" }, h("button", { class: "main" }, "Enter")))));
+      h("label", { class: "grow", for: "key" }, "API key", field), h("div", { class: "buttons" }, h("button", { class: "main" }, "Continue")))));
   field.focus();
 }
 
@@ -103,7 +103,7 @@ button.addEventListener("click", () => {
   const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
   if (next === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = next;
-  try { localStorage.setItem("lookalike-theme", next); } catch { /* for this time only */ }
+  try { localStorage.setItem("lookalike-theme", next); } catch { /* storage may be forbidden */ }
   drawTheme();
 });
 

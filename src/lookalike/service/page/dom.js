@@ -1,10 +1,10 @@
-// How elements are made. Texts of documents, ids and names are hostile: they become text nodes, never markup.
+// Create elements. Texts of documents, ids and names are untrusted: they become text nodes, never markup.
 
 const ORDERS = /[\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 const STRANGE = /[\u0080-\u009f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Text in which nothing is invisible: controls become pictures, orders of direction their numbers. */
+/** Text without invisible characters: control characters become symbols, direction marks their code points. */
 export function shown(text) {
   return String(text)
     .replaceAll("\r\n", "\n")
@@ -42,13 +42,13 @@ function filled(element, properties, children) {
   return element;
 }
 
-/** Put these into a place, instead of what was there. */
+/** Replace the content of an element. */
 export function fill(place, ...children) {
   place.replaceChildren(...children.flat(3).filter((one) => one !== null && one !== undefined && one !== false));
   return place;
 }
 
-/** Tell those who listen instead of looking. */
+/** Announce a text to screen readers. */
 export function say(text) {
   document.getElementById("status").textContent = text;
 }
@@ -80,14 +80,14 @@ export function moment(text) {
 }
 
 export function problem(error) {
-  return h("div", { class: "problem", role: "alert" }, h("b", {}, shown(error.title ?? "That did not work")), h("p", {}, shown(error.message)));
+  return h("div", { class: "problem", role: "alert" }, h("b", {}, shown(error.title ?? "The request failed")), h("p", {}, shown(error.message)));
 }
 
-/** What is shown of an action that takes a while, or fails; what the action itself has shown by then stays. */
+/** Run an action; show that it is loading, unless it has shown something itself, or its error. */
 export async function during(place, work) {
   const before = place.firstChild;
   const wait = setTimeout(() => {
-    if (place.firstChild === before) fill(place, h("p", { class: "soft" }, "One moment …"));
+    if (place.firstChild === before) fill(place, h("p", { class: "soft" }, "Loading …"));
   }, 150);
   try {
     return await work();

@@ -1,4 +1,4 @@
-// Before anything is drawn, so that a dark screen does not flash: this is no module, which would wait.
+// Runs before the first paint, so that a dark screen does not flash. It is not a module, which would run later.
 "use strict";
 {
   let chosen = null;

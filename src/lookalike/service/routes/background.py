@@ -1,8 +1,8 @@
-"""What takes long: jobs in the background, and overviews of a collection.
+"""Background jobs, and overviews of a collection.
 
 Jobs find pairs and near-duplicates, and import files. Overviews (groups of near-duplicates, a map,
-distances) read all signatures, and are kept for each version. While one is computed the answer is
-status 202, and the client asks again.
+distances) read all signatures, and are cached for each version. While one is computed the status
+is 202, and the client asks again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from pydantic_core import PydanticCustomError
 from lookalike.corpora import FORMATS, Format
 from lookalike.service.formats import encode
 from lookalike.service.limits import Limit
-from lookalike.service.overviews import GONE, TOO_MUCH
-from lookalike.service.problems import ClientGone, Problem, slow_request, too_large
-from lookalike.service.routing import CollectionName, Context, new_router, told, untimed, writes
+from lookalike.service.problems import Problem, slow_request, too_large
+from lookalike.service.routing import CollectionName, Context, answers, new_router, untimed, writes
 from lookalike.service.shapes import DedupBody, PairsBody
 
 jobs = new_router("jobs")
@@ -34,15 +33,15 @@ _JOB = {
     "started": "2026-01-01T00:00:00.000+00:00", "ended": None, "summary": None, "error": None,
 }  # fmt: skip
 _PAIR = {"left": "fox", "right": "owl", "distance": 4}
-_STARTED = told(_JOB, 404, status=202)
+_STARTED = answers(_JOB, 404, status=202)
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _BASE = "/v1/collections/{name}"
-JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="The id of a job")]
+JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="Job id")]
 _CHUNK = 1 << 20
 _LEAST = 256 << 10
-"""Bytes of a file that have to arrive within the time limit for slow requests."""
+"""Bytes of a file that must arrive within the time limit for slow requests."""
 _PAGE_BYTES = 8 << 20
-"""Bytes after which a page of results ends, however many were asked for."""
+"""Maximum size of a page of results."""
 _GROUPS = {
     "radius": 9, "version": 7,
     "groups": [
@@ -61,7 +60,7 @@ _DISTANCES = {"random_pairs": [0, 1, 5], "nearest": [3, 2, 1], "sharing": 2, "ve
 
 
 def _is_uploaded(format: Format) -> bool:
-    """Return whether files of a format may be uploaded: only text with rows, not binary files."""
+    """Return whether files of a format can be uploaded: text formats with rows."""
     return format.rows and format.has_encoding
 
 
@@ -76,67 +75,69 @@ def _check_format(name: str) -> str:
 
 
 UploadFormat = Annotated[
-    str, AfterValidator(_check_format), Query(json_schema_extra={"enum": _FORMATS})
+    str,
+    AfterValidator(_check_format),
+    Query(json_schema_extra={"enum": _FORMATS}, description="file format"),
 ]
 
 
-@jobs.get("/v1/jobs", responses=told({"jobs": [_JOB]}))
+@jobs.get("/v1/jobs", responses=answers({"jobs": [_JOB]}))
 async def list_jobs(context: Context) -> Response:
-    """List jobs, the latest first."""
+    """List jobs, the newest first."""
     found = await context.service.read(context.service.jobs.all)
     known = [job for job in found if context.key.reaches(job["collection"])]
     return await context.reply({"jobs": known})
 
 
-@jobs.get("/v1/jobs/{id}", responses=told(_JOB, 404))
+@jobs.get("/v1/jobs/{id}", responses=answers(_JOB, 404))
 async def get_job(context: Context, id: JobId) -> Response:
-    """Say how far a job is: running, done, failed or cancelled."""
+    """Get the state of a job: running, done, failed or canceled."""
     return await context.reply(await _known(context, id))
 
 
-@jobs.delete("/v1/jobs/{id}", responses=told({**_JOB, "state": "cancelled"}, 404))
+@jobs.delete("/v1/jobs/{id}", responses=answers({**_JOB, "state": "canceled"}, 404))
 async def cancel_job(context: Context, id: JobId) -> Response:
-    """Cancel a job; forget one that has ended. A key for reading may do so unless it writes."""
+    """Cancel a job, or remove a finished one. Only a job that writes needs a read-write key."""
     job = await _known(context, id)
     context.authorize(writes=job["writes"])
     return await context.reply(await context.service.slowly(context.service.jobs.cancel, id))
 
 
-@jobs.get("/v1/jobs/{id}/results", responses=told({"results": [_PAIR], "next": None}, 404, 409))
+@jobs.get("/v1/jobs/{id}/results", responses=answers({"results": [_PAIR], "next": None}, 404, 409))
 async def job_results(
     context: Context,
     id: JobId,
-    after: int = Query(0, ge=0, le=1 << 40, description="the `next` of the page before"),
-    limit: int = Query(1_000, ge=1, le=100_000),
+    after: int = Query(0, ge=0, le=1 << 40, description="`next` of the previous page"),
+    limit: int = Query(1_000, ge=1, le=100_000, description="maximum number of results"),
 ) -> Response:
-    """Return what a job has found; `next` is null at the end."""
+    """Get the results of a job; `next` is null on the last page."""
     await _known(context, id)
     service = context.service
-    most = min(_PAGE_BYTES, service.settings.max_answer // 2)  # so that the last one fits as well
+    most = min(_PAGE_BYTES, service.settings.max_answer // 2)  # the last result may exceed it
     found, following = await service.read_much(service.jobs.results, id, after, limit, most)
     return await context.reply({"results": found, "next": following})
 
 
 @jobs.post(f"{_BASE}/pairs", status_code=202, responses=_STARTED)
 async def start_pairs(context: Context, name: CollectionName, body: PairsBody) -> Response:
-    """Begin to look for every pair of documents within a radius."""
+    """Start a job that finds all pairs of documents within a radius."""
     return await _start(context, name, {"kind": "pairs", **_limited(context, body)})
 
 
 @jobs.post(f"{_BASE}/dedup", status_code=202, responses=_STARTED)
 async def start_dedup(context: Context, name: CollectionName, body: DedupBody) -> Response:
-    """Begin to look for near-duplicates and the documents to keep.
+    """Start a job that finds near-duplicates and the documents to keep.
 
-    With `delete` the duplicates are deleted, for which the key must be one that may write. A
-    duplicate is deleted only if it and the document that is kept for it have not been written to
-    since they were compared; `changed` in the summary counts the others.
+    With `delete` the job deletes the near-duplicates, which needs a read-write key. It deletes a
+    near-duplicate only if neither it nor its kept document changed since they were compared;
+    `changed` in the summary counts the others.
     """
     context.authorize(writes=body.delete)
     return await _start(context, name, {"kind": "dedup", **_limited(context, body)})
 
 
 @jobs.post(
-    f"{_BASE}/upload", status_code=202, responses=told(_JOB, 404, 413, status=202),
+    f"{_BASE}/upload", status_code=202, responses=answers(_JOB, 404, 413, status=202),
     openapi_extra={"requestBody": {"required": True, "content": _FILE}},
 )  # fmt: skip
 @writes
@@ -144,13 +145,13 @@ async def start_dedup(context: Context, name: CollectionName, body: DedupBody) -
 async def upload_file(
     context: Context, name: CollectionName, format: UploadFormat = "jsonl"
 ) -> Response:
-    """Bring in a file: the body is the file as it is, of the type application/octet-stream.
+    """Start a job that imports a file. The body is the file, as application/octet-stream.
 
-    Columns with ids and texts are found as `lookalike collection import` finds them, and the
-    others become metadata; documents of the same ids are replaced, rows that cannot be documents
-    are counted. Of `text`, each line that is not empty is a document.
+    Columns with ids and texts are detected as by `lookalike collection import`, and the others
+    become metadata. Documents with existing ids are replaced, and invalid rows are counted. With
+    the format `text`, each line that is not empty is a document.
     """
-    kind = (context.info.header(b"content-type") or "").partition(";")[0].strip().lower()
+    kind = context.info.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/octet-stream":
         message = f"the Content-Type is {kind[:80]!r}; expected application/octet-stream"
         raise Problem(415, "content_type", message)
@@ -170,10 +171,10 @@ async def upload_file(
 
 
 async def _receive(context: Context, path: os.PathLike[str]) -> None:
-    """Write the body to a file as it comes."""
+    """Write the body to a file as it arrives."""
     service, size, waiting = context.service, 0, bytearray()
     settings = service.settings
-    context.held.need(2 * _CHUNK)  # what waits to be written, and its copy for the thread
+    context.held.need(2 * _CHUNK)  # the bytes to write, and their copy for the thread
     file = await service.slowly(open, path, "wb")
     more = True
     try:
@@ -188,17 +189,17 @@ async def _receive(context: Context, path: os.PathLike[str]) -> None:
                 if size > settings.max_upload:
                     raise too_large(f"more than {settings.max_upload}", "--max-upload")
                 if waiting and shutil.disk_usage(service.run).free < 2 * len(waiting) + (64 << 20):
-                    raise Problem(413, "no_room", "there is no room for the file; remove others")
+                    raise Problem(413, "no_room", "the disk has no space for the file")
                 await service.slowly(file.write, bytes(waiting))
                 waiting.clear()
         if not size:
-            raise Problem(422, "empty_file", "the file is empty; send its bytes as the body")
+            raise Problem(422, "empty_file", "the file is empty; send its content as the body")
     finally:
         file.close()
 
 
 def _limited(context: Context, body: PairsBody | DedupBody) -> dict[str, Any]:
-    """Return the order of a body, with no more pairs than the service gives out."""
+    """Return the fields of a body, with the number of pairs limited by the service."""
     order: dict[str, Any] = body.model_dump()
     most, given = context.service.settings.max_results, order.get("limit")
     return {**order, "limit": most if given is None else min(given, most)}
@@ -218,64 +219,56 @@ async def _start(context: Context, name: str, order: dict[str, Any]) -> Response
     return await context.reply(await service.slowly(service.jobs.start, name, order))
 
 
-@overviews.get(f"{_BASE}/groups", responses=told(_GROUPS, 404, 503))
+@overviews.get(f"{_BASE}/groups", responses=answers(_GROUPS, 404, 503))
 async def near_duplicate_groups(
     context: Context,
     name: CollectionName,
     radius: int | None = Query(
-        None, ge=0, le=16384, description="largest distance in bits (default: bits // 14)"
+        None, ge=0, le=16384, description="maximum Hamming distance (default: bits // 14)"
     ),
-    most: int = Query(50, ge=1, le=1000, description="number of groups"),
-    members: int = Query(10, ge=1, le=1000, description="number of ids listed for each group"),
+    most: int = Query(50, ge=1, le=1000, description="maximum number of groups"),
+    members: int = Query(10, ge=1, le=1000, description="maximum number of ids per group"),
 ) -> Response:
-    """Return the largest groups of near-duplicates; 202 while they are being computed.
+    """Get the largest groups of near-duplicates; status 202 while they are computed.
 
     Every document of a group is within the radius of the group's first document; two others may be
     up to twice the radius apart. The groups are those of the `dedup` job with the same radius.
     """
     bits = (await context.service.collection(name)).bits
     near = bits // 14 if radius is None else min(radius, bits)
-    return await _soon(context, name, "groups", radius=near, most=most, members=members)
+    return await _overview(context, name, "groups", radius=near, most=most, members=members)
 
 
-@overviews.get(f"{_BASE}/map", responses=told(_MAP, 404, 503))
+@overviews.get(f"{_BASE}/map", responses=answers(_MAP, 404, 503))
 async def map_of_collection(
     context: Context,
     name: CollectionName,
-    most: int = Query(2_000, ge=1, le=20_000, description="documents on the map"),
-    regions: int = Query(40, ge=1, le=200),
+    most: int = Query(2_000, ge=1, le=20_000, description="maximum number of documents"),
+    regions: int = Query(40, ge=1, le=200, description="maximum number of regions"),
 ) -> Response:
-    """Return a map of the collection in two dimensions; 202 while it is being drawn."""
-    return await _soon(context, name, "map", most=most, regions=regions)
+    """Get a two-dimensional map of the collection; status 202 while it is computed."""
+    return await _overview(context, name, "map", most=most, regions=regions)
 
 
-@overviews.get(f"{_BASE}/distances", responses=told(_DISTANCES, 404, 503))
+@overviews.get(f"{_BASE}/distances", responses=answers(_DISTANCES, 404, 503))
 async def distance_histogram(context: Context, name: CollectionName) -> Response:
-    """Return histograms of distances; 202 while they are being computed.
+    """Get histograms of distances; status 202 while they are computed.
 
-    Element d of a list counts distances of d bits: `random_pairs` between signatures chosen at
-    random, `nearest` between up to 1,000 signatures and their nearest other signature. `sharing` is
-    the number of documents whose signature another document has, too.
+    Element d of a list counts distances of d bits: `random_pairs` between random pairs of
+    signatures, `nearest` between up to 1,000 signatures and their nearest other signature.
+    `sharing` is the number of documents that share their signature with another document.
     """
-    return await _soon(context, name, "distances")
+    return await _overview(context, name, "distances")
 
 
-async def _soon(context: Context, name: str, kind: str, **given: int) -> Response:
+async def _overview(context: Context, name: str, kind: str, **given: int) -> Response:
     service = context.service
     docs = await service.collection(name)
     version = await service.use(name, lambda docs: docs.version)
-
-    async def compute() -> Any:
-        order = {"kind": kind, "source": service.library.source, "name": name, **given}
-        return await service.overviews.compute({**order, "threads": service.threads})
-
+    order = {"kind": kind, "source": service.library.source, "name": name, **given}
+    order["threads"] = service.threads
     what = (docs._opened.uid, kind, *given.values())
-    value = await service.kept.get(what, version, compute, context.hung_up)
-    if value is GONE:
-        raise ClientGone
-    if value is TOO_MUCH:
-        message = "others of these are being computed; try again later"
-        raise Problem(429, "too_many_overviews", message, retry_after=5)
+    value = await service.overviews.get(what, version, order, context.disconnected)
     if value is None:
         waiting = encode({"state": "computing"}, context.format)
         return Response(waiting, 202, {"retry-after": "1"}, context.format)

@@ -1,6 +1,6 @@
-"""Collections: making, listing, describing and deleting them, and their snapshots.
+"""Create, list, describe and delete collections and their snapshots.
 
-A snapshot is a collection as it is at one moment, in a file that can be downloaded.
+A snapshot is a copy of a collection at one moment, in a file that can be downloaded.
 """
 
 from __future__ import annotations
@@ -15,20 +15,14 @@ from typing import Annotated, Any
 from fastapi import Path
 from fastapi.responses import FileResponse, Response
 
+from lookalike import errors
 from lookalike.collection import Collection
 from lookalike.collection.opening import holds_other_content
-from lookalike.errors import (
-    ArgumentError,
-    CollectionBusyError,
-    CollectionError,
-    FormatError,
-    LookalikeError,
-)
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.media import MEDIA
 from lookalike.service.keys import Key
-from lookalike.service.problems import Problem, problem_for_strangers
-from lookalike.service.routing import CollectionName, Context, new_router, told, untimed, writes
+from lookalike.service.problems import Problem, problem_for_clients
+from lookalike.service.routing import CollectionName, Context, answers, new_router, untimed, writes
 from lookalike.service.service import Service
 from lookalike.service.shapes import CreateBody, SignerBody, measure_value
 from lookalike.shown import brief
@@ -40,62 +34,62 @@ snapshots = new_router("snapshots")
 
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
-    "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
+    "medium": "text", "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
     "keeps_text": True, "version": 1,
 }  # fmt: skip
 _SNAPSHOTS = "/v1/collections/{name}/snapshots"
 _SQLITE = "application/vnd.sqlite3"
 _SNAPSHOT = {"name": "20260101T000000Z-0a1b2c3d.db", "bytes": 40960}
 _SNAPSHOT_NAME = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}\.db$"
-SnapshotName = Annotated[str, Path(pattern=_SNAPSHOT_NAME, description="The name of a snapshot")]
+SnapshotName = Annotated[str, Path(pattern=_SNAPSHOT_NAME, description="Snapshot name")]
 _MOST_SNAPSHOTS = 100
 
 
-@collections.get("/v1/collections", responses=told({"collections": [_MADE]}))
+@collections.get("/v1/collections", responses=answers({"collections": [_MADE]}))
 async def list_collections(context: Context) -> Response:
-    """List the collections that the key is for.
+    """List the collections that the API key may use.
 
-    Collections that cannot be read, because their database is damaged, locked or away, are listed
-    under `unavailable`, with the error that their own routes answer.
+    `unavailable` lists collections that cannot be read because their database is damaged, locked or
+    unreachable, each with its error.
     """
     return await context.reply(await context.service.read(_listed, context.service, context.key))
 
 
-@collections.post("/v1/collections", status_code=201, responses=told(_MADE, 409, status=201))
+@collections.post("/v1/collections", status_code=201, responses=answers(_MADE, 409, status=201))
 @writes
 async def create_collection(context: Context, body: CreateBody) -> Response:
-    """Make a collection: with a signer of texts, or of the width of signatures that are given."""
+    """Create a collection of texts with a signer, or of signatures with a number of bits."""
     context.authorize(body.name)
     return await context.reply(await context.service.slowly(_make, context.service, body))
 
 
-@collections.get("/v1/collections/{name}", responses=told(_MADE, 404))
+@collections.get("/v1/collections/{name}", responses=answers(_MADE, 404))
 async def describe_collection(context: Context, name: CollectionName) -> Response:
-    """Describe a collection: how many documents, how they are signed, the state of its index."""
+    """Describe a collection: number of documents, signer, and state of its index."""
     return await context.reply(await context.service.use(name, partial(_describe, name)))
 
 
-@collections.delete("/v1/collections/{name}", responses=told({"deleted": "pages"}, 404))
+@collections.delete("/v1/collections/{name}", responses=answers({"deleted": "pages"}, 404))
 @writes
 async def delete_collection(context: Context, name: CollectionName) -> Response:
-    """Delete a collection with all it holds; it cannot be taken back."""
+    """Delete a collection with all its documents. This cannot be undone."""
     await context.service.slowly(context.service.library.drop, name)
     context.service.forget(name)
     context.service.log.say("warning", "collection deleted", collection=name, key=context.key.name)
     return await context.reply({"deleted": name})
 
 
-@snapshots.post(_SNAPSHOTS, status_code=201, responses=told(_SNAPSHOT, 404, 409, status=201))
+@snapshots.post(_SNAPSHOTS, status_code=201, responses=answers(_SNAPSHOT, 404, 409, status=201))
 @writes
 @untimed
 async def create_snapshot(context: Context, name: CollectionName) -> Response:
-    """Write a snapshot while others read and write."""
+    """Create a snapshot. Reads and writes continue meanwhile."""
     return await context.reply(await context.service.slowly(_snapshot, context.service, name))
 
 
-@snapshots.get(_SNAPSHOTS, responses=told({"snapshots": [_SNAPSHOT]}, 404))
+@snapshots.get(_SNAPSHOTS, responses=answers({"snapshots": [_SNAPSHOT]}, 404))
 async def list_snapshots(context: Context, name: CollectionName) -> Response:
-    """List the snapshots of a collection, the latest first."""
+    """List the snapshots of a collection, the newest first."""
     await context.service.collection(name)
     found = await context.service.read(_snapshots_in, _folder(context.service, name))
     return await context.reply({"snapshots": found})
@@ -103,19 +97,19 @@ async def list_snapshots(context: Context, name: CollectionName) -> Response:
 
 @snapshots.get(
     f"{_SNAPSHOTS}/{{snapshot}}", response_class=FileResponse,
-    responses=told(None, 404, media=_SQLITE),
+    responses=answers(None, 404, media=_SQLITE),
 )  # fmt: skip
 @untimed
 async def download_snapshot(
     context: Context, name: CollectionName, snapshot: SnapshotName
 ) -> FileResponse:
-    """Download a snapshot: an SQLite file that `la.open_collection` opens."""
+    """Download a snapshot, an SQLite file that `la.open_collection` can open."""
     path = await context.service.read(_existing, _folder(context.service, name), snapshot)
     return FileResponse(path, media_type=_SQLITE, filename=f"{name}-{snapshot}")
 
 
 @snapshots.delete(
-    f"{_SNAPSHOTS}/{{snapshot}}", responses=told({"deleted": _SNAPSHOT["name"]}, 404, 409)
+    f"{_SNAPSHOTS}/{{snapshot}}", responses=answers({"deleted": _SNAPSHOT["name"]}, 404, 409)
 )
 @writes
 async def delete_snapshot(
@@ -128,13 +122,14 @@ async def delete_snapshot(
 
 
 def _describe(name: str, docs: Collection) -> dict[str, Any]:
-    """Return what there is to know of a collection, but not where it is."""
+    """Return the description of a collection, without its path."""
     stats, signer = docs.stats(), docs.signer
     behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else None
     return {
         "name": name,
         **{one: stats[one] for one in ("documents", "signatures", "bits")},
         "signer": None if signer is None else _brief(signer.to_dict()),
+        "medium": None if signer is None else signer.medium,
         "measure": measure_value(signer),
         **{one: stats[one] for one in ("keeps_text", "version", "durability")},
         "index": {
@@ -153,7 +148,7 @@ def _brief(description: dict[str, Any]) -> dict[str, Any]:
     """Return the description of a signer without its vocabulary, which may be large."""
     weights = description.get("weights")
     if isinstance(weights, dict) and weights.get("vocabulary") is not None:
-        description = {**description, "weights": {**weights, "vocabulary": "learnt"}}
+        description = {**description, "weights": {**weights, "vocabulary": "learned"}}
     return description
 
 
@@ -165,14 +160,14 @@ def _listed(service: Service, key: Key) -> dict[str, Any]:
         if not key.reaches(name):
             continue
         try:
-            if isinstance(unread, CollectionBusyError):
-                raise unread  # without waiting for its lock again
+            if isinstance(unread, errors.CollectionBusyError):
+                raise unread  # do not wait for its lock again
             found.append(service.library.use(name, partial(_describe, name)))
-        except (LookalikeError, Problem) as error:
-            problem = problem_for_strangers(error, service.library.shown)
+        except (errors.LookalikeError, Problem) as error:
+            problem = problem_for_clients(error, service.library.shown)
             if problem.logged:
                 service.log.failed("collection cannot be read", error, collection=name)
-            if problem.status != 404:  # or it was deleted while they were listed
+            if problem.status != 404:  # deleted meanwhile
                 unavailable.append({"name": name, **problem.value()})
     return {"collections": found, **({"unavailable": unavailable} if unavailable else {})}
 
@@ -184,28 +179,28 @@ def _make(service: Service, body: CreateBody) -> dict[str, Any]:
     elif body.bits is None:
         signer = _signer(body.signer or SignerBody())
     docs = service.library.create(body.name, signer, body.bits, body.keep_text)
-    service.log.say("info", "collection made", collection=body.name)
+    service.log.say("info", "collection created", collection=body.name)
     return _describe(body.name, docs)
 
 
 def _of_description(description: dict[str, Any]) -> Signer:
     try:
         return signer_from_dict(description)
-    except ArgumentError:
+    except errors.ArgumentError:
         raise
-    except FormatError as error:  # of another version; it is not the error of a file
-        raise ArgumentError(str(error)) from None
+    except errors.FormatError as error:  # of another version; there is no file here
+        raise errors.ArgumentError(str(error)) from None
     except (ValueError, TypeError, LookupError, OverflowError) as error:
-        raise ArgumentError(
-            f"the description of a signer cannot be used ({type(error).__name__}); expected what "
-            "Signer.to_dict returned"
+        raise errors.ArgumentError(
+            f"the description of the signer is invalid ({type(error).__name__}); expected the "
+            "result of Signer.to_dict"
         ) from None
 
 
 def _signer(body: SignerBody) -> Signer:
     if body.method in MEDIA:
         for name in sorted(body.model_fields_set - {"method"}):
-            raise ArgumentError(f"{name} does nothing with {body.method}; leave it out")
+            raise errors.ArgumentError(f"{name} has no effect with {body.method}; leave it out")
         return MEDIA[body.method]().signer
     words = None if body.ngram is None else Words(ngram=body.ngram)
     chars = None if body.chars is None else Chars(ngram=body.chars)
@@ -216,9 +211,9 @@ def _signer(body: SignerBody) -> Signer:
 def _folder(service: Service, name: str) -> FilePath:
     folder = service.settings.snapshots or service.library.snapshots
     if folder is None:
-        message = "there is no folder for snapshots of this database"
-        raise Problem(409, "no_folder", f"{message}; start the service with --snapshots DIR")
-    return FilePath(folder, name)  # the name is strict
+        message = "the service has no folder for snapshots; start it with --snapshots DIR"
+        raise Problem(409, "no_folder", message)
+    return FilePath(folder, name)  # the name was validated
 
 
 def _snapshot(service: Service, name: str) -> dict[str, Any]:
@@ -226,7 +221,7 @@ def _snapshot(service: Service, name: str) -> dict[str, Any]:
     folder = _folder(service, name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if len(_snapshots_in(folder)) >= _MOST_SNAPSHOTS:
-        message = f"there are {_MOST_SNAPSHOTS} snapshots of it; delete some of them"
+        message = f"the collection has {_MOST_SNAPSHOTS} snapshots; delete some first"
         raise Problem(409, "too_many_snapshots", message)
     path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.db"
     service.library.use(name, lambda docs: docs.snapshot(path))
@@ -234,18 +229,16 @@ def _snapshot(service: Service, name: str) -> dict[str, Any]:
 
 
 def _delete(path: FilePath) -> None:
-    """Delete a snapshot, but not a file of another program that has such a name."""
+    """Delete a snapshot, but not a file of another program with such a name."""
     try:
         foreign = holds_other_content(path)
-    except FormatError:
+    except errors.FormatError:
         foreign = True
-    except CollectionError:  # a damaged snapshot can be deleted
+    except errors.CollectionError:  # a damaged snapshot can be deleted
         foreign = False
     if foreign:
-        raise Problem(
-            409, "not_a_snapshot", f"{brief(path.name)} is not a snapshot of a collection; it was "
-            "put into the folder by another program, and stays",
-        )  # fmt: skip
+        message = f"{brief(path.name)} is not a snapshot of a collection, and was not deleted"
+        raise Problem(409, "not_a_snapshot", message)
     path.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Documents: writing, reading, deleting, counting and comparing them."""
+"""Write, read, delete, count and compare documents."""
 
 from __future__ import annotations
 
@@ -13,23 +13,10 @@ from lookalike.collection.documents import as_id, is_id
 from lookalike.collection.reading import delete_meeting, documents_with, page_of
 from lookalike.compare.texts import compare_texts
 from lookalike.errors import BatchError, ItemError
+from lookalike.service import shapes
 from lookalike.service.formats import check_count, encode
 from lookalike.service.problems import Problem, item_values
-from lookalike.service.routing import CollectionName, Context, new_router, told, writes
-from lookalike.service.shapes import (
-    CompareBody,
-    CountBody,
-    DeleteBody,
-    DocumentBody,
-    GetBody,
-    ScrollBody,
-    SideBody,
-    WriteBody,
-    as_array,
-    document_value,
-    measure_value,
-    signature_row,
-)
+from lookalike.service.routing import CollectionName, Context, answers, new_router, writes
 from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer, hamming
 from lookalike.signatures.estimates import estimated_similarity, exact_similarity
@@ -64,18 +51,20 @@ _COMPARED = {
     },
 }  # fmt: skip
 _PAGE_BYTES = 16 << 20
-"""Bytes of texts and metadata after which a page ends, however many documents were asked for."""
+"""Maximum size of the texts and metadata of a page."""
 _FEW, _FEW_BYTES = 100, 4 << 20
-"""Documents and bytes of a page that is read beside searches."""
-_EVERYTHING, _ALL = ScrollBody(), CountBody()
+"""Documents and bytes of a small page, which is read by the threads of searches."""
+_EVERYTHING, _ALL = shapes.ScrollBody(), shapes.CountBody()
 
 
-@documents.put(_BASE, responses=told(_WRITTEN, 404))
+@documents.put(_BASE, responses=answers(_WRITTEN, 404))
 @writes
-async def write_documents(context: Context, name: CollectionName, body: WriteBody) -> Response:
-    """Add documents, or replace those of the same ids; each item has its own result.
+async def write_documents(
+    context: Context, name: CollectionName, body: shapes.WriteBody
+) -> Response:
+    """Add documents, or replace documents with the same ids. Each document has its own result.
 
-    All that are written are written in one transaction, and are durable when this is answered.
+    All documents are written in one transaction, which is durable when the response arrives.
     """
     check_count("documents", len(body.documents), context.service.settings.max_batch)
     limit = context.service.settings.max_text
@@ -90,51 +79,51 @@ async def write_documents(context: Context, name: CollectionName, body: WriteBod
     return await context.reply(value)
 
 
-@documents.get(_BASE, responses=told({"documents": [_DOCUMENT], "next": "fox"}, 404))
+@documents.get(_BASE, responses=answers({"documents": [_DOCUMENT], "next": "fox"}, 404))
 async def list_documents(
     context: Context,
     name: CollectionName,
-    after: str = Query("", max_length=1000, description="the `next` of the page before"),
-    limit: int = Query(100, ge=1, le=1_000_000),
+    after: str = Query("", max_length=1000, description="`next` of the previous page"),
+    limit: int = Query(100, ge=1, le=1_000_000, description="maximum number of documents"),
 ) -> Response:
-    """Return the next documents by id; `next` is null at the end.
+    """List documents sorted by id; `next` is null on the last page.
 
-    Where texts are long there are fewer than `limit`.
+    A page of long texts has fewer than `limit` documents.
     """
-    return await _scroll(context, name, ScrollBody(after=after, limit=limit))
+    return await _scroll(context, name, shapes.ScrollBody(after=after, limit=limit))
 
 
-@documents.post(f"{_BASE}/scroll", responses=told({"documents": [_DOCUMENT], "next": None}, 404))
+@documents.post(f"{_BASE}/scroll", responses=answers({"documents": [_DOCUMENT], "next": None}, 404))
 async def scroll_documents(
-    context: Context, name: CollectionName, body: ScrollBody = _EVERYTHING
+    context: Context, name: CollectionName, body: shapes.ScrollBody = _EVERYTHING
 ) -> Response:
-    """Return the next documents by id that meet a condition; `next` is null at the end.
+    """List documents that match conditions, sorted by id; `next` is null on the last page.
 
-    Where texts are long there are fewer than `limit`.
+    A page of long texts has fewer than `limit` documents.
     """
     return await _scroll(context, name, body)
 
 
-@documents.post(f"{_BASE}/count", responses=told({"count": 3}, 404))
+@documents.post(f"{_BASE}/count", responses=answers({"count": 3}, 404))
 async def count_documents(
-    context: Context, name: CollectionName, body: CountBody = _ALL
+    context: Context, name: CollectionName, body: shapes.CountBody = _ALL
 ) -> Response:
-    """Count the documents, or those that meet a condition, for which all are read."""
+    """Count documents. With conditions, all documents are read."""
     where, service = body.where, context.service
     reading = service.read if where is None else service.read_filtered
     count = await reading(service.library.use, name, lambda docs: docs.count(where))
     return await context.reply({"count": count})
 
 
-@documents.post(f"{_BASE}/get", responses=told({"documents": [_DOCUMENT, None]}, 404))
-async def get_documents(context: Context, name: CollectionName, body: GetBody) -> Response:
-    """Return the documents of these ids, null for each that is not there."""
+@documents.post(f"{_BASE}/get", responses=answers({"documents": [_DOCUMENT, None]}, 404))
+async def get_documents(context: Context, name: CollectionName, body: shapes.GetBody) -> Response:
+    """Get documents by id, null for each id that does not exist."""
     check_count("ids", len(body.ids), context.service.settings.max_batch)
 
     def found(docs: Collection) -> list[Any]:
         with context.service.answering() as budget:
             return [
-                None if one is None else document_value(one, body.include_text)
+                None if one is None else shapes.document_value(one, body.include_text)
                 for one in documents_with(docs, body.ids, body.include_text, budget)
             ]
 
@@ -142,13 +131,15 @@ async def get_documents(context: Context, name: CollectionName, body: GetBody) -
     return await context.reply({"documents": some})
 
 
-@documents.post(f"{_BASE}/delete", responses=told({"deleted": 2, "version": 8}, 404))
+@documents.post(f"{_BASE}/delete", responses=answers({"deleted": 2, "version": 8}, 404))
 @writes
-async def delete_documents(context: Context, name: CollectionName, body: DeleteBody) -> Response:
-    """Delete documents: by id in one step, by a condition 5,000 at a time.
+async def delete_documents(
+    context: Context, name: CollectionName, body: shapes.DeleteBody
+) -> Response:
+    """Delete documents: by id in one transaction, by conditions in batches of 5,000.
 
-    Ids that are not there are passed over. Of documents that are replaced meanwhile, those are
-    deleted that meet the condition at that moment.
+    Unknown ids are ignored. A document that is replaced meanwhile is deleted if it matches the
+    conditions at that moment.
     """
     if body.ids is not None:
         check_count("ids", len(body.ids), context.service.settings.max_batch)
@@ -162,33 +153,35 @@ async def delete_documents(context: Context, name: CollectionName, body: DeleteB
     return await context.reply({"deleted": written.deleted, "version": written.version})
 
 
-DocumentId = Annotated[str, Path(max_length=1000, description="The id of a document")]
+DocumentId = Annotated[str, Path(max_length=1000, description="Document id")]
 
 
-@documents.get(f"{_BASE}/{{id:anything}}", responses=told(_DOCUMENT, 404))
+@documents.get(f"{_BASE}/{{id:anything}}", responses=answers(_DOCUMENT, 404))
 async def get_document(context: Context, name: CollectionName, id: DocumentId) -> Response:
-    """Return a document."""
+    """Get a document."""
     document = await context.service.use(name, lambda docs: docs.get(id))
     if document is None:
         raise no_document(id, name)
-    return await context.reply(document_value(document))
+    return await context.reply(shapes.document_value(document))
 
 
-@documents.delete(f"{_BASE}/{{id:anything}}", responses=told({"deleted": 1, "version": 8}, 404))
+@documents.delete(f"{_BASE}/{{id:anything}}", responses=answers({"deleted": 1, "version": 8}, 404))
 @writes
 async def delete_document(context: Context, name: CollectionName, id: DocumentId) -> Response:
-    """Delete a document; 0 are deleted if it is not there."""
+    """Delete a document. `deleted` is 0 if it does not exist."""
     written = await context.service.write(name, lambda docs: docs.delete([as_id(id)]))
     return await context.reply({"deleted": written.deleted, "version": written.version})
 
 
-@compare.post("/v1/collections/{name}/compare", responses=told(_COMPARED, 404))
-async def compare_documents(context: Context, name: CollectionName, body: CompareBody) -> Response:
-    """Compare two texts: how similar they are by each method, and which words differ.
+@compare.post("/v1/collections/{name}/compare", responses=answers(_COMPARED, 404))
+async def compare_documents(
+    context: Context, name: CollectionName, body: shapes.CompareBody
+) -> Response:
+    """Compare two texts: their similarity by several methods, and the words that differ.
 
-    `signer` has the measure that the collection's signatures estimate, computed from the texts
-    (`exact`) and estimated from their signatures. It is null where the collection does not sign
-    texts; `exact` and `estimate` are null where a text has no features.
+    `signer` has the similarity that the collection's signatures estimate: computed from the texts
+    (`exact`) and from the signatures (`estimate`). It is null if the collection does not sign
+    texts; `exact` and `estimate` are null if a text has no features.
     """
     longest = context.service.settings.max_text
 
@@ -213,16 +206,16 @@ def check_text(what: str, text: str, most: int) -> None:
     size = len(text) if len(text) > most or text.isascii() else len(text.encode("utf-8", "replace"))
     if size > most:
         raise Problem(
-            422, "text_too_long", f"{what} has {size} bytes; expected at most {most}: send less, "
+            422, "text_too_long", f"{what} has {size} bytes; expected at most {most}. Shorten it, "
             "or start the service with a larger --max-text",
         )  # fmt: skip
 
 
-async def _scroll(context: Context, name: str, body: ScrollBody) -> Response:
+async def _scroll(context: Context, name: str, body: shapes.ScrollBody) -> Response:
     service = context.service
     most = service.settings.max_batch
     if body.limit > most:
-        message = f"limit is {body.limit}; expected at most {most}: go on with `next`"
+        message = f"limit is {body.limit}; expected at most {most}. Get more pages with `next`"
         raise Problem(422, "limit_too_large", message)
     much = body.limit > _FEW and body.where is None
     most_bytes = min(_PAGE_BYTES, service.settings.max_answer)
@@ -232,20 +225,20 @@ async def _scroll(context: Context, name: str, body: ScrollBody) -> Response:
     def page(docs: Collection) -> bytes:
         some, following = page_of(
             docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
-            count=context.held.add_answer,
+            count=context.held.add_text,
         )  # fmt: skip
-        found = [document_value(one, body.include_text) for one in some]
+        found = [shapes.document_value(one, body.include_text) for one in some]
         return encode({"documents": found, "next": following}, context.format)
 
     threads = service.read_much if much else service.read
     if body.where is not None:
         threads = service.read_filtered
-    # It has at least one document, however large that is.
+    # A page has at least one document, however large.
     return await context.reply(await threads(service.library.use, name, page), bounded=True)
 
 
-def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
-    """Write the documents that can be written; the others have errors."""
+def _write(docs: Collection, body: shapes.WriteBody, longest: int) -> Written:
+    """Write the valid documents; the result lists the errors of the others."""
     given, errors = body.documents, []
     signed = any(one.signature or one.signature_base64 for one in given)
     good: list[int] = []
@@ -271,7 +264,7 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
     written = write(
         [one.id for one in chosen],
         None if signed and all(text is None for text in texts) else texts,
-        signatures=as_array(rows) if signed else None,
+        signatures=shapes.as_array(rows) if signed else None,
         metadata=[one.metadata for one in chosen],
         on_error=body.on_error,
     )
@@ -283,32 +276,30 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
 
 
 def _as_json(metadata: Any) -> str:
-    """Return metadata as they are stored; "" where they cannot be, which is refused later."""
+    """Return metadata as stored; "" if it is invalid, which is refused later."""
     try:
         return json.dumps(metadata) if metadata else ""
     except (TypeError, ValueError, RecursionError):
         return ""
 
 
-def _signature(one: DocumentBody, bits: int) -> bytes:
+def _signature(one: shapes.DocumentBody, bits: int) -> bytes:
     if one.signature and one.signature_base64:
-        raise Problem(422, "bad_signature", "there are two signatures; give one of them")
+        raise Problem(422, "bad_signature", "the document has two signatures; send one")
     if not one.signature and not one.signature_base64:
-        raise Problem(
-            422, "bad_signature", "there is no signature, though others of the batch have one; "
-            "send those apart from each other",
-        )  # fmt: skip
-    return signature_row(one.signature, one.signature_base64, bits)
+        message = "the document has no signature, but others of the batch do"
+        raise Problem(422, "bad_signature", f"{message}; send them in separate requests")
+    return shapes.signature_row(one.signature, one.signature_base64, bits)
 
 
-def _written_value(written: Written, body: WriteBody) -> dict[str, Any]:
+def _written_value(written: Written, body: shapes.WriteBody) -> dict[str, Any]:
     refused = {error.position: item_values(error)["message"] for error in written.errors}
     results = []
     for place, one in enumerate(body.documents):
         result = {"id": one.id if isinstance(one.id, str) else None, "status": "written"}
         if place in refused:
             result.update(status="refused", message=refused[place])
-            if isinstance(one.id, str) and not is_id(one.id):  # it may be of any length
+            if isinstance(one.id, str) and not is_id(one.id):  # it may have any length
                 result["id"] = escape_terminal(one.id, 200)
         results.append(result)
     counts = {"added": written.added, "updated": written.updated, "version": written.version}
@@ -327,10 +318,10 @@ def _by_signer(signer: Signer | None, bits: int, left: str, right: str) -> dict[
         exact = float(exact_similarity(signer, texts, [0], [1], threads=1)[0])
         estimate = float(estimated_similarity(signer, distance, bits))
     found = {"exact": exact, "estimate": estimate, "distance": distance, "bits": bits}
-    return {**(measure_value(signer) or {}), **found}
+    return {**(shapes.measure_value(signer) or {}), **found}
 
 
-def _text(docs: Collection, name: str, side: SideBody, longest: int) -> str:
+def _text(docs: Collection, name: str, side: shapes.SideBody, longest: int) -> str:
     text = side.text
     if side.id is not None:
         document = docs.get(side.id)
@@ -338,8 +329,8 @@ def _text(docs: Collection, name: str, side: SideBody, longest: int) -> str:
             raise no_document(side.id, name)
         text = document.text
         if text is None:
-            message = f"the text of {brief(side.id)} is not kept in this collection"
-            raise Problem(422, "no_text", f"{message}; send it instead")
+            message = f"the collection does not store the text of {brief(side.id)}"
+            raise Problem(422, "no_text", f"{message}; send the text instead of the id")
     text = text or ""
     check_text("a text", text, longest)
     return text

@@ -1,7 +1,7 @@
-"""Queries: what is near a text, a document or a signature.
+"""Queries: the nearest documents to a text, a document or a signature.
 
-The hot route. Queries of the same sort that arrive together are one native call; answers are
-encoded in the thread that has found them.
+This is the hot route. Queries of the same kind that arrive together become one native call, and
+answers are encoded in the thread that found them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from fastapi.responses import Response
@@ -22,15 +22,15 @@ from lookalike.collection.query import Question
 from lookalike.collection.reading import signatures_with
 from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
 from lookalike.service.batching import Later
-from lookalike.service.formats import Counter, answers_together, check_count, encode
+from lookalike.service.formats import answers_together, check_answer, check_count, encode
 from lookalike.service.problems import Problem
 from lookalike.service.routes.documents import check_text, no_document
-from lookalike.service.routing import CollectionName, Context, new_router, told
+from lookalike.service.routing import CollectionName, Context, answers, new_router
 from lookalike.service.service import Service, Threads
 from lookalike.service.shapes import (
-    Asked,
     BatchQueryBody,
     QueryBody,
+    QueryOptions,
     answer_value,
     as_array,
     signature_row,
@@ -46,27 +46,27 @@ _ANSWER = {
     "exact": True, "version": 7, "masked": False,
 }  # fmt: skip
 _SAMPLED = 32
-"""The candidates of one batch in so many are counted."""
+"""Candidates are counted for one batch in 32."""
 _MANY = 100
-"""Matches up to which an answer is small, unless metadata are large."""
+"""Up to this number of matches an answer is small, unless the metadata is large."""
 _CHEAP = 1_000
-"""Matches of all queries of a request together, up to which it is cheap."""
+"""Up to this number of matches of all its queries a request is cheap."""
 _WIDE = 4
-"""A radius of more than a quarter of the bits may have everything within it."""
+"""A radius of more than a quarter of the bits may match every document."""
 _EACH = 64
-"""Queries by radius that are worth a thread."""
+"""Number of queries by radius per thread."""
 _MOST = 10_000
-"""Matches of a query by radius without a limit."""
-Signature: TypeAlias = NDArray[np.uint8]
+"""Matches of a query by radius, by default."""
 T = TypeVar("T")
 _batches = count()
 
 
-@queries.post("/v1/collections/{name}/query", responses=told(_ANSWER, 404))
+@queries.post("/v1/collections/{name}/query", responses=answers(_ANSWER, 404))
 async def query(context: Context, name: CollectionName, body: QueryBody) -> Response:
-    """Find what is nearest to a text, a document or a signature.
+    """Find the documents nearest to a text, a document or a signature.
 
-    The k nearest, or all within a radius, or the k nearest of these; by (distance, id), and exact.
+    Returns the `k` nearest documents, all within `radius`, or the `k` nearest within `radius`.
+    Matches are exact and sorted by (distance, id).
     """
     service = context.service
     _check(body, 1, service)
@@ -85,7 +85,7 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     if large or threads is not service.read:  # in a batch, others would wait for it
         reply = (await threads(asking.answer_all, [asked]))[0]
     else:
-        # Without conditions, which have other threads, all options have a hash.
+        # All options are hashable: a query with conditions does not get here.
         lane = name, context.format, type(asked), docs.bits, *asking.options.values()
         reply = await service.lanes.ask(lane, asking.answer_all, asked)
     if isinstance(reply, Exception):
@@ -93,9 +93,9 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     return await context.reply(reply)
 
 
-@queries.post("/v1/collections/{name}/query/batch", responses=told({"answers": [_ANSWER]}, 404))
+@queries.post("/v1/collections/{name}/query/batch", responses=answers({"answers": [_ANSWER]}, 404))
 async def query_batch(context: Context, name: CollectionName, body: BatchQueryBody) -> Response:
-    """Answer many queries of one sort by one native call, at one version of the collection."""
+    """Answer many queries with the same options at one version of the collection."""
     service = context.service
     kinds = (body.texts, body.ids, body.signatures, body.signatures_base64)
     number = next(len(one) for one in kinds if one is not None)
@@ -109,7 +109,7 @@ async def query_batch(context: Context, name: CollectionName, body: BatchQueryBo
     return await context.reply(await threads(asking.answer_batch, body))
 
 
-def _options(body: Asked, service: Service) -> dict[str, Any]:
+def _options(body: QueryOptions, service: Service) -> dict[str, Any]:
     """Return the options of the `Question` about each query of a body."""
     return {
         "k": body.k, "radius": body.radius,
@@ -119,8 +119,8 @@ def _options(body: Asked, service: Service) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _threads(body: Asked, service: Service, docs: Collection, queries: int) -> Threads:
-    """Return the threads for a number of queries, by what these may cost."""
+def _threads(body: QueryOptions, service: Service, docs: Collection, queries: int) -> Threads:
+    """Return the threads for this number of queries, by their likely cost."""
     each = body.k or body.limit or _MANY
     if body.k is None and body.limit is None and (body.radius or 0) > docs.bits // _WIDE:
         each = service.settings.max_k
@@ -130,7 +130,7 @@ def _threads(body: Asked, service: Service, docs: Collection, queries: int) -> T
     return service.read if body.where is None else service.read_filtered
 
 
-def _check(body: Asked, number: int, service: Service) -> None:
+def _check(body: QueryOptions, number: int, service: Service) -> None:
     settings = service.settings
     for what in ("k", "limit"):
         value = getattr(body, what)
@@ -142,13 +142,13 @@ def _check(body: Asked, number: int, service: Service) -> None:
     if number * each > settings.max_results:
         raise Problem(
             422, "result_too_large", f"{number} queries ask for {each} matches each; expected at "
-            f"most {settings.max_results} in all: ask for less at once",
+            f"most {settings.max_results} in total. Send fewer queries at once",
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class _Queries:
-    """Queries of one kind to a collection; their answers have one format."""
+    """Queries to a collection with the same question and the same format of answers."""
 
     service: Service
     name: str
@@ -156,7 +156,7 @@ class _Queries:
     options: dict[str, Any]
 
     def answer_all(self, queries: Sequence[Any]) -> list[bytes | Exception]:
-        """Return encoded answers, together no larger than one may be; the others are `Later`."""
+        """Return encoded answers up to the size limit of one answer, and `Later` for the rest."""
         asked = list(queries) if isinstance(queries[0], str) else as_array(queries)
 
         def found(docs: Collection) -> list[bytes | Problem]:
@@ -172,7 +172,7 @@ class _Queries:
         return _fitting(replies, len(queries), self.service.settings.max_answer)
 
     def like(self, id: str) -> bytes:
-        """Answer by the signature of a document, which is left out."""
+        """Return the answer for a document, without the document itself."""
 
         def found(docs: Collection) -> bytes:
             document = docs.get(id)
@@ -187,27 +187,34 @@ class _Queries:
 
     def answer_batch(self, body: BatchQueryBody) -> bytes:
         """Return the answers to all queries of a body."""
-        size = Counter(self.service.settings.max_answer)
+        size, most = 0, self.service.settings.max_answer
+
+        def encoded(docs: Collection, position: int, answer: Answer) -> bytes:
+            nonlocal size
+            part = self._encoded(docs, position, answer)
+            size = len(part) + (size if position else 0)  # the first one begins again
+            check_answer(size, most)
+            return part
 
         def found(docs: Collection) -> list[bytes]:
             if body.ids is not None:
-                return self._like_all(docs, body.ids, body, size)
+                return self._like_all(docs, body.ids, body, partial(encoded, docs))
             asked: Any = body.texts
             if asked is None:
                 asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
                 asked = as_array(asked) if asked else asked
-
-            def take(position: int, answer: Answer) -> bytes:
-                return size.counted(position, self._encoded(docs, position, answer))
-
-            return self._ask(docs, asked, take) if len(asked) else []
+            return self._ask(docs, asked, partial(encoded, docs)) if len(asked) else []
 
         return answers_together(self.service.library.use(self.name, found), self.format)
 
     def _like_all(
-        self, docs: Collection, ids: list[str], body: Asked, size: Counter
+        self,
+        docs: Collection,
+        ids: list[str],
+        body: QueryOptions,
+        encoded: Callable[[int, Answer], bytes],
     ) -> list[bytes]:
-        """Answer for many documents; one more is asked for, since each finds itself."""
+        """Answer for many documents; each finds itself, so one more match is requested."""
         if not ids:
             return []
         cut = body.k or body.limit or min(_MOST, self.service.settings.max_k)
@@ -225,36 +232,35 @@ class _Queries:
                 others[:cut], version=answer.version, exact=exact, work=answer.work,
                 masked=answer.masked,
             )  # fmt: skip
-            return size.counted(position, self._encoded(docs, position, whole))
+            return encoded(position, whole)
 
         return self._ask(docs, rows, take, beside=len(ids), **more)
 
     def _ask(
         self,
         docs: Collection,
-        asked: Sequence[str] | Signature,
+        asked: Sequence[str] | NDArray[np.uint8],
         take: Callable[[int, Answer], T],
         beside: int = 0,
         **changed: Any,
     ) -> list[T]:
-        """Return what `take` makes of the answers to the question with these options changed.
+        """Return what `take` makes of each answer to the question, with these options changed.
 
-        `take` leaves out `beside` of their matches.
+        `take` drops `beside` of the matches.
         """
         if isinstance(asked, np.ndarray) and asked.shape[1] * 8 != docs.bits:
-            raise CollectionError("the collection was replaced by one of another width; ask again")
+            message = "the collection was replaced by one with another number of bits"
+            raise CollectionError(f"{message}; try again")
         service, threads = self.service, self.service.threads
-        if (
-            self.options["radius"] is not None
-        ):  # a few queries take less time than waking threads up
+        if self.options["radius"] is not None:  # waking threads up takes longer than a few queries
             threads = min(threads, 1 + len(asked) // _EACH)
         question = Question(**{**self.options, "threads": threads, **changed})
         done: list[Work] | None = [] if question.explain or not next(_batches) % _SAMPLED else None
         with service.answering(beside, done) as budget:
-            answers = docs.answers_each(asked, question, take, budget)
+            found = docs.answers_each(asked, question, take, budget)
         for work in done or ():
             service.metrics.candidates.labels(self.name).observe(work.candidates)
-        return answers
+        return found
 
     def _encoded(self, docs: Collection, position: int, answer: Answer) -> bytes:
         return encode(answer_value(answer, self.service.similarities(docs)), self.format)
@@ -262,7 +268,7 @@ class _Queries:
     def _encoded_or_refused(
         self, docs: Collection, position: int, answer: Answer
     ) -> bytes | Problem:
-        """Return an answer, or why the format does not have it: it may have those of others."""
+        """Return an answer, or the error if only this answer cannot be encoded."""
         try:
             return self._encoded(docs, position, answer)
         except Problem as problem:
@@ -279,7 +285,7 @@ class _Queries:
 def _fitting(
     replies: Iterable[bytes | Exception], count: int, room: int
 ) -> list[bytes | Exception]:
-    """Return the replies that fit into so many bytes, at least one; the others are `Later`."""
+    """Return the replies that fit into `room` bytes, at least one, and `Later` for the rest."""
     found: list[bytes | Exception] = []
     for reply in replies:
         size = len(reply) if isinstance(reply, bytes) else 0

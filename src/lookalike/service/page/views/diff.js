@@ -1,4 +1,4 @@
-// Two texts side by side, with the words that differ marked; long equal stretches are shortened.
+// Two texts side by side, with different words marked; long equal passages are shortened.
 
 import { measure } from "../api.js";
 import { counted, h, number, percent, shown } from "../dom.js";
@@ -13,18 +13,18 @@ export function diff(told, left, right) {
     summary(told),
     told.equal ? null : h("div", { class: "sides" },
       side(left, parts, "insert"), side(right, parts, "delete")),
-    !told.equal && told.diff?.complete && parts.every((part) => part.kind === "equal") ? h("p", { class: "soft" }, "The words are the same, in the same order: only the spaces between them differ.") : null,
-    told.diff && !told.diff.complete ? h("p", { class: "soft" }, "The rest is not compared word by word: the texts are too long or too different.") : null);
+    !told.equal && told.diff?.complete && parts.every((part) => part.kind === "equal") ? h("p", { class: "soft" }, "All words are the same, in the same order. Only the white space differs.") : null,
+    told.diff && !told.diff.complete ? h("p", { class: "soft" }, "The texts are too long or too different: the rest was not compared word by word.") : null);
 }
 
-/** Each measure by its name: that of the collection's own signatures first, then those of word runs. */
+/** One line per measure: first that of the collection's signatures, then those of word n-grams. */
 function summary(told) {
-  if (told.equal) return h("p", { class: "soft" }, "The texts are equal.");
+  if (told.equal) return h("p", { class: "soft" }, "The texts are identical.");
   const own = told.signer, sets = told.methods?.find((one) => one.measure === "jaccard"), within = told.containment;
   const lines = [
-    own && own.exact === null ? `${measure(own)}: not defined, a text has no ${own.unit}.` : own ? `${measure(own)}: ${percent(own.exact)} exact, ${percent(own.estimate)} estimated from signatures (${own.distance} of ${number(own.bits)} bits differ).` : null,
-    sets ? `${measure(sets)}: ${sets.estimate === null ? `not defined, a text has no ${sets.unit}` : `${percent(sets.exact)} exact`}.` : null,
-    within && sets?.estimate !== null ? `Containment of ${within.unit}: ${percent(within.exact)} of those in the smaller text are in the other.` : null,
+    own && own.exact === null ? `${measure(own)}: not defined, because a text has no ${own.unit}.` : own ? `${measure(own)}: ${percent(own.exact)} exact, ${percent(own.estimate)} estimated from signatures (${own.distance} of ${number(own.bits)} bits differ).` : null,
+    sets ? `${measure(sets)}: ${sets.estimate === null ? `not defined, because a text has no ${sets.unit}` : `${percent(sets.exact)} exact`}.` : null,
+    within && sets?.estimate !== null ? `Containment of ${within.unit}: ${percent(within.exact)} of those in the smaller text also occur in the other.` : null,
     told.words ? `Words: ${number(told.words[0])} in the first text, ${number(told.words[1])} in the second.` : null,
   ];
   return h("ul", { class: "soft measures" }, lines.filter(Boolean).map((line) => h("li", {}, line[0].toUpperCase() + line.slice(1))));

@@ -11,7 +11,7 @@ export async function documentView(place, { collection, name, rest, link, signal
   const near = h("div");
   fill(place, h("h1", { class: "id" }, shown(document.id)),
     tags(document.metadata), picture(document.metadata, id),
-    document.text === null ? h("p", { class: "soft" }, collection.keeps_text ? "This document has no text." : "The collection keeps no texts.") : h("div", { class: "card text", tabindex: "0" }, shown(document.text)),
+    document.text === null ? h("p", { class: "soft" }, collection.keeps_text ? "This document has no text." : "This collection does not store texts.") : h("div", { class: "card text", tabindex: "0" }, shown(document.text)),
     h("details", { class: "card" }, h("summary", {}, "Stored data"), h("dl", { class: "facts" },
       h("dt", {}, "Added"), h("dd", {}, moment(document.added)),
       h("dt", {}, "Updated"), h("dd", {}, moment(document.updated)),
@@ -19,11 +19,11 @@ export async function documentView(place, { collection, name, rest, link, signal
     h("h2", {}, "Neighbors"), near);
   const answer = await during(near, () => api.query(name, { id, k: 10, include_text: true }, signal));
   if (answer === undefined) return;
-  fill(near, h("p", { class: "soft" }, answer.matches.length === 0 ? "There is no other document." : `The ${answer.matches.length === 1 ? "nearest other document" : `${answer.matches.length} nearest other documents`}${answer.exact ? "" : "; others may have been missed"}. Percentages: ${similarityName(collection)}.`),
+  fill(near, h("p", { class: "soft" }, answer.matches.length === 0 ? "The collection has no other documents." : `The ${answer.matches.length === 1 ? "nearest other document" : `${answer.matches.length} nearest other documents`}${answer.exact ? "" : " (approximate: some may be missing)"}. Percentages: ${similarityName(collection)}.`),
     matchList(answer.matches, { name, link, bits: collection.bits, other: document.text === null || !hasWords(collection) ? null : { id }, signal }));
 }
 
-/** The bits as a picture: near-duplicates have nearly the same. */
+/** The bits of a signature as a picture. */
 function bits(hex) {
   const count = 4 * hex.length, across = 64;
   const marks = [];

@@ -1,4 +1,4 @@
-// Files that are dropped on something.
+// Files that are dropped on an element.
 
 export function dropped(place, take) {
   let depth = 0;

@@ -1,4 +1,4 @@
-// Groups: the largest groups of near-duplicates, each document beside the first of its group.
+// The largest groups of near-duplicates; each document is compared with the first of its group.
 
 import { api, hasWords } from "../api.js";
 import { counted, during, fill, h, number, say, shown } from "../dom.js";
@@ -17,7 +17,7 @@ export async function groupsView(place, context) {
   let asked = new AbortController();
   const look = async (event) => {
     event?.preventDefault();
-    asked.abort(); // an answer that was not waited for must not come after the one that is
+    asked.abort(); // an old answer must not replace the new one
     asked = new AbortController();
     signal.addEventListener("abort", () => asked.abort(), { once: true });
     const told = await during(found, () => api.groups(name, { radius: radius.value, most: MOST, members: 100 }, asked.signal));
@@ -25,7 +25,7 @@ export async function groupsView(place, context) {
     const few = told.groups.length < MOST, documents = told.groups.reduce((sum, group) => sum + group.size, 0);
     const text = `${few ? counted(told.groups.length, "group") : `The ${MOST} largest groups`} with ${counted(documents, "document")} in all.`;
     fill(found, told.groups.length ? [h("p", { class: "soft told" }, text), told.groups.map((group, place) => groupCard(group, place, context))]
-      : h("p", {}, "No two documents are that near: there are no near-duplicates at this radius."));
+      : h("p", {}, "No near-duplicates at this radius. A larger radius may find some."));
     say(text);
   };
   const remove = async () => {
@@ -33,10 +33,10 @@ export async function groupsView(place, context) {
     if (job) fill(jobs, jobCard(job, context));
   };
   fill(place, h("h1", {}, "Near-duplicates"),
-    h("p", { class: "soft" }, "The largest groups first. In each group, every document is within the radius of the group’s first document; two others may be up to twice that far apart."),
+    h("p", { class: "soft" }, "Groups of documents with similar signatures, the largest first. Every document is within the radius of the first document of its group; two others may be up to twice the radius apart."),
     h("form", { class: "card", onsubmit: look }, h("div", { class: "options" },
-      h("label", {}, "Within (bits)", radius),
-      h("div", { class: "buttons" }, h("button", { type: "button", onclick: remove }, "List all duplicates"), h("button", { class: "main" }, "Show groups")))),
+      h("label", {}, "Radius (bits)", radius),
+      h("div", { class: "buttons" }, h("button", { type: "button", onclick: remove }, "Find all near-duplicates"), h("button", { class: "main" }, "Show groups")))),
     jobs, found);
   await look();
 }
@@ -57,9 +57,9 @@ function groupCard(group, place, { collection, name, link }) {
   const unseen = group.size - group.members.length;
   return h("section", { class: "card", "aria-label": `Group ${place + 1}` },
     h("h2", {}, counted(group.size, "document")),
-    h("p", { class: "soft" }, group.largest_distance === 0 ? "All have the same signature." : `The others differ from the first in up to ${counted(group.largest_distance, "bit")}.`),
-    h("p", {}, h("a", { class: "id", href: link(name, "document", first.id) }, shown(first.id)), " ", h("span", { class: "soft" }, "is the first")),
-    list, more, unseen > 0 ? h("p", { class: "soft" }, `${counted(unseen, "more document")} not shown here.`) : null);
+    h("p", { class: "soft" }, group.largest_distance === 0 ? "All documents have the same signature." : `Their signatures differ from the first in up to ${counted(group.largest_distance, "bit")}.`),
+    h("p", {}, h("a", { class: "id", href: link(name, "document", first.id) }, shown(first.id)), " ", h("span", { class: "soft" }, "(first document)")),
+    list, more, unseen > 0 ? h("p", { class: "soft" }, `${counted(unseen, "more document")} not shown.`) : null);
 }
 
 function member(one, first, { compared, name, link }) {
@@ -73,5 +73,5 @@ function member(one, first, { compared, name, link }) {
     if (told) fill(place, diff(told, first.id, one.id));
   });
   return h("li", {}, h("a", { class: "id", href: link(name, "document", one.id) }, shown(one.id)), " ",
-    h("span", { class: "soft" }, one.distance === 0 ? "the same signature" : counted(one.distance, "bit")), " ", compared ? opener : null, place);
+    h("span", { class: "soft" }, one.distance === 0 ? "same signature" : counted(one.distance, "bit")), " ", compared ? opener : null, place);
 }

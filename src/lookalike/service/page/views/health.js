@@ -1,4 +1,4 @@
-// Health: counts, distances and the state of the index.
+// Statistics: counts, distances and the state of the index.
 
 import { api } from "../api.js";
 import { counted, during, fill, h, number, percent, shown, size, svg } from "../dom.js";
@@ -7,21 +7,21 @@ export async function healthView(place, { name, signal }) {
   const told = await api.describe(name);
   const chart = h("div"), sharing = h("b", {}, "…");
   const { index } = told;
-  const lag = index.lag === null ? "built at the first search" : index.lag === 0 ? "up to date" : `${counted(index.lag, "version")} behind; the next search catches up`;
+  const lag = index.lag === null ? "not built yet; the first search builds it" : index.lag === 0 ? "up to date" : `${counted(index.lag, "version")} behind; the next search catches up`;
   const tile = (value, text) => h("div", { class: "tile" }, value instanceof Node ? value : h("b", {}, value), h("span", {}, text));
   fill(place, h("h1", {}, "Health"),
     h("div", { class: "tiles" },
       tile(number(told.documents), told.documents === 1 ? "document" : "documents"),
-      tile(number(told.signatures), "different signatures"),
-      tile(sharing, "of documents share their signature with another document"),
+      tile(number(told.signatures), "distinct signatures"),
+      tile(sharing, "of documents have the same signature as another document"),
       tile(number(told.bits), "bits per signature"),
       tile(number(told.version), "version")),
     h("div", { class: "card" }, h("h2", {}, "Index"), h("dl", { class: "facts" },
       h("dt", {}, "Kind"), h("dd", {}, `${index.kind}, ${counted(index.slices, "slice")} of ${index.slice_bits} bits`),
       h("dt", {}, "State"), h("dd", {}, lag),
       h("dt", {}, "Memory"), h("dd", {}, index.bytes ? size(index.bytes) : "none yet"),
-      h("dt", {}, "Signer"), h("dd", {}, told.signer ? shown(told.signer.signer ?? JSON.stringify(told.signer)) : "signatures are given"),
-      h("dt", {}, "Texts"), h("dd", {}, told.keeps_text ? "kept" : "not kept"),
+      h("dt", {}, "Signer"), h("dd", {}, told.signer ? shown(told.signer.signer ?? JSON.stringify(told.signer)) : "none; clients send signatures"),
+      h("dt", {}, "Texts"), h("dd", {}, told.keeps_text ? "stored" : "not stored"),
       h("dt", {}, "Durability"), h("dd", {}, shown(told.durability ?? "")))),
     h("div", { class: "card" }, h("h2", {}, "Distances between signatures"), chart));
   const far = await during(chart, () => api.distances(name, signal));
@@ -31,12 +31,12 @@ export async function healthView(place, { name, signal }) {
 }
 
 function distances(told, { bits, signatures }) {
-  if (!told.nearest.some(Boolean)) return h("p", { class: "soft" }, "At least two different signatures are needed.");
+  if (!told.nearest.some(Boolean)) return h("p", { class: "soft" }, "There are no distances yet: the collection needs at least two distinct signatures.");
   const sum = (counts) => counts.reduce((all, one) => all + one, 0);
-  const asked = sum(told.nearest), which = asked < signatures ? `${number(asked)} signatures chosen at random` : `all ${number(asked)} signatures`;
+  const asked = sum(told.nearest), which = asked < signatures ? `${number(asked)} random signatures` : `all ${number(asked)} signatures`;
   return [
     histogram(told.nearest, bits, "near", `Distance to the nearest other signature, for ${which}`),
-    histogram(told.random_pairs, bits, "", `Distance between two signatures, for ${number(sum(told.random_pairs))} pairs chosen at random`),
+    histogram(told.random_pairs, bits, "", `Distance between two signatures, for ${number(sum(told.random_pairs))} random pairs`),
     h("p", { class: "soft" }, "If the two histograms hardly overlap, a radius between them separates near-duplicates from unrelated documents."),
   ];
 }

@@ -1,14 +1,14 @@
-// A job in the background: how far it is, and what came of it.
+// A background job: its progress and its results.
 
 import { api } from "../api.js";
 import { counted, fill, h, problem, say, shown } from "../dom.js";
 
-const TITLES = { pairs: "Looking for pairs", dedup: "Looking for duplicates", import: "Adding documents" };
+const TITLES = { pairs: "Finding pairs", dedup: "Finding near-duplicates", import: "Adding documents" };
 const ROWS = 200;
 
-/** A card that follows a job until it has ended; `ended(job)` is told then. */
+/** A card that follows a job; `ended(job)` is called at its end. */
 export function jobCard(job, { signal }, ended = () => {}) {
-  const bar = h("progress", { max: 1, "aria-label": "How far the job is" });
+  const bar = h("progress", { max: 1, "aria-label": "Progress of the job" });
   const text = h("p", { class: "soft" });
   const stop = h("button", { type: "button", onclick: () => api.cancel(job.id).catch(() => {}) }, "Cancel");
   const card = h("div", { class: "card" }, h("b", {}, TITLES[job.kind] ?? shown(job.kind)), bar, text, stop);
@@ -28,7 +28,7 @@ export function jobCard(job, { signal }, ended = () => {}) {
     stop.remove();
     if (now.state === "failed") fill(card, problem({ title: "The job failed", message: now.error?.message ?? String(now.error ?? "") }));
     else {
-      text.textContent = now.state === "cancelled" ? "Cancelled." : told(now.summary);
+      text.textContent = now.state === "canceled" ? "Canceled." : told(now.summary);
       say(text.textContent);
       card.append(...(now.summary?.warnings ?? []).map((one) => h("p", {}, shown(one))));
       if (now.state === "done" && job.kind !== "import") card.append(await results(now));
@@ -46,9 +46,9 @@ function told(summary) {
 
 async function results(job) {
   const { results: rows, next } = await api.results(job.id, ROWS);
-  if (!rows.length) return h("p", {}, "Nothing was found.");
+  if (!rows.length) return h("p", {}, "No results.");
   const heads = Object.keys(rows[0]);
-  return h("details", {}, h("summary", {}, `What was found${next === null ? "" : `, the first ${counted(rows.length, "row")}`}`), h("div", { class: "wide" }, h("table", {},
+  return h("details", {}, h("summary", {}, `Results${next === null ? "" : `, the first ${counted(rows.length, "row")}`}`), h("div", { class: "wide" }, h("table", {},
     h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, shown(one))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, heads.map((one) => h("td", { class: typeof row[one] === "number" ? "number" : "id" }, shown(row[one] ?? ""))))))))) ;
 }

@@ -11,10 +11,10 @@ const SHOWN = 30;
 export async function mapView(place, { name, link, signal }) {
   const told = await api.map(name, signal);
   fill(place, h("h1", {}, "Map"));
-  if (!told.places.length) return void place.append(h("p", {}, "There is nothing to draw yet: the collection is empty."));
+  if (!told.places.length) return void place.append(h("p", {}, "The collection is empty."));
   const panel = h("div", { "aria-live": "polite" });
   const areas = arranged(told);
-  const drawn = told.places.length < told.signatures ? `${number(told.places.length)} of ${counted(told.signatures, "signature")}, chosen at random` : counted(told.signatures, "signature");
+  const drawn = told.places.length < told.signatures ? `${number(told.places.length)} of ${counted(told.signatures, "signature")} (a random sample)` : counted(told.signatures, "signature");
   place.append(
     h("p", { class: "soft" }, `${drawn}, in ${counted(areas.length, "region")}. A region is a cluster; its area grows with its number of signatures. Similar regions are near each other, as far as two dimensions can show it. Choose a region to see its documents. Zoom with the wheel, two fingers, or + and −.`),
     atlas(areas, (area) => showRegion(panel, area, { name, link }), (id) => { location.hash = link(name, "document", id); }), panel);

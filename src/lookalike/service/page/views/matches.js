@@ -1,4 +1,4 @@
-// A list of matches: the similarity as a bar, metadata, the beginning of the text, and on demand the words that differ.
+// A list of matches: similarity, metadata, the beginning of the text, and the words that differ.
 
 import { api } from "../api.js";
 import { beginning, counted, during, fill, h, percent, shown } from "../dom.js";
@@ -33,7 +33,7 @@ function row(match, { name, link, bits, other }) {
 
 export function likeness(match, bits) {
   const share = Math.max(0, Math.min(1, match.similarity));
-  // The similarity is that of all bits, also where only some of them rank the matches.
+  // The similarity is computed from all bits, even if only some of them rank the matches.
   const all = match.unmasked ?? match.distance;
   const far = `${all} of ${bits} bits differ${match.unmasked === undefined ? "" : `, ${match.distance} of those that rank the matches`}`;
   return h("div", { class: "likeness", title: far },

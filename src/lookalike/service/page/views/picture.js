@@ -1,4 +1,4 @@
-// Images as images: small ones that a document carries with it as `data:`, which nothing can be loaded by.
+// Small images in the metadata of a document, as `data:` URLs, which cannot load anything.
 
 import { h, shown } from "../dom.js";
 

@@ -1,4 +1,4 @@
-// Search: a text that is typed, pasted or dropped, and the documents similar to it.
+// Search for the documents most similar to a text.
 
 import { api, signsTexts, similarityName } from "../api.js";
 import { beginning, counted, during, fill, h, number, say, shown } from "../dom.js";
@@ -6,14 +6,14 @@ import { dropped } from "./drop.js";
 import { matchList } from "./matches.js";
 import { condition } from "./where.js";
 
-/** What was typed, by collection: it is there again after a look at a document. */
+/** The last search of each collection, restored when the user comes back. */
 const kept = new Map();
 
 export async function searchView(place, { collection, name, link, signal }) {
   const before = kept.get(name) ?? { text: "", k: "10", radius: "", where: "" };
   const signs = signsTexts(collection);
   const text = h("textarea", { id: "text", spellcheck: "false", value: before.text, "aria-describedby": "hint",
-    placeholder: signs ? "Paste a text or drop a file here: its most similar documents are found" : "A signature in hexadecimal digits" });
+    placeholder: signs ? "Type or paste a text, or drop a file, to find the most similar documents" : "Signature in hexadecimal digits" });
   const k = h("input", { type: "number", min: 1, max: 1000, value: before.k, required: true });
   const radius = h("input", { type: "number", min: 0, max: collection.bits, value: before.radius, placeholder: "any" });
   const where = h("input", { value: before.where, placeholder: 'lang = en, year >= 2020', spellcheck: "false" });
@@ -25,7 +25,7 @@ export async function searchView(place, { collection, name, link, signal }) {
     const now = { text: text.value, k: k.value, radius: radius.value, where: where.value };
     kept.set(name, now);
     if (!now.text.trim()) {
-      fill(found, h("p", { class: "soft" }, "Type or paste a text first."));
+      fill(found, h("p", { class: "soft" }, "Enter a text first."));
       return void text.focus();
     }
     asked.abort();
@@ -45,18 +45,18 @@ export async function searchView(place, { collection, name, link, signal }) {
     if (told === undefined) return;
     fill(found, count ? [
       h("p", { class: "soft" }, `${told} · ${passed} ms`),
-      h("p", { class: "soft" }, `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text has few words: only the bits that they determine rank the matches, and the last number counts those that differ." : ""}`),
+      h("p", { class: "soft" }, `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine; the last number counts the differing bits among these." : ""}`),
       matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
     ] : h("p", {}, told));
     say(told);
   };
   const form = h("form", { class: "card drop", onsubmit: search },
-    h("label", { class: "unseen", for: "text" }, "What to look for"), text,
+    h("label", { class: "unseen", for: "text" }, "Text to search for"), text,
     h("div", { class: "options" },
-      h("label", {}, "Matches", k), h("label", {}, "Within (bits)", radius),
+      h("label", {}, "Results", k), h("label", {}, "Radius (bits)", radius),
       h("label", { class: "grow" }, "Filter by metadata", where),
       h("div", { class: "buttons" }, h("button", { class: "main" }, "Search"))),
-    h("p", { class: "soft", id: "hint" }, "Ctrl + Enter searches, / goes to the text. Filters: lang = en, year >= 2020, suite in (a, b), tags has news; a comma or “and” joins them."));
+    h("p", { class: "soft", id: "hint" }, "Press Ctrl + Enter to search, / to edit the text. Filters: lang = en, year >= 2020, suite in (a, b), tags has news; join filters with a comma or “and”."));
   dropped(form, async (files) => {
     text.value = await files[0].slice(0, 1_000_000).text();
     search();
@@ -71,22 +71,22 @@ export async function searchView(place, { collection, name, link, signal }) {
   else text.focus({ preventScroll: true });
 }
 
-/** Which documents the matches are. */
+/** A description of the matches. */
 function which(count, { k, radius, where }, answer) {
   const of = `${radius === "" ? "" : ` within ${counted(Number(radius), "bit")}`}${where.trim() === "" ? "" : `${radius === "" ? "" : ","} that match the filter`}`;
   const found = count < Number(k) ? `All ${counted(count, "document")}${of}` : `The ${count === 1 ? "nearest document" : `${number(count)} nearest documents`}${of}`;
-  return `${found}${answer.exact ? "" : "; others may have been missed"}`;
+  return `${found}${answer.exact ? "" : " (approximate: some may be missing)"}`;
 }
 
 /** Why there are no matches: the filter, the radius, or no documents. */
 async function nothing(name, { radius }, where, signal) {
   const far = radius === "" ? "" : counted(Number(radius), "bit");
-  if (where === undefined) return far ? `No document is within ${far}. A larger radius, or none, finds more.` : "The collection has no documents.";
+  if (where === undefined) return far ? `No document is within ${far}. Try a larger radius, or none.` : "The collection has no documents.";
   const { count } = await api.count(name, where, signal);
-  if (count) return `${counted(count, "document")} match${count === 1 ? "es" : ""} the filter, but none is within ${far} of your text. A larger radius, or none, finds more.`;
+  if (count) return `${counted(count, "document")} match${count === 1 ? "es" : ""} the filter, but none is within ${far} of your text. Try a larger radius, or none.`;
   const { documents } = await api.scroll(name, { limit: 100, include_text: false }, signal);
   const fields = new Map();
   for (const one of documents) for (const [field, value] of Object.entries(one.metadata)) if (!fields.has(field) && JSON.stringify(value).length < 80) fields.set(field, value);
   const known = [...fields].slice(0, 8).map(([field, value]) => `${shown(field)} = ${beginning(JSON.stringify(value), 40)}`).join(", ");
-  return `No document matches the filter. ${known ? `Metadata looks like this: ${known}. Upper and lower case differ.` : "The documents have no metadata to filter by."}`;
+  return `No document matches the filter. ${known ? `Examples of metadata: ${known}. Filters are case-sensitive.` : "The documents have no metadata to filter by."}`;
 }
