@@ -126,4 +126,4 @@ def test_a_plan_weighs_it() -> None:
 def test_an_unknown_kind_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["index", "x.npy", "-o", str(tmp_path / "y"), "--type", "linaer"])
-    assert "invalid choice: 'linaer' (choose from slices, " in capsys.readouterr().err
+    assert "--type is 'linaer'; expected one of slices, " in capsys.readouterr().err
