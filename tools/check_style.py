@@ -68,21 +68,23 @@ RULES = {
 }
 """Phrases that are not used, and what to write instead."""
 
+ISE_VERBS = """
+    optimise organise recognise normalise summarise initialise serialise deserialise tokenise
+    vectorise minimise maximise prioritise utilise customise synchronise parallelise generalise
+    specialise characterise categorise emphasise randomise realise standardise visualise authorise
+    capitalise finalise penalise materialise modernise equalise quantise memorise
+""".split()
+OUR_WORDS = "neighbour colour behaviour favour honour labour flavour harbour".split()
+OTHER_WORDS = """
+    analyse analysed analysing centre centres centred metre metres kilometre kilometres fibre fibres
+    labelled labelling modelled modelling cancelled cancelling signalled signalling licence licences
+    defence offence learnt burnt spelt whilst amongst catalogue catalogues dialogue dialogues
+    programme programmes judgement artefact artefacts ageing fulfil skilful towards
+""".split()
 BRITISH = re.compile(
-    r"""\b(?:
-        (?:neighbo|colo|behavio|favo|hono|labo|flavo|endeavo|harbo|vapo)ur\w*
-      | (?:cent|met|fib|theat|lit|calib)re(?:s|d)? | (?:kilo|milli|centi)metres?
-      | (?:analy|cataly|paraly)s(?:e|ed|ing)
-      | (?:optim|organ|recogn|normal|summar|initial|serial|deserial|token|vector|minim|maxim|prior
-          |util|custom|synchron|parallel|general|special|character|categor|emphas|random|real
-          |standard|visual|author|capital|final|canonical|local|penal|local|material|modern|equal
-          |quant|binar|discret|symbol|familiar|memor|popular)is(?:e|ed|es|ing|ation|ations|er|ers)
-      | (?:label|model|cancel|travel|signal|channel|fuel|level|tunnel|pencil)l(?:ed|ing|er|ers)
-      | licences? | defences? | offences? | grey\w* | learnt | burnt | spelt | whilst | amongst
-      | catalogues? | dialogues? | programmes? | judgements? | artefacts? | ageing | sceptic\w*
-      | fulfil | skilful | aluminium | cheques? | tyres? | ploughs? | enquir\w+ | towards
-    )\b""",
-    re.VERBOSE | re.IGNORECASE,
+    rf"\b(?:(?:{'|'.join(verb[:-1] for verb in ISE_VERBS)})(?:e|ed|er|ers|es|ing|ation|ations)"
+    rf"|(?:{'|'.join(OUR_WORDS)})\w*|(?:{'|'.join(OTHER_WORDS)})|grey\w*)\b",
+    re.IGNORECASE,
 )
 MESSAGE_CALLS = re.compile(
     r"\w*(?:Error|Warning)|warn|say|damaged|wrong_usage|Refused|refuse_given|NotText|too_large"
