@@ -55,6 +55,7 @@ check: $(VENV)/package $(VENV)/check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell *.md docs benchmarks examples native papers src tools
+	$(BIN)/python tools/check_style.py
 	$(BIN)/python tools/make_docs.py
 
 # The documentation site, in build/site.
