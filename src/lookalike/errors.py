@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lookalike.display import Displayed
 from lookalike.shown import escape_terminal
 
 __all__ = [
@@ -138,8 +139,8 @@ class NotFoundError(CollectionError, LookupError):
     """There is no such collection, or no such document in it."""
 
 
-@dataclass(frozen=True)
-class ItemError:
+@dataclass(frozen=True, repr=False)
+class ItemError(Displayed):
     """What is wrong with one item of a batch."""
 
     position: int

@@ -32,6 +32,30 @@ def escape_terminal(text: object, most: int | None = None) -> str:
     return line if most is None or len(line) <= most else _ends(line, most)
 
 
+def _stand_ins() -> dict[int, str | None]:
+    """Return replacements for characters that are invisible or rearrange others."""
+    found: dict[int, str | None] = {code: chr(0x2400 + code) for code in range(32)}
+    found[0x7F] = "\u2421"
+    found |= dict.fromkeys([*range(0x80, 0xA0), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd")
+    orders = [*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xE0000, 0xE0080)]
+    found |= {code: f"\u2039U+{code:04X}\u203a" for code in orders}
+    found[ord("\r")] = None
+    del found[ord("\t")], found[ord("\n")]
+    return found
+
+
+_STAND_INS = _stand_ins()
+
+
+def visible(text: object) -> str:
+    """Return text for HTML, not escaped yet, in which nothing is invisible.
+
+    Control characters become their symbols, marks of the writing direction and other invisible
+    characters their code points, and lone surrogates the replacement character.
+    """
+    return str(text).translate(_STAND_INS)
+
+
 def escape_lines(text: object) -> str:
     """Return a text that is safe to show, with its lines and tabs."""
     return _CONTROLS_IN_LINES.sub(_escape, str(text).replace("\r\n", "\n"))

@@ -48,7 +48,7 @@ SMALLEST = 1000  # smallest collection that `growth` measures
 _NAMES = {"cdr": "CDR", "recall": "recall"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Measurement(Option):
     """Cost and quality of an option, averaged over the queries."""
 

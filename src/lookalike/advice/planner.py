@@ -66,7 +66,7 @@ class Question:
         return min(TOGETHER, self.queries or TOGETHER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Prediction(Option):
     """An option and its predicted cost."""
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
+from lookalike.display import Displayed, Table, short
 from lookalike.parts.votes import PartMatch
 
 
-@dataclass(frozen=True)
-class Work:
+@dataclass(frozen=True, repr=False)
+class Work(Displayed):
     """What a search did."""
 
     plan: str
@@ -74,7 +75,7 @@ class Level:
 
 
 @dataclass(frozen=True, repr=False)
-class Match:
+class Match(Displayed):
     """A document that a search found."""
 
     id: str
@@ -99,11 +100,6 @@ class Match:
     """Votes divided by the number of parts of the query that voted."""
     parts: tuple[tuple[int, int, int], ...] | None = None
     """(part of the query, part of the document, distance) of each vote; only with `explain`."""
-
-    def __repr__(self) -> str:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        known = (f"{name}={value!r}" for name, value in values.items() if value is not None)
-        return f"Match({', '.join(known)})"
 
     if not TYPE_CHECKING:  # type checkers need to know only the attributes above
 
@@ -135,8 +131,8 @@ def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
     return match
 
 
-@dataclass(frozen=True)
-class Pair:
+@dataclass(frozen=True, repr=False)
+class Pair(Displayed):
     """Two documents within a radius of each other; `left` is the smaller id."""
 
     left: str
@@ -145,7 +141,7 @@ class Pair:
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Answer(Sequence[Match]):
+class Answer(Displayed, Sequence[Match]):
     """The matches of a query, sorted by (distance, id).
 
     Matches of masked texts are sorted by (distance, unmasked, id), documents of many parts by
@@ -189,9 +185,12 @@ class Answer(Sequence[Match]):
         return iter(self._matches)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{match.id!r}: {match.distance}" for match in self._matches[:5])
+        found = ", ".join(f"{short(match.id)}: {match.distance}" for match in self._matches[:5])
         more = ", ..." if len(self) > 5 else ""
         return f"Answer({{{found}{more}}}, exact={self.exact})"
+
+    def _table(self, most: int) -> Table:
+        return [match._values() for match in self._matches[:most]], len(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Answer) and self._matches == other._matches

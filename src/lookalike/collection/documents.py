@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import nested_deeper
+from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, CollectionError, Said
 from lookalike.parts.index import FARTHEST
 from lookalike.parts.signer import SignedParts
@@ -32,8 +33,8 @@ _TYPES = (str, int, bytes | None, str, int, int, int)
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-@dataclass(frozen=True, eq=False)
-class Document:
+@dataclass(frozen=True, eq=False, repr=False)
+class Document(Displayed):
     """A document of a collection."""
 
     id: str

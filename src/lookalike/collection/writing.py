@@ -28,14 +28,15 @@ from lookalike.collection.query import listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.collection.stores.base import Writer
 from lookalike.collection.stores.schema import Numbered, blobs, digest
+from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
 _KEPT_REMOVALS = 100_000
 _TO_REPLACE = Said("use upsert()", "add --replace to replace it")
 
 
-@dataclass(frozen=True)
-class Written:
+@dataclass(frozen=True, repr=False)
+class Written(Displayed):
     """The result of writing or deleting a batch."""
 
     added: int = 0

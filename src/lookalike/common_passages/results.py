@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import flag
+from lookalike.display import Displayed, Table
 from lookalike.features.base import text_batches
 from lookalike.indexes.results import Result, as_int64
 
@@ -73,7 +74,7 @@ class HeldTexts:
         return self._batches[place][which][row - self._firsts[place]].as_py()
 
 
-T = TypeVar("T")
+T = TypeVar("T", bound="Passage | Overlap")
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,9 @@ class _Listed(Result, Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self.found)
 
+    def _table(self, most: int) -> Table:
+        return [one.to_dict() for one in self.found[:most]], len(self)
+
     def _columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return these attributes of all; of a stretch, its begin and its end."""
         columns: dict[str, NDArray[Any]] = {}
@@ -121,8 +125,8 @@ class _Listed(Result, Generic[T]):
         return columns
 
 
-@dataclass(frozen=True)
-class Passage:
+@dataclass(frozen=True, repr=False)
+class Passage(Displayed):
     """A stretch of a document that has words of the query."""
 
     _SHOWN: ClassVar[tuple[str, ...]] = (
@@ -182,8 +186,8 @@ class Passages(_Listed[Passage]):
         return f"Passages({len(self)} in {self.documents} documents)"
 
 
-@dataclass(frozen=True)
-class Overlap:
+@dataclass(frozen=True, repr=False)
+class Overlap(Displayed):
     """A passage that two documents have in common; left comes before right in the corpus."""
 
     _SHOWN: ClassVar[tuple[str, ...]] = (

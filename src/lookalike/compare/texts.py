@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import flag, instance, one_of, whole_number
 from lookalike.compare.diff import difference, word_spans
+from lookalike.display import Displayed, Table
 from lookalike.features import MEASURES, FeatureKind, Words, containment, similarity
 from lookalike.features.choice import FeatureChoice, chosen_names, unit_text
 from lookalike.features.text import Lengths
@@ -92,8 +93,8 @@ def _examples(text: str, chosen: NDArray[np.bool_], ngram: int, most: int) -> li
     return found
 
 
-@dataclass(frozen=True)
-class MethodVerdict:
+@dataclass(frozen=True, repr=False)
+class MethodVerdict(Displayed):
     """What one method of `dedup` says of two texts."""
 
     method: str
@@ -141,8 +142,8 @@ class WordDiff:
     """Whether it goes to the end of both texts; very different ones are left at some point."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
     """Everything there is to say about two texts."""
 
     equal: bool
@@ -158,6 +159,15 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
         return asdict(self)
+
+    def _values(self) -> dict[str, object]:
+        similarity = {verdict.measure: verdict.exact for verdict in self.methods}
+        if self.containment is not None:
+            similarity["containment"] = self.containment.exact
+        return {"equal": self.equal, "words": self.words, **similarity}
+
+    def _table(self, most: int) -> Table:
+        return [verdict._values() for verdict in self.methods], len(self.methods)
 
 
 def compare_texts(

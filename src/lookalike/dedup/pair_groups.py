@@ -16,6 +16,7 @@ from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.dedup.decide import GroupChoices, decide, rank_by
 from lookalike.dedup.pairs import Flags, Floats, Ints, VerifiedPairs, differing
 from lookalike.dedup.settings import GROUPINGS, DedupSettings
+from lookalike.display import Table, column_rows
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs, Result
 from lookalike.shown import brief
@@ -63,24 +64,30 @@ class PairGroups(Result):
         """Return `id`, `group_id` (the id of its first, None for one alone), `kept` and
         `duplicate_of` (an id, or None).
         """
-        alone = np.bincount(self.group_of, minlength=len(self))[self.group_of] < 2
+        return self._columns(len(self))
+
+    def _columns(self, count: int) -> dict[str, NDArray[Any]]:
+        """Return the columns of the first documents."""
+        group_of = self.group_of[:count]
+        alone = np.bincount(self.group_of, minlength=len(self))[group_of] < 2
         return {
-            "id": self._named(np.arange(len(self))),
-            "group_id": self._named(np.where(alone, -1, self.group_of)),
-            "kept": self.keep,
-            "duplicate_of": self._named(self.duplicate_of),
+            "id": self._named(np.arange(len(group_of))),
+            "group_id": self._named(np.where(alone, -1, group_of)),
+            "kept": self.keep[:count],
+            "duplicate_of": self._named(self.duplicate_of[:count]),
         }
+
+    def _table(self, most: int) -> Table:
+        return column_rows(self._columns(most)), len(self)
 
     def _named(self, places: Ints) -> NDArray[Any]:
         named = np.empty(len(places), object)
         named[:] = [None if place < 0 else self.ids[place] for place in places.tolist()]
         return named
 
-    def __repr__(self) -> str:
-        return (
-            f"PairGroups(documents={len(self)}, kept={int(self.keep.sum())}, "
-            f"groups={len(self.groups())})"
-        )
+    def _values(self) -> dict[str, object]:
+        groups = int(np.count_nonzero(np.bincount(self.group_of) > 1))
+        return {"documents": len(self), "kept": int(self.keep.sum()), "groups": groups}
 
 
 def group_pairs(

@@ -26,7 +26,7 @@ _REJECTED = 200
 _PAIRS_AT_A_TIME = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VerifiedPairs(Result):
     """Pairs of items as positions, left before right, sorted by (left, right)."""
 
@@ -46,6 +46,9 @@ class VerifiedPairs(Result):
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return `left`, `right`, `similarity` and `distance` of every pair."""
         return {name: getattr(self, name) for name in COLUMNS}
+
+    def _values(self) -> dict[str, object]:
+        return {"pairs": len(self)}
 
     def moved(self, left: int, right: int) -> VerifiedPairs:
         """Return the same pairs with positions reduced by `left` and `right`."""

@@ -44,14 +44,15 @@ from lookalike.dedup.summary import (
     left_out_lines,
     text_wording,
 )
+from lookalike.display import Displayed, Table, field_rows, record
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.jobs.documents import DocumentTable
 from lookalike.media import Medium, Problem
 from lookalike.pages.marks import without_marks
 
 
-@dataclass(frozen=True, kw_only=True)
-class DedupCounts:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DedupCounts(Displayed):
     """How many of what. A count that does not apply to a kind of items is 0."""
 
     documents: int
@@ -145,7 +146,7 @@ def _least(values: Floats) -> float | None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class DedupResult(Summarized):
+class DedupResult(Displayed, Summarized):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
 
     `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
@@ -228,6 +229,9 @@ class DedupResult(Summarized):
             f"kept={counts.kept}, exact_duplicates={counts.exact_duplicates}, "
             f"near_duplicates={counts.near_duplicates}, groups={counts.groups})"
         )
+
+    def _table(self, most: int) -> Table:
+        return field_rows(record(self.counts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import flag, one_of, share, whole_number
+from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES, FeatureKind
 from lookalike.features.choice import (
@@ -87,8 +88,8 @@ _NGRAMS = ", ".join(f"{name} {usual_ngram(name)}" for name in METHODS)
 _BITS = ", ".join(f"{name} {method_class(name).usual_bits}" for name in BIT_METHODS)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DedupSettings:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DedupSettings(Displayed):
     """How documents are compared, grouped and chosen from; see `la.dedup`.
 
     None means the default. Two documents are near-duplicates if their exact similarity is at

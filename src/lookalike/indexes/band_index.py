@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import as_array, flag, instance, share, thread_count, whole_number
+from lookalike.display import Displayed, Table, column_rows, field_rows, html_table, one_line
 from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, SignatureError
 from lookalike.features import jaccard, weighted_jaccard
 from lookalike.indexes.bands import BandLayout, bands_for, least_equal
@@ -34,9 +35,15 @@ class KeyMatch(NamedTuple):
     key: Any
     similarity: float
 
+    def __repr__(self) -> str:
+        return one_line("KeyMatch", self._asdict())
 
-@dataclass(frozen=True, eq=False)
-class KeyMatches:
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), *field_rows(self._asdict()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyMatches(Displayed):
     """Matches of each query, most similar first, then in the order of insertion.
 
     `matches[i]` returns the matches of query i.
@@ -72,6 +79,15 @@ class KeyMatches:
 
     def __repr__(self) -> str:
         return f"KeyMatches(queries={len(self)}, matches={len(self.rows)}, exact={self.exact})"
+
+    def _table(self, most: int) -> Table:
+        places = range(len(self.rows))[:most]
+        columns: dict[str, Any] = {
+            "query": np.searchsorted(self.offsets, places, "right") - 1,
+            "key": [self.all_keys[row] for row in self.rows[:most].tolist()],
+            "similarity": self.similarities[:most],
+        }
+        return column_rows(columns), len(self.rows)
 
     def kept(self, which: NDArray[np.bool_]) -> KeyMatches:
         """Return only these matches."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
+from lookalike.display import Displayed, Table, column_rows, record
 from lookalike.errors import ResultTooLargeError, Said
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ def too_many_matches(limit: int, radius: SupportsIndex, queries: int) -> ResultT
     )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Explanation:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Explanation(Displayed):
     """What a search did: arrays with one number per query, unless stated otherwise."""
 
     exact: NDArray[np.bool_]
@@ -63,8 +64,12 @@ class Explanation:
         none, every = np.zeros(queries, np.int64), np.full(queries, compared, np.int64)
         return cls(np.ones(queries, bool), none, none, every, every)
 
+    def _table(self, most: int) -> Table:
+        columns = {name: column[:most] for name, column in record(self).items()}
+        return column_rows({"query": range(len(self.exact))[:most], **columns}), len(self.exact)
 
-class Result(ABC):
+
+class Result(Displayed, ABC):
     """Base class of results: columns with one row per neighbor, match or pair."""
 
     @abstractmethod
@@ -79,6 +84,27 @@ class Result(ABC):
         """Return the rows as a pandas DataFrame. Needs the extra `pandas`."""
         frame: pandas.DataFrame = optional_module("pandas", "to_pandas()").DataFrame(self.columns())
         return frame
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def _table(self, most: int) -> Table:
+        return column_rows(self._first(most).columns()), self._row_count()
+
+    def _row_count(self) -> int:
+        """Return the number of rows of `columns`."""
+        return len(self)
+
+    def _first(self, most: int) -> Self:
+        """Return a part that has the first `most` rows; of k neighbors, as many queries."""
+        parts: dict[str, Any] = {}
+        for each in fields(self):  # type: ignore[arg-type]  # all results are dataclasses
+            value = getattr(self, each.name)
+            if each.name == "offsets":
+                parts[each.name] = np.minimum(value, most)
+            elif isinstance(value, np.ndarray):
+                parts[each.name] = value[:most]
+        return replace(self, **parts)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -140,6 +166,9 @@ class Neighbors(Result):
             columns["score"] = self.scores[query, rank]
         return columns
 
+    def _row_count(self) -> int:
+        return int(np.count_nonzero(self.ids >= 0))
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Matches(Result):
@@ -188,6 +217,9 @@ class Matches(Result):
             "distance": self.distances,
         }
         return columns if self.unmasked is None else {**columns, "unmasked": self.unmasked}
+
+    def _row_count(self) -> int:
+        return len(self.ids)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.display import Displayed, Table, record
 from lookalike.errors import ArgumentError
 from lookalike.indexes.kinds import KINDS
 from lookalike.signatures import as_signatures
@@ -24,8 +25,8 @@ Measure = Literal["recall", "cdr"]  # recall, or cumulative distance ratio (CDR)
 _LARGEST = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Option(Displayed):
     """An index with its settings, and the recall it reaches."""
 
     index: str
@@ -56,8 +57,8 @@ class Option:
 Choice = TypeVar("Choice", bound=Option, covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning(Generic[Choice]):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Tuning(Displayed, Generic[Choice]):
     """What was measured, on which sample, and which index and settings were chosen.
 
     `str` returns a table of the options with the choice marked, and the reason.
@@ -122,6 +123,16 @@ class Tuning(Generic[Choice]):
 
     def __str__(self) -> str:
         return "\n\n".join(filter(None, (self.chosen.table(self), self.reason)))
+
+    def _values(self) -> dict[str, object]:
+        return {**record(self), "options": len(self.options)}
+
+    def _table(self, most: int) -> Table:
+        shown = [
+            {"chosen": "✓" if each == self.chosen else None, **each._values()}
+            for each in self.options[:most]
+        ]
+        return shown, len(self.options)
 
     def build(
         self,

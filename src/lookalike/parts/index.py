@@ -222,7 +222,7 @@ class PartIndex(StoredIndex):
         >>> index = la.PartIndex(bits=32)
         >>> index.add("song", np.arange(100, dtype=np.uint32) * 40503)
         >>> index.search(np.arange(20, 30, dtype=np.uint32) * 40503)[0]
-        PartMatch(item='song', offset=20, votes=10, score=1.000)
+        PartMatch(item='song', offset=20, votes=10, score=1.0)
     """
 
     kind = "parts"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.display import Displayed, Table
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.results import as_int64
 from lookalike.parts.segment import Integers, Item, Segment, distinct, spread
@@ -17,7 +18,7 @@ from lookalike.shown import brief
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartMatch:
+class PartMatch(Displayed):
     """An item that parts of the query voted for, and the place in it that they agree on."""
 
     item: str | int
@@ -40,15 +41,13 @@ class PartMatch:
         columns = self.query_parts.tolist(), self.item_parts.tolist(), self.distances.tolist()
         return list(zip(*columns, strict=True))
 
-    def __repr__(self) -> str:
-        return (
-            f"PartMatch(item={self.item!r}, offset={self.offset}, votes={self.votes}, "
-            f"score={self.score:.3f})"
-        )
+    def _values(self) -> dict[str, object]:
+        named = {"item": self.item, "offset": self.offset, "votes": self.votes}
+        return {**named, "score": round(self.score, 3)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartAnswer:
+class PartAnswer(Displayed):
     """Items by votes, most first; ties by the sum of distances, then by when they were added."""
 
     matches: tuple[PartMatch, ...]
@@ -77,6 +76,9 @@ class PartAnswer:
             f"PartAnswer({len(self)} items, query_parts={self.query_parts}, "
             f"left_out={self.left_out}, exact={self.exact})"
         )
+
+    def _table(self, most: int) -> Table:
+        return [match._values() for match in self.matches[:most]], len(self)
 
 
 @dataclass(frozen=True)

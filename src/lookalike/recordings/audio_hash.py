@@ -20,6 +20,7 @@ from lookalike.checks import (
     thread_count,
     whole_number,
 )
+from lookalike.display import Displayed, Table, column_rows
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
@@ -36,8 +37,8 @@ _LEAST_VOTES = 8  # least number of words of a snippet at one place
 Recording = str | os.PathLike[str] | bytes | tuple[ArrayLike, SupportsIndex]
 
 
-@dataclass(frozen=True, eq=False)
-class Fingerprint:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fingerprint(Displayed):
     """The words of a recording."""
 
     words: NDArray[np.uint32]
@@ -50,6 +51,10 @@ class Fingerprint:
     def signatures(self) -> NDArray[np.uint8]:
         """The words as signatures, `uint8[n, 4]`."""
         return self.words.astype("<u4").view(np.uint8).reshape(-1, 4)
+
+    def _table(self, most: int) -> Table:
+        words = [f"{word:08x}" for word in self.words[:most].tolist()]
+        return column_rows({"offset": self.offsets[:most], "word": words}), len(self.words)
 
 
 class AudioHash(PartSigner):

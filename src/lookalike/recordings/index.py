@@ -12,6 +12,7 @@ from typing import Any, Self, SupportsFloat, SupportsIndex
 from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, instance, share, thread_count, whole_number
+from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, DocumentError, FormatError
 from lookalike.indexes.base import StoredIndex
 from lookalike.parts.index import PartIndex
@@ -21,8 +22,8 @@ from lookalike.shown import brief
 from lookalike.storage.container import Container
 
 
-@dataclass(frozen=True)
-class RecordingMatch:
+@dataclass(frozen=True, repr=False)
+class RecordingMatch(Displayed):
     """A recording that contains the snippet, and its offset."""
 
     recording: str | int

@@ -16,36 +16,20 @@ from typing import Protocol, cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from lookalike.shown import counted
+from lookalike.shown import counted, visible
 
 __all__ = ["Markup", "clipped", "compact", "escape_html", "one_line", "pieces", "rendered"]
 
 
-def _stand_ins() -> dict[int, str | None]:
-    """Return replacements for characters that are invisible or rearrange others."""
-    found: dict[int, str | None] = {code: chr(0x2400 + code) for code in range(32)}
-    found[0x7F] = "\u2421"
-    found |= dict.fromkeys([*range(0x80, 0xA0), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd")
-    orders = [*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xE0000, 0xE0080)]
-    found |= {code: f"\u2039U+{code:04X}\u203a" for code in orders}
-    found[ord("\r")] = None
-    del found[ord("\t")], found[ord("\n")]
-    return found
-
-
-_STAND_INS = _stand_ins()
 _SPACES = re.compile(r"\s+")
 
 
 def escape_html(text: object) -> str:
-    """Return text as escaped `Markup`; `Markup` is returned unchanged.
+    """Return text as escaped `Markup`, invisible characters as `visible` has them.
 
-    Control characters become their symbols, marks of the writing direction and other invisible
-    characters their code points, and lone surrogates the replacement character.
+    `Markup` is returned unchanged.
     """
-    if isinstance(text, Markup):
-        return text
-    return Markup(html.escape(str(text).translate(_STAND_INS)))
+    return text if isinstance(text, Markup) else Markup(html.escape(visible(text)))
 
 
 def clipped(text: str, most: int) -> str:

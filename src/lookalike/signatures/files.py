@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import file_path, instance
+from lookalike.display import Displayed, Table, column_rows
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
@@ -49,8 +50,8 @@ _REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(-1
 """Bytes with their bits in the other order."""
 
 
-@dataclass(frozen=True)
-class SavedSignatures:
+@dataclass(frozen=True, repr=False)
+class SavedSignatures(Displayed):
     """Contents of a file that `save_signatures` wrote."""
 
     signatures: NDArray[np.uint8]
@@ -60,6 +61,12 @@ class SavedSignatures:
     """Ids of the documents; None: they are identified by position."""
     weights: NDArray[np.int16] | None = None
     """Quantized weights of the bits, mapped; None: they were not saved."""
+
+    def _table(self, most: int) -> Table:
+        first = self.signatures[:most]
+        ids = range(len(first)) if self.ids is None else self.ids[:most]
+        hexadecimal = [row.tobytes().hex() for row in first]
+        return column_rows({"id": ids, "signature": hexadecimal}), len(self.signatures)
 
 
 def save_signatures(

@@ -16,6 +16,7 @@ from lookalike.corpora import Corpus, check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
 from lookalike.dedup.pairs import Ints
+from lookalike.display import Displayed, Table
 from lookalike.jobs.documents import DocumentTable
 from lookalike.pages.marks import without_marks
 from lookalike.shown import counted, escape_terminal
@@ -54,8 +55,8 @@ class Assigned:
         return cls(centers, labels, distances, labels.copy(), distances.copy())
 
 
-@dataclass(frozen=True)
-class DocumentCluster:
+@dataclass(frozen=True, repr=False)
+class DocumentCluster(Displayed):
     """What a cluster is about."""
 
     number: int
@@ -75,7 +76,7 @@ class DocumentCluster:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DocumentClusters(Assigned):
+class DocumentClusters(Displayed, Assigned):
     """Clusters of documents, the largest first; arrays have an element per row of the source."""
 
     settings: TopicSettings
@@ -210,6 +211,18 @@ class DocumentClusters(Assigned):
                 "other_distance": _known(self.other_distances[rows], pa.int32()),
             }
             yield pa.record_batch(list(columns.values()), names=list(columns))
+
+    def _table(self, most: int) -> Table:
+        shown = [
+            {
+                "cluster": one.number,
+                "documents": one.size,
+                "words": " ".join(word for word, _ in one.words),
+                "most central": [self.id(row) for row in one.central],
+            }
+            for one in self.clusters[:most]
+        ]
+        return shown, len(self)
 
     def __repr__(self) -> str:
         return (

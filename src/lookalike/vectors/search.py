@@ -62,6 +62,9 @@ class VectorNeighbors(Result):
         found = query, rank
         return {"query": query, "id": self.ids[found], "similarity": self.similarities[found]}
 
+    def _row_count(self) -> int:
+        return int(np.count_nonzero(self.ids >= 0))
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class VectorMatches(Result):
@@ -96,6 +99,9 @@ class VectorMatches(Result):
         """Return `query`, `id` and `similarity` of every match."""
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         return {"query": query, "id": self.ids, "similarity": self.similarities}
+
+    def _row_count(self) -> int:
+        return len(self.ids)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -10,14 +10,15 @@ from lookalike.collection.documents import as_document
 from lookalike.collection.search.native import CachedIndex
 from lookalike.collection.stores.base import StaleView, Store, View
 from lookalike.collection.stores.schema import Numbered, Numbers, signer_hash
+from lookalike.display import Displayed
 from lookalike.errors import CollectionBusyError, CollectionError
 
 _PAGE = 2_000
 _MOST_NAMED = 20
 
 
-@dataclass
-class Report:
+@dataclass(repr=False)
+class Report(Displayed):
     """The result of `verify` and `repair`."""
 
     documents: int = 0

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import seed_number, thread_count, whole_number
+from lookalike.display import Displayed, Table, column_rows
 from lookalike.indexes.rows import Signatures
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
@@ -29,7 +30,7 @@ ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters:
+class Clusters(Displayed):
     """Groups of a collection, each around a center."""
 
     centers: Signatures
@@ -65,6 +66,10 @@ class Clusters:
         number = whole_number("group", group, at_least=0, at_most=max(0, len(self) - 1))
         places = np.flatnonzero(self.labels == number)
         return places[np.argsort(self.distances[places], kind="stable")]
+
+    def _table(self, most: int) -> Table:
+        columns = {"size": self.sizes[:most], "mean_distance": self.mean_distances[:most]}
+        return column_rows({"group": range(len(self))[:most], **columns}), len(self)
 
     def __repr__(self) -> str:
         return (
