@@ -152,7 +152,7 @@ def test_what_a_recall_takes_is_kept(tmp_path: Path, capsys: pytest.CaptureFixtu
     expected = la.VectorIndex.load(index).search(np.load(tmp_path / "asked.npy"), 10, recall=0.9)
     assert [[each["id"] for each in one["results"]] for one in found] == expected.ids.tolist()
     said = refused(["search", str(index), str([1] * 12), "--recall", "0.9", "-k", "11"], capsys)
-    assert "`lookalike index --recall` does, for 10 neighbors or fewer, or say --cand" in said
+    assert "`lookalike index --recall` does, for 10 neighbors or fewer, or pass --cand" in said
     few = tmp_path / "few.npy"
     np.save(few, some(3, 5))
     assert main(["index", str(few), "-o", str(index), "--recall", "0.9", "--quiet"]) == 0
