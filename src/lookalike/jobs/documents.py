@@ -296,8 +296,11 @@ def read_documents(
         order=_ranks(work, count, facts["counts"][last]) if source.columns.order else None,
         key=key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
         signatures_only=without_text,
-        files_left_out=facts["files"],
-        **{name: facts[name] for name in ("bad", "binary", "examples", "left_out", "notices")},
+        **{name: facts[name] for name in ("bad", "binary", "examples")},
+        # Folders of earlier versions do not have these.
+        left_out=facts.get("left_out", {}),
+        files_left_out=facts.get("files", []),
+        notices=facts.get("notices", []),
     )
 
 
