@@ -4,7 +4,7 @@ Drawn from a seed, so that everybody has the same. What they are like was measur
 64-bit SimHash of words with TF-IDF weights; the constants below are what came out:
 
 - Of 120,000 arXiv abstracts, the weight behind a bit has the standard deviation 0.99 and an excess
-  kurtosis of -0.2: normal, of variance 1. It is not quite centred: the share of documents with a
+  kurtosis of -0.2: normal, of variance 1. It is not quite centered: the share of documents with a
   bit set differs from bit to bit, by 0.076 (standard deviation over the 64 bits), which is what
   means of standard deviation 0.19 give.
 - 0.3% of these abstracts have another one within 3 bits (1.3% if words are not weighted, because

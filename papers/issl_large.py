@@ -72,7 +72,7 @@ class Measured:
 def made(bases: Rows, count: int, generator: np.random.Generator, near: bool = False) -> Rows:
     """Return signatures made from others by changing bits at random; with `near`, fewer bits.
 
-    A quarter of the bits are changed, an eighth of some, a sixteenth of a few: neighbours at many
+    A quarter of the bits are changed, an eighth of some, a sixteenth of a few: neighbors at many
     distances, and each of `bases` has a number of them that grows with the collection.
     """
     words = np.ascontiguousarray(bases).view(np.uint64)

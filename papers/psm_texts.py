@@ -113,10 +113,10 @@ def pair_times(world: World) -> Iterator[Section]:
 
 
 def _mean_features(signer: SimHash) -> float:
-    """Return how many distinct features a text has, on average over those the signer learnt."""
+    """Return how many distinct features a text has, on average over those the signer learned."""
     vocabulary = signer.weights.vocabulary
     if vocabulary is None:
-        raise NotFittedError("the signer has learnt no vocabulary; call fit first")
+        raise NotFittedError("the signer has learned no vocabulary; call fit first")
     texts_with = decode_array(vocabulary.to_dict()[VOCABULARY_ARRAYS[1]])
     return float(texts_with.sum() / vocabulary.documents)
 

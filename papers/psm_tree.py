@@ -208,15 +208,15 @@ def _draw(world: World) -> str:
             for at, one in enumerate(level):
                 x = start + width * (at + 0.5) / len(level)
                 places[one] = (x, -float(depth))
-        colour = line_style(number)["color"]
+        color = line_style(number)["color"]
         for one, (x, y) in places.items():
             for child in children(one, 64):
                 if child in places:
                     dash = "-" if child[:-1] == one[:-1] else "--"
                     far = places[child]
                     axes.plot([x, far[0]], [y, far[1]], color=GRAY, linestyle=dash, linewidth=1)
-            _node(axes, one, x, y, colour)
-        axes.text(start + width / 2, 0.55, f"h = {size}", ha="center", fontsize=10, color=colour)
+            _node(axes, one, x, y, color)
+        axes.text(start + width / 2, 0.55, f"h = {size}", ha="center", fontsize=10, color=color)
         start += width + 0.45
     axes.set_xlim(-0.1, start - 0.35)
     axes.set_ylim(0.5 - LEVELS, 0.85)
@@ -225,6 +225,6 @@ def _draw(world: World) -> str:
     return name
 
 
-def _node(axes: Any, one: Set, x: float, y: float, colour: str) -> None:
-    box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": colour}
+def _node(axes: Any, one: Set, x: float, y: float, color: str) -> None:
+    box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": color}
     axes.text(x, y, " ".join(map(str, one)), ha="center", va="center", fontsize=10, bbox=box)

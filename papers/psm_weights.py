@@ -65,7 +65,7 @@ class Weighed:
     features: Floats
 
     def scales(self) -> dict[str, Floats]:
-        """Return by what `counters` is multiplied for each way to normalise."""
+        """Return by what `counters` is multiplied for each way to normalize."""
         return {
             EUCLID: np.ones(len(self.length)),
             SUM: self.length / self.total,
@@ -115,8 +115,8 @@ def as_pages(texts: Sequence[str], spread: float) -> list[str]:
 
 def kurtosis(values: Floats) -> float:
     """Return the excess kurtosis: 0 for a normal distribution, 3 for Laplace's."""
-    centred = values - values.mean()
-    return float((centred**4).mean() / (centred**2).mean() ** 2 - 3)
+    centered = values - values.mean()
+    return float((centered**4).mean() / (centered**2).mean() ** 2 - 3)
 
 
 def kurtosis_parts(weighed: Weighed, scale: Floats) -> tuple[float, float]:
@@ -128,7 +128,7 @@ def kurtosis_parts(weighed: Weighed, scale: Floats) -> tuple[float, float]:
 
 
 def run(world: World) -> Iterator[Section]:
-    """Normalise in three ways, on texts as they are and on pages of more and less of them."""
+    """Normalize in three ways, on texts as they are and on pages of more and less of them."""
     count = world.scale.weighed_texts
     some, stream = world.distinct.first(count), world.abstracts.first(count).texts
     sources = {"texts": weigh(some.texts)}
@@ -209,17 +209,17 @@ def _draw(world: World, drawn: dict[tuple[str, str], Floats]) -> str:
         "in units of their standard deviation; pages: cut from abstracts, lengths log-normal",
     )
     edges = np.linspace(-6, 6, 121)
-    centres = (edges[1:] + edges[:-1]) / 2
+    centers = (edges[1:] + edges[:-1]) / 2
     shown = (("texts", EUCLID), ("texts", SUM), (_pages(PAGE_SPREADS[-1]), LENGTH))
     for number, (source, way) in enumerate(shown):
         density, _ = np.histogram(drawn[source, way], edges, density=True)
         style = {**line_style(number), "marker": ""}
         density[density == 0] = np.nan
-        axes.plot(centres, density, label=f"{source}, {way}", **style)
-    normal = np.exp(-(centres**2) / 2) / math.sqrt(2 * math.pi)
-    laplace = np.exp(-math.sqrt(2) * np.abs(centres)) / math.sqrt(2)
+        axes.plot(centers, density, label=f"{source}, {way}", **style)
+    normal = np.exp(-(centers**2) / 2) / math.sqrt(2 * math.pi)
+    laplace = np.exp(-math.sqrt(2) * np.abs(centers)) / math.sqrt(2)
     for values, label, dash in ((normal, "normal", ":"), (laplace, "Laplace", "--")):
-        axes.plot(centres, values, label=label, color=GRAY, linestyle=dash, linewidth=1.2)
+        axes.plot(centers, values, label=label, color=GRAY, linestyle=dash, linewidth=1.2)
     axes.set_yscale("log")
     axes.set_ylim(1e-5, 2)
     axes.set_xlabel("weight of a bit, in standard deviations")

@@ -282,7 +282,7 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "components: sides": lambda: _native.components(longs(0, 1), longs(1), longs(0, 0)),
     "stars: order": lambda: _native.stars(longs(0, 2), longs(), longs(), longs(0, 0)),
     "stars: pairs": lambda: _native.stars(longs(0, 1), longs(0), longs(), longs(0, 0)),
-    "stars: neighbours": lambda: _native.stars(longs(0, 1), longs(0), longs(2), longs(0, 0)),
+    "stars: neighbors": lambda: _native.stars(longs(0, 1), longs(0), longs(2), longs(0, 0)),
     "block_pairs: marks": lambda: _native.block_pairs(ROWS, np.zeros(4, np.uint8), 1, 9, 1),
     "drawn_pairs: marks": lambda: _native.drawn_pairs(
         ROWS, np.zeros(4, np.uint8), DRAWS, 2, 0, 1, 1e9, 9, 1

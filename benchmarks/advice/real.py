@@ -87,7 +87,7 @@ CASES = tuple(case.name for case in PLANNED)
 
 
 def hubs(count: int, generator: np.random.Generator) -> Rows:
-    """1024 bits around 30 centres, and a tenth anywhere."""
+    """1024 bits around 30 centers, and a tenth anywhere."""
     return _around(30, 0.06, 1024, count, generator)
 
 
@@ -107,11 +107,11 @@ def templates(count: int, generator: np.random.Generator) -> Rows:
 
 
 def _around(
-    centres: int, changed: float, bits: int, count: int, generator: np.random.Generator
+    centers: int, changed: float, bits: int, count: int, generator: np.random.Generator
 ) -> Rows:
-    middle = generator.integers(0, 256, (centres, bits // 8), dtype=np.uint8)
-    popular = generator.dirichlet(np.full(centres, 0.5))
-    rows = middle[generator.choice(centres, count, p=popular)]
+    middle = generator.integers(0, 256, (centers, bits // 8), dtype=np.uint8)
+    popular = generator.dirichlet(np.full(centers, 0.5))
+    rows = middle[generator.choice(centers, count, p=popular)]
     for begin in range(0, count, 10_000):
         part = rows[begin : begin + 10_000]
         noise = generator.random((len(part), bits), np.float32) < changed

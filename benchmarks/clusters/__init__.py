@@ -1,1 +1,1 @@
-"""Benchmarks of groups around majority centres."""
+"""Benchmarks of groups around majority centers."""

@@ -214,7 +214,7 @@ def _sample(corpus: str, texts: list[str], cache: Path, count: int) -> list[str]
     """Return so many texts in their order, drawn by chance.
 
     Near-duplicates are rare among abstracts. There all that have one (a cosine of 2-grams of at
-    least 0.8) are in the sample; their neighbours are, too.
+    least 0.8) are in the sample; their neighbors are, too.
     """
     chosen = np.random.default_rng(SEED).permutation(len(texts))
     if corpus == "arxiv":

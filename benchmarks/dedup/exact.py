@@ -1,4 +1,4 @@
-"""Every pair of texts like licences: `lookalike dedup --exact` beside what signatures propose.
+"""Every pair of texts like licenses: `lookalike dedup --exact` beside what signatures propose.
 
 Truth is brute force: the overlap of every document with every other, by products of a matrix whose
 features were read in Python. Copies are pairs like all others.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from benchmarks.dedup.large import command
-from benchmarks.dedup.licences import write_licences
+from benchmarks.dedup.licenses import write_licenses
 from benchmarks.dedup.truth import feature_matrix
 from benchmarks.harness import Effort, Verdict
 from benchmarks.importing import compiled_environment
@@ -40,7 +40,7 @@ _ROWS_AT_A_TIME = 256
 def exact(name: str, *, cache: Path, part: int) -> QualityResult:
     """Time whole programs with and without `--exact`; compare their pairs with all there are."""
     count = COUNT // part
-    source = write_licences(cache / f"licences-{count}.jsonl", count)
+    source = write_licenses(cache / f"licenses-{count}.jsonl", count)
     truth = every_pair([json.loads(line)["text"] for line in source.read_text().splitlines()])
     with tempfile.TemporaryDirectory(dir=cache) as place:
         environment = compiled_environment(place)
@@ -57,7 +57,7 @@ def exact(name: str, *, cache: Path, part: int) -> QualityResult:
         ]
         result = run_entries(
             name,
-            f"{count:,} texts like licences, "
+            f"{count:,} texts like licenses, "
             + ", ".join(f"{len(truth(each)):,} pairs >= {each}" for each in THRESHOLDS),
             entries,
             count,

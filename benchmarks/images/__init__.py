@@ -1,1 +1,1 @@
-"""Image hashes beside those of imagehash and PDQ: what they recognise again, and how quick."""
+"""Image hashes beside those of imagehash and PDQ: what they recognize again, and how quick."""

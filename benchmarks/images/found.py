@@ -22,14 +22,14 @@ _VARIANTS = (
     *("-d.", "Elephants_", "Stripes-Light", "-logo", "origami-", "motorcycle_right"),
     "chessboard_RGB",
 )
-"""In the names of files that show what another one shows, in other colours or sizes."""
+"""In the names of files that show what another one shows, in other colors or sizes."""
 
 _LEAST = 128
 """Pixels that a stamp has each way at least: a quarter of it is still a picture."""
 
 
 def opened(path: Path, longest: int) -> Image.Image:
-    """Return a picture in colours, on white where it is transparent, no larger than said."""
+    """Return a picture in colors, on white where it is transparent, no larger than said."""
     with Image.open(path) as image:
         picture = image.convert("RGBA")
     picture.thumbnail((longest, longest), Image.Resampling.LANCZOS)

@@ -1,4 +1,4 @@
-"""Pictures to recognise again: scenes that are drawn, each from its own number, and what people do
+"""Pictures to recognize again: scenes that are drawn, each from its own number, and what people do
 to pictures.
 
 Half of them are like photographs: soft shapes, shadows, and detail at every scale. The others are
@@ -47,8 +47,8 @@ def _field(rng: np.random.Generator, size: tuple[int, int], slope: float) -> NDA
     return np.asarray(values / values.max())
 
 
-def _colours(rng: np.random.Generator, values: NDArray[np.float64]) -> Picture:
-    """Return values from 0 to 1 as a picture, from one colour over a second to a third."""
+def _colors(rng: np.random.Generator, values: NDArray[np.float64]) -> Picture:
+    """Return values from 0 to 1 as a picture, from one color over a second to a third."""
     stops = rng.integers(0, 256, (3, 3))
     channels = [np.interp(values, [0, 0.5, 1], stops[:, channel]) for channel in range(3)]
     return Image.fromarray(np.stack(channels, 2).astype(np.uint8))
@@ -56,18 +56,18 @@ def _colours(rng: np.random.Generator, values: NDArray[np.float64]) -> Picture:
 
 def _texture(rng: np.random.Generator, size: tuple[int, int]) -> Picture:
     """Clouds, stone, bark: noise whose detail is at every scale."""
-    return _colours(rng, _field(rng, size, float(rng.uniform(1.1, 1.8))))
+    return _colors(rng, _field(rng, size, float(rng.uniform(1.1, 1.8))))
 
 
 def _landscape(rng: np.random.Generator, size: tuple[int, int]) -> Picture:
     """Hills before a sky, trees and a sun."""
     width, height = size
-    picture = _colours(rng, np.linspace(0, 1, height)[:, None] * np.ones((1, width)))
+    picture = _colors(rng, np.linspace(0, 1, height)[:, None] * np.ones((1, width)))
     clouds = Image.fromarray((_field(rng, size, 1.6) * 200).astype(np.uint8))
     picture.paste(Image.new("RGB", size, "white"), mask=clouds)
     draw = ImageDraw.Draw(picture)
     x, y, radius = rng.uniform(0, width), rng.uniform(0, height / 2), rng.uniform(0.03, 0.1) * width
-    draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=_colour(rng))
+    draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=_color(rng))
     for level in sorted(rng.uniform(0.35, 0.95, 4)):
         steps = np.arange(0, width + 8, 8)
         waves = np.zeros(len(steps))
@@ -77,13 +77,13 @@ def _landscape(rng: np.random.Generator, size: tuple[int, int]) -> Picture:
         line = [
             (int(at), int((level + wave) * height)) for at, wave in zip(steps, waves, strict=True)
         ]
-        draw.polygon([*line, (width, height), (0, height)], fill=_colour(rng))
+        draw.polygon([*line, (width, height), (0, height)], fill=_color(rng))
         for _ in range(int(rng.integers(0, 12))):
             foot, top = int(rng.integers(0, width)), rng.uniform(0.03, 0.15) * height
             base = level * height + top / 2
             draw.polygon(
                 [(foot, base - top), (foot - top / 4, base), (foot + top / 4, base)],
-                fill=_colour(rng),
+                fill=_color(rng),
             )
     grain = _field(rng, size, 0.9)[..., None] * 40 - 20
     return Image.fromarray(np.clip(np.asarray(picture) + grain, 0, 255).astype(np.uint8))
@@ -100,16 +100,16 @@ def _objects(rng: np.random.Generator, size: tuple[int, int]) -> Picture:
             lambda value: value // 2
         )
         picture.paste(Image.new("RGB", size, "black"), mask=shade)
-        picture.paste(_colours(rng, _field(rng, size, 1.9)), mask=shape)
+        picture.paste(_colors(rng, _field(rng, size, 1.9)), mask=shape)
     return picture
 
 
 def _drawing(rng: np.random.Generator, size: tuple[int, int]) -> Picture:
     """Flat shapes on an even ground, as in icons and slides."""
-    picture = Image.new("RGB", size, _colour(rng))
+    picture = Image.new("RGB", size, _color(rng))
     draw = ImageDraw.Draw(picture)
     for _ in range(int(rng.integers(6, 30))):
-        _shape(rng, draw, size, fill=_colour(rng))
+        _shape(rng, draw, size, fill=_color(rng))
     return picture
 
 
@@ -128,7 +128,7 @@ def _chart(rng: np.random.Generator, size: tuple[int, int]) -> Picture:
     for place, high in enumerate(heights):
         at = left + place * step
         draw.rectangle(
-            (at + 0.15 * step, bottom - high, at + 0.85 * step, bottom), fill=_colour(rng)
+            (at + 0.15 * step, bottom - high, at + 0.85 * step, bottom), fill=_color(rng)
         )
     for _ in range(int(rng.integers(1, 4))):
         values = np.cumsum(rng.normal(0, 0.08, 40)) + rng.uniform(0.3, 0.7)
@@ -136,7 +136,7 @@ def _chart(rng: np.random.Generator, size: tuple[int, int]) -> Picture:
             (left + at * 0.85 * width / 39, bottom - float(np.clip(value, 0, 1)) * 0.8 * height)
             for at, value in enumerate(values)
         ]
-        draw.line(points, fill=_colour(rng), width=4)
+        draw.line(points, fill=_color(rng), width=4)
     return picture
 
 
@@ -180,7 +180,7 @@ def _shape(
         draw.polygon([(x + across * math.cos(a), y + down * math.sin(a)) for a in turns], fill=fill)
 
 
-def _colour(rng: np.random.Generator) -> tuple[int, ...]:
+def _color(rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(rng.integers(0, 256, 3).tolist())
 
 
@@ -241,7 +241,7 @@ CHANGES: Mapping[str, Callable[[Picture], Picture]] = {
     "brightness 70%": _brighter(0.7),
     "brightness 130%": _brighter(1.3),
     "contrast 70%": lambda picture: ImageEnhance.Contrast(picture).enhance(0.7),
-    "grey": lambda picture: picture.convert("L").convert("RGB"),
+    "gray": lambda picture: picture.convert("L").convert("RGB"),
     "noise": _grain,
     "crop 2%": _cropped(0.02),
     "crop 5%": _cropped(0.05),

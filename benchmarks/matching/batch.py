@@ -101,7 +101,7 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
 
 
 def _tuned(made: GeneratedFingerprints, asked: int) -> dict[bool, int]:
-    """Return the flips for all matches and for the first, learnt from queries that are not timed.
+    """Return the flips for all matches and for the first, learned from queries that are not timed.
 
     Only those with a match tell, so only these are tried with all flips. Runs as long as the batch
     are put together, so that there is one chunk and one header either way.

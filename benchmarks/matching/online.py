@@ -30,7 +30,7 @@ RECALL = 0.95
 BATCH = 10_000
 """Queries asked at once: too few for two of them to meet in a bucket of tens of millions."""
 SAMPLE = 500_000
-"""Queries that the number of flips is learnt from; they are not those that are timed. Only those
+"""Queries that the number of flips is learned from; they are not those that are timed. Only those
 with a match tell, less than one in a hundred.
 """
 CHECKED = 50

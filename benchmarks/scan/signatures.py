@@ -55,16 +55,16 @@ def skewed(count: int, bits: int, generator: Generator) -> Signatures:
     """Return signatures as real ones are: bits of all probabilities, clusters, duplicates.
 
     Many bits are nearly always 0 or nearly always 1. Bits go together, because rows are members of
-    clusters, a few of them very large, and differ from their centre in up to a 32nd of the bits.
+    clusters, a few of them very large, and differ from their center in up to a 32nd of the bits.
     A tenth of the rows are exact copies of others; of narrow signatures more turn out equal.
     """
     probability = generator.beta(0.5, 0.5, size=bits)
     clusters = max(1, count // CLUSTER_SIZE)
     tosses = generator.random((clusters, bits), dtype=np.float32) < probability
-    centres = np.packbits(tosses, axis=1, bitorder="little")
-    # The square of a uniform draw favours the first clusters: sizes fall like 1 / sqrt(rank).
+    centers = np.packbits(tosses, axis=1, bitorder="little")
+    # The square of a uniform draw favors the first clusters: sizes fall like 1 / sqrt(rank).
     member_of = (clusters * generator.random(count) ** 2).astype(np.int64)
-    rows = centres[member_of]
+    rows = centers[member_of]
     flip_bits(rows, generator.integers(0, bits // 32, size=count, endpoint=True), generator)
 
     copied = generator.random(count) < DUPLICATE_SHARE

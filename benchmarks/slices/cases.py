@@ -23,7 +23,7 @@ PAIRS_COUNT = 2_000_000
 PAIRS_QUERIES = 20_000
 QUERIES = 1000
 NEAR_QUERIES = 4000
-"""Near-duplicates held out; those that turn out to have a neighbour near enough are asked."""
+"""Near-duplicates held out; those that turn out to have a neighbor near enough are asked."""
 
 CASES = (
     "slices-search-1024",

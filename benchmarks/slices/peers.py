@@ -91,7 +91,7 @@ def build_prefixes(signatures: Signatures, orders: int) -> Built:
 
 
 def build_clusters(signatures: Signatures, threads: int) -> Built:
-    """Build groups around majority centres."""
+    """Build groups around majority centers."""
     return _built(
         partial(la.ClusterIndex, signatures, threads=threads),
         len(signatures),
@@ -113,7 +113,7 @@ def build_flat(signatures: Signatures) -> Built:
 
 
 def build_ivf(signatures: Signatures, lists: int) -> Built:
-    """Build faiss's inverted file, which learns centres of clusters first."""
+    """Build faiss's inverted file, which learns centers of clusters first."""
     bits = 8 * signatures.shape[1]
 
     def make() -> Any:

@@ -1,4 +1,4 @@
-"""Cases of slice lists on wide signatures: a million of 1024 bits, nearest neighbours."""
+"""Cases of slice lists on wide signatures: a million of 1024 bits, nearest neighbors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WIDER = 18
 """Shorter lists, so that more of them can be read in the same time: better where expand is 2."""
 WIDER_EXPAND_2 = f"slices of {WIDER}, expand 2"
 NEAR = BITS // 10
-"""Neighbours within a tenth of the bits are near-duplicates."""
+"""Neighbors within a tenth of the bits are near-duplicates."""
 FIRST_SHARE, MORE_SHARE = 0.35, 0.5
 """Of the floor that searches have to reach, with expand 0 and with expand 2."""
 LISTS, FEW_LISTS = 1024, 256
@@ -215,7 +215,7 @@ class WideCases:
         times, quality = result.times(), result.quality
         good = [each for each in EXPAND[:2] if quality[each]["near found"] >= 0.999]
         chosen = min(good or EXPAND[1:2], key=lambda each: times[each].best)
-        what = f"neighbours within {NEAR} bits, {chosen}"
+        what = f"neighbors within {NEAR} bits, {chosen}"
         more = np.count_nonzero(np.diff(matches.offsets) > K)
         return replace(
             result,
@@ -224,7 +224,7 @@ class WideCases:
                 ratio_verdict(f"12b. {what}, 1 thread: {FLAT} / ours", times, FLAT, chosen, 20),
             ],
             notes=[
-                f"{len(matches.ids):,} neighbours within {NEAR}; {more} queries have more than "
+                f"{len(matches.ids):,} neighbors within {NEAR}; {more} queries have more than "
                 f"{K}, of which the {K} nearest count"
             ],
         )
@@ -235,7 +235,7 @@ class WideCases:
         return f"{self.count:,} x {BITS},"
 
     def _distribution(self, nearest: NDArray[np.int32]) -> list[str]:
-        """Say how far nearest neighbours are, among the real and among all."""
+        """Say how far nearest neighbors are, among the real and among all."""
         real = self.collection.real
         held, rest = real[: self.queries], real[self.queries :]
         among = {
@@ -244,7 +244,7 @@ class WideCases:
         }
         among[f"{self.count:,} enlarged"] = nearest
         return [
-            f"made from {self.collection.origin}; distances of nearest neighbours, quantiles:",
+            f"made from {self.collection.origin}; distances of nearest neighbors, quantiles:",
             *(f"  {name}: {_quantiles(found)}" for name, found in among.items()),
         ]
 

@@ -30,8 +30,8 @@ def _words(folder: Path | None) -> tuple[str, NDArray[np.float16]]:
         return "GloVe word vectors", np.load(folder / FILE)
     rng = np.random.default_rng(0)  # some directions vary far more than others, as they do there
     spread = 1 / np.sqrt(np.arange(1, 101))
-    centres = rng.normal(size=(2000, 100)) * spread
-    rows = centres[rng.integers(0, 2000, 50_000)] + 0.7 * rng.normal(size=(50_000, 100)) * spread
+    centers = rng.normal(size=(2000, 100)) * spread
+    rows = centers[rng.integers(0, 2000, 50_000)] + 0.7 * rng.normal(size=(50_000, 100)) * spread
     return "made-up vectors", rows.astype(np.float16)
 
 

@@ -1,5 +1,5 @@
 // Lists of rows in one piece of memory, each as long as a power of two: a list that many rows share
-// grows in amortised constant time, and reading it is reading on.
+// grows in amortized constant time, and reading it is reading on.
 #pragma once
 
 #include <algorithm>

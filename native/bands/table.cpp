@@ -29,7 +29,7 @@ bool equal_band(const std::uint32_t* a, const std::uint32_t* b, std::size_t valu
 }
 
 bool any_empty(const std::uint32_t* values, std::size_t count) {
-    std::uint32_t found = 0;  // a loop that compilers vectorise, which std::find is not
+    std::uint32_t found = 0;  // a loop that compilers vectorize, which std::find is not
     for (std::size_t index = 0; index < count; ++index)
         found |= static_cast<std::uint32_t>(values[index] == kEmpty);
     return found != 0;
@@ -37,7 +37,7 @@ bool any_empty(const std::uint32_t* values, std::size_t count) {
 
 template <bool empty_counts>
 std::int32_t equal_values(const std::uint32_t* a, const std::uint32_t* b, std::size_t values) {
-    std::int32_t equal = 0;  // loops that compilers vectorise
+    std::int32_t equal = 0;  // loops that compilers vectorize
     for (std::size_t index = 0; index < values; ++index)
         equal += static_cast<std::int32_t>(a[index] == b[index]) &
                  static_cast<std::int32_t>(empty_counts || a[index] != kEmpty);

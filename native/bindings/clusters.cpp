@@ -19,22 +19,22 @@ using DistanceArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig,
 struct BoundGroups {
     SignatureArray rows;
     IdArray ids, offsets;
-    SignatureArray centres;
-    DistanceArray from_centre, nearest, farthest;
+    SignatureArray centers;
+    DistanceArray from_center, nearest, farthest;
 
     BoundGroups(const SignatureArray& rows_, const IdArray& ids_, const IdArray& offsets_,
-                const SignatureArray& centres_, const DistanceArray& from_centre_,
+                const SignatureArray& centers_, const DistanceArray& from_center_,
                 const DistanceArray& nearest_, const DistanceArray& farthest_)
         : rows(rows_),
           ids(ids_),
           offsets(offsets_),
-          centres(centres_),
-          from_centre(from_centre_),
+          centers(centers_),
+          from_center(from_center_),
           nearest(nearest_),
           farthest(farthest_) {
-        const std::size_t groups = centres.shape(0);
-        expect(centres.shape(1) == rows.shape(1), "centres of another width than rows");
-        expect(ids.size() == rows.shape(0) && from_centre.size() == rows.shape(0),
+        const std::size_t groups = centers.shape(0);
+        expect(centers.shape(1) == rows.shape(1), "centers of another width than rows");
+        expect(ids.size() == rows.shape(0) && from_center.size() == rows.shape(0),
                "ids or distances of another number than rows");
         expect(groups < UINT32_MAX, "too many groups");
         expect(
@@ -47,8 +47,8 @@ struct BoundGroups {
         expect(!removed || removed->size() == rows.shape(0), "marks of another number than rows");
         return {{signatures(rows), ids.data(), false},
                 offsets.data(),
-                signatures(centres),
-                from_centre.data(),
+                signatures(centers),
+                from_center.data(),
                 nearest.data(),
                 farthest.data(),
                 removed ? removed->data() : nullptr};
@@ -64,23 +64,23 @@ search::GroupWork counted(const OutputArray<std::int64_t, 2>& work, std::size_t 
 
 void bind_clusters(nb::module_& module) {
     module.def(
-        "majority_centres",
+        "majority_centers",
         [](const SignatureArray& rows, const IdArray& labels, std::size_t threads,
-           const OutputArray<std::uint8_t, 2>& centres) {
+           const OutputArray<std::uint8_t, 2>& centers) {
             expect(labels.size() == rows.shape(0), "labels of another number than rows");
-            expect(centres.shape(1) == rows.shape(1), "centres of another width than rows");
-            expect_below(labels, centres.shape(0), "labels of groups that are not there");
+            expect(centers.shape(1) == rows.shape(1), "centers of another width than rows");
+            expect_below(labels, centers.shape(0), "labels of groups that are not there");
             const nb::gil_scoped_release nogil;
-            search::majority_centres(signatures(rows), labels.data(), centres.shape(0), threads,
-                                     python_signals, centres.data());
+            search::majority_centers(signatures(rows), labels.data(), centers.shape(0), threads,
+                                     python_signals, centers.data());
         },
-        "rows"_a.noconvert(), "labels"_a.noconvert(), "threads"_a, "centres"_a.noconvert());
+        "rows"_a.noconvert(), "labels"_a.noconvert(), "threads"_a, "centers"_a.noconvert());
 
     nb::class_<BoundGroups>(module, "Groups")
         .def(nb::init<const SignatureArray&, const IdArray&, const IdArray&, const SignatureArray&,
                       const DistanceArray&, const DistanceArray&, const DistanceArray&>(),
              "rows"_a.noconvert(), "ids"_a.noconvert(), "offsets"_a.noconvert(),
-             "centres"_a.noconvert(), "from_centre"_a.noconvert(), "nearest"_a.noconvert(),
+             "centers"_a.noconvert(), "from_center"_a.noconvert(), "nearest"_a.noconvert(),
              "farthest"_a.noconvert())
         .def(
             "nearest",

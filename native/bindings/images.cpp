@@ -53,10 +53,10 @@ images::Bits of_steps(std::size_t rows, std::size_t columns, std::int64_t least)
     return {rows, columns, least};
 }
 
-std::size_t sign(const images::Bits& self, const SignatureArray& grey, const AxisTuple& rows,
+std::size_t sign(const images::Bits& self, const SignatureArray& gray, const AxisTuple& rows,
                  const AxisTuple& columns, const OutputArray<std::uint8_t, 1>& signature) {
-    const images::Blocks blocks{grey.data(), expect_axis(rows, grey.shape(0)),
-                                expect_axis(columns, grey.shape(1))};
+    const images::Blocks blocks{gray.data(), expect_axis(rows, gray.shape(0)),
+                                expect_axis(columns, gray.shape(1))};
     expect(blocks.rows.pixels <= images::kMostPixels / blocks.columns.pixels,
            "an image of too many pixels");
     expect(signature.size() == self.count() / 8, "a signature of other bits");
@@ -71,7 +71,7 @@ void bind_images(nb::module_& module) {
         .def_static("of_waves", &of_waves, "waves"_a.noconvert(), "down"_a.noconvert(),
                     "across"_a.noconvert(), "least"_a)
         .def_static("of_steps", &of_steps, "rows"_a, "columns"_a, "least"_a)
-        .def("sign", &sign, "grey"_a.noconvert(), "rows"_a, "columns"_a, "signature"_a.noconvert());
+        .def("sign", &sign, "gray"_a.noconvert(), "rows"_a, "columns"_a, "signature"_a.noconvert());
 }
 
 }  // namespace lookalike::bindings

@@ -25,12 +25,12 @@ inline __mmask64 tail_mask(std::size_t bytes) {
     return (std::uint64_t{1} << (bytes % 64)) - 1;
 }
 
-// Adds neighbouring words of two vectors: 128-bit lane j holds the sums of lane j of both.
+// Adds neighboring words of two vectors: 128-bit lane j holds the sums of lane j of both.
 inline __m512i add_words(__m512i left, __m512i right) {
     return _mm512_add_epi64(_mm512_unpacklo_epi64(left, right), _mm512_unpackhi_epi64(left, right));
 }
 
-// Adds neighbouring 128-bit lanes of two vectors: two sums of `left`, then two of `right`.
+// Adds neighboring 128-bit lanes of two vectors: two sums of `left`, then two of `right`.
 inline __m512i add_lanes(__m512i left, __m512i right) {
     return _mm512_add_epi64(_mm512_shuffle_i64x2(left, right, 0x88),
                             _mm512_shuffle_i64x2(left, right, 0xdd));

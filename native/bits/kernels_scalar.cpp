@@ -5,7 +5,7 @@
 namespace lookalike::bits {
 namespace {
 
-// Adds neighbouring bits, then pairs, then nibbles; the multiplication sums the eight bytes. Used
+// Adds neighboring bits, then pairs, then nibbles; the multiplication sums the eight bytes. Used
 // instead of the built-in because a portable x86-64 build may not use the popcnt instruction and
 // would call a table look-up in the run-time library.
 inline std::uint32_t ones(std::uint64_t word) {

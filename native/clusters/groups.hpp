@@ -1,8 +1,8 @@
-// Groups of signatures around centres, searched one group after the other.
+// Groups of signatures around centers, searched one group after the other.
 //
 // A group's rows lie together. All queries of a batch that want a group are compared with it while
 // it is in the cache; a single query reads the groups it wants. By the triangle inequality, a row
-// whose distance from its centre is f, and a query at d from that centre, are at least |d - f|
+// whose distance from its center is f, and a query at d from that center, are at least |d - f|
 // apart: rows are kept in the order of f, so that those which cannot be near enough are left out.
 #pragma once
 
@@ -19,16 +19,16 @@ namespace lookalike::search {
 struct Groups {
     Collection rows;  // those of group g are at offsets[g] to offsets[g + 1]; none is empty
     const std::int64_t* offsets;
-    Signatures centres;
-    const std::int32_t* from_centre;  // of each row; rises within a group
+    Signatures centers;
+    const std::int32_t* from_center;  // of each row; rises within a group
     const std::int32_t* nearest;      // of each group: the least of these
     const std::int32_t* farthest;     // and the largest
     const std::uint8_t* removed;      // a byte per row, not 0 where it is left out; or null
 
-    std::size_t count() const { return centres.count; }
+    std::size_t count() const { return centers.count; }
     std::int64_t size(std::size_t group) const { return offsets[group + 1] - offsets[group]; }
 
-    // No row of the group is nearer to a query at that distance from the centre.
+    // No row of the group is nearer to a query at that distance from the center.
     std::int64_t least(std::size_t group, std::int64_t distance) const {
         return std::max<std::int64_t>(distance - farthest[group], nearest[group] - distance);
     }
@@ -37,15 +37,15 @@ struct Groups {
         std::int64_t begin, end;
     };
 
-    // The rows of a group that can be within `radius` of a query at that distance from the centre.
+    // The rows of a group that can be within `radius` of a query at that distance from the center.
     Range within(std::size_t group, std::int64_t distance, std::int64_t radius) const {
         std::int64_t begin = offsets[group], end = offsets[group + 1];
         if (nearest[group] < distance - radius)
-            begin = std::lower_bound(from_centre + begin, from_centre + end, distance - radius) -
-                    from_centre;
+            begin = std::lower_bound(from_center + begin, from_center + end, distance - radius) -
+                    from_center;
         if (farthest[group] > distance + radius)
-            end = std::upper_bound(from_centre + begin, from_centre + end, distance + radius) -
-                  from_centre;
+            end = std::upper_bound(from_center + begin, from_center + end, distance + radius) -
+                  from_center;
         return {begin, end};
     }
 };
@@ -56,7 +56,7 @@ struct GroupWork {
     std::int64_t* compared;  // rows
 };
 
-// The k nearest of each query among the rows of the `probe` groups whose centres are nearest to it
+// The k nearest of each query among the rows of the `probe` groups whose centers are nearest to it
 // (ties by number), and of as many more as it takes to have k rows; to rows of k ids and k
 // distances, which stay as they are where there are fewer. `proven` says whether no other group can
 // have any that is as near.

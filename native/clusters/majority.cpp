@@ -54,9 +54,9 @@ std::uint64_t load(const std::uint8_t* from, std::size_t bytes) {
 
 }  // namespace
 
-void majority_centres(const Signatures& rows, const std::int64_t* labels, std::size_t groups,
+void majority_centers(const Signatures& rows, const std::int64_t* labels, std::size_t groups,
                       std::size_t threads, const bits::Checkpoint& checkpoint,
-                      std::uint8_t* centres) {
+                      std::uint8_t* centers) {
     std::vector<std::size_t> begins(groups + 1, 0);
     for (std::size_t row = 0; row < rows.count; ++row)
         ++begins[static_cast<std::size_t>(labels[row]) + 1];
@@ -83,7 +83,7 @@ void majority_centres(const Signatures& rows, const std::int64_t* labels, std::s
                                               std::min<std::size_t>(8, rows.bytes - from)));
                     }
                 for (std::size_t word = 0; word < words; ++word) {
-                    std::uint8_t* const place = centres + group * rows.bytes + 8 * word;
+                    std::uint8_t* const place = centers + group * rows.bytes + 8 * word;
                     const std::size_t bytes = std::min<std::size_t>(8, rows.bytes - 8 * word);
                     const std::uint64_t bits = counts[word].majority(size, load(place, bytes));
                     std::memcpy(place, &bits, bytes);

@@ -1,4 +1,4 @@
-// Centres of groups: each bit is the one that most members have.
+// Centers of groups: each bit is the one that most members have.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace lookalike::search {
 
-// Sets each of `groups` centres to the majority of the rows whose label is its number. Where just
-// as many have a bit as have it not, and where there are none, the centre keeps the bit it has.
-void majority_centres(const Signatures& rows, const std::int64_t* labels, std::size_t groups,
+// Sets each of `groups` centers to the majority of the rows whose label is its number. Where just
+// as many have a bit as have it not, and where there are none, the center keeps the bit it has.
+void majority_centers(const Signatures& rows, const std::int64_t* labels, std::size_t groups,
                       std::size_t threads, const bits::Checkpoint& checkpoint,
-                      std::uint8_t* centres);
+                      std::uint8_t* centers);
 
 }  // namespace lookalike::search

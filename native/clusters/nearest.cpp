@@ -39,12 +39,12 @@ class Chooser {
   public:
     Chooser(const Groups& groups, std::size_t probe, std::size_t k)
         : groups_(groups), probe_(std::min(probe, groups.count())), k_(k) {
-        while (8 * groups.centres.bytes >> shift_ >= kMostBins)
+        while (8 * groups.centers.bytes >> shift_ >= kMostBins)
             ++shift_;
-        bins_.resize((8 * groups.centres.bytes >> shift_) + 1);
+        bins_.resize((8 * groups.centers.bytes >> shift_) + 1);
     }
 
-    // Takes the distances to all centres, and spoils them.
+    // Takes the distances to all centers, and spoils them.
     Probes choose(std::int32_t* distances) {
         Probes chosen;
         take(distances, probe_, chosen.groups);
@@ -166,7 +166,7 @@ void nearest_in_groups(const Groups& groups, const Signatures& queries, std::siz
         const Signatures asked{queries.row(begin), std::min(block, queries.count - begin), bytes};
         std::vector<Probes> probes(asked.count);
         std::vector<Chooser> choosers(threads, Chooser(groups, probe, k));
-        each_from_centres(groups, asked, threads, checkpoint,
+        each_from_centers(groups, asked, threads, checkpoint,
                           [&](std::size_t worker, std::size_t query, std::int32_t* far) {
                               probes[query] = choosers[worker].choose(far);
                           });

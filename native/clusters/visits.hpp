@@ -33,29 +33,29 @@ inline std::size_t tile_rows(std::size_t bytes) {
     return std::clamp<std::size_t>(kTileBytes / bytes, 1, kTileRows);
 }
 
-// Calls take(worker, query, distances) for each query, with its distances to all centres, which it
-// may change. A tile of centres is compared with some queries while it is in the cache.
+// Calls take(worker, query, distances) for each query, with its distances to all centers, which it
+// may change. A tile of centers is compared with some queries while it is in the cache.
 template <class Take>
-void each_from_centres(const Groups& groups, const Signatures& queries, std::size_t threads,
+void each_from_centers(const Groups& groups, const Signatures& queries, std::size_t threads,
                        const bits::Checkpoint& checkpoint, Take take) {
     constexpr std::size_t kQueriesAtOnce = 16;
-    const Signatures& centres = groups.centres;
-    threads = bits::worthwhile_threads(threads, bytes_to_read(queries.count, centres));
-    const bits::Kernels kernels = bits::kernels_for(centres.bytes);
-    const std::size_t tile = tile_rows(centres.bytes);
+    const Signatures& centers = groups.centers;
+    threads = bits::worthwhile_threads(threads, bytes_to_read(queries.count, centers));
+    const bits::Kernels kernels = bits::kernels_for(centers.bytes);
+    const std::size_t tile = tile_rows(centers.bytes);
     std::vector<std::vector<std::int32_t>> room(threads);
     bits::share_out_runs(queries.count, kQueriesAtOnce, threads, checkpoint,
                          [&](std::size_t worker, std::size_t first, std::size_t last) {
-                             room[worker].resize(kQueriesAtOnce * centres.count);
+                             room[worker].resize(kQueriesAtOnce * centers.count);
                              std::int32_t* const distances = room[worker].data();
-                             for (std::size_t begin = 0; begin < centres.count; begin += tile)
+                             for (std::size_t begin = 0; begin < centers.count; begin += tile)
                                  for (std::size_t query = first; query < last; ++query)
                                      kernels.distances(
-                                         queries.row(query), centres.row(begin),
-                                         std::min(tile, centres.count - begin), centres.bytes,
-                                         distances + (query - first) * centres.count + begin);
+                                         queries.row(query), centers.row(begin),
+                                         std::min(tile, centers.count - begin), centers.bytes,
+                                         distances + (query - first) * centers.count + begin);
                              for (std::size_t query = first; query < last; ++query)
-                                 take(worker, query, distances + (query - first) * centres.count);
+                                 take(worker, query, distances + (query - first) * centers.count);
                          });
 }
 

@@ -19,7 +19,7 @@ Matches within_in_groups(const Groups& groups, const Signatures& queries, std::u
     for (std::size_t begin = 0; begin < queries.count; begin += block) {
         const Signatures asked{queries.row(begin), std::min(block, queries.count - begin), bytes};
         std::vector<std::vector<Visit>> wanted(threads);
-        each_from_centres(
+        each_from_centers(
             groups, asked, threads, checkpoint,
             [&](std::size_t worker, std::size_t query, const std::int32_t* far) {
                 for (std::size_t group = 0; group < groups.count(); ++group) {

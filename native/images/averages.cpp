@@ -6,7 +6,7 @@ namespace lookalike::images {
 
 namespace {
 
-constexpr std::int64_t kLevel = 256;  // units of a grey level
+constexpr std::int64_t kLevel = 256;  // units of a gray level
 
 // What of a block lies in a part: in pixels, times the number of parts.
 struct Share {
@@ -43,10 +43,10 @@ void averages(const Blocks& blocks, std::size_t rows, std::size_t columns, std::
     const std::int64_t pixels = blocks.rows.pixels * blocks.columns.pixels;
     std::vector<double> down(rows * width);
     for (const Share& share : shares(blocks.rows, rows)) {
-        const std::uint8_t* const grey = blocks.grey + share.block * width;
+        const std::uint8_t* const gray = blocks.gray + share.block * width;
         double* const sums = down.data() + share.part * width;
         for (std::size_t x = 0; x < width; ++x)
-            sums[x] += share.size * grey[x];
+            sums[x] += share.size * gray[x];
     }
     const std::vector<Share> across = shares(blocks.columns, columns);
     std::vector<double> sums(columns);

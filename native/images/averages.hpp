@@ -1,4 +1,4 @@
-// An image as few grey blocks, and what is averaged over equal parts of it.
+// An image as few gray blocks, and what is averaged over equal parts of it.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ struct Axis {
     }
 };
 
-// The average grey of blocks of pixels, row by row.
+// The average gray of blocks of pixels, row by row.
 struct Blocks {
-    const std::uint8_t* grey;
+    const std::uint8_t* gray;
     Axis rows, columns;
 };
 
@@ -31,7 +31,7 @@ struct Blocks {
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 44;
 inline constexpr std::size_t kMostParts = 4096;  // each way
 
-// Writes the average of each of rows × columns equal parts of the image, in 1/256 of a grey level,
+// Writes the average of each of rows × columns equal parts of the image, in 1/256 of a gray level,
 // rounded half up. A block on the border of two parts counts for each by what of it lies there.
 void averages(const Blocks& blocks, std::size_t rows, std::size_t columns, std::int64_t* grid);
 

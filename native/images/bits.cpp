@@ -20,7 +20,7 @@ Bits::Bits(Waves waves, std::int64_t least)
 Bits::Bits(std::size_t rows, std::size_t columns, std::int64_t least)
     : rows_(rows), columns_(columns), least_(least), waves_{} {}
 
-// Loops over neighbouring doubles, each of which has a sum of its own: compilers make vectors of
+// Loops over neighboring doubles, each of which has a sum of its own: compilers make vectors of
 // these, and need not change the order of additions for it.
 std::vector<double> Bits::heights(const std::vector<std::int64_t>& grid) const {
     const std::size_t size = waves_.size, count = waves_.count;

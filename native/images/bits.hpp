@@ -22,7 +22,7 @@ class Bits {
     // is more than `least`. Exact where no sum of absolute products is above 2**53.
     Bits(Waves waves, std::int64_t least);
     // Row by row of the grid, a bit is 1 where a part is more than `least` above its left
-    // neighbour, in 1/256 of a grey level.
+    // neighbor, in 1/256 of a gray level.
     Bits(std::size_t rows, std::size_t columns, std::int64_t least);
 
     std::size_t count() const { return waves_.size ? waves_.down.size() : rows_ * (columns_ - 1); }

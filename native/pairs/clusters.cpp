@@ -27,7 +27,7 @@ void components(std::size_t count, const std::int64_t* left, const std::int64_t*
 
 void stars(std::size_t count, const std::int64_t* order, const std::int64_t* left,
            const std::int64_t* right, std::size_t pairs, std::int64_t* labels) {
-    // The neighbours of i are neighbours[begins[i]] to neighbours[begins[i + 1]]: counted, then
+    // The neighbors of i are neighbors[begins[i]] to neighbors[begins[i + 1]]: counted, then
     // put there from the end on, which leaves each begin where it belongs.
     std::vector<std::size_t> begins(count + 1, 0);
     for (std::size_t pair = 0; pair < pairs; ++pair) {
@@ -35,20 +35,20 @@ void stars(std::size_t count, const std::int64_t* order, const std::int64_t* lef
         ++begins[right[pair]];
     }
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::vector<std::int64_t> neighbours(2 * pairs);
+    std::vector<std::int64_t> neighbors(2 * pairs);
     for (std::size_t pair = 0; pair < pairs; ++pair) {
-        neighbours[--begins[left[pair]]] = right[pair];
-        neighbours[--begins[right[pair]]] = left[pair];
+        neighbors[--begins[left[pair]]] = right[pair];
+        neighbors[--begins[right[pair]]] = left[pair];
     }
     std::fill(labels, labels + count, std::int64_t{-1});
     for (std::size_t place = 0; place < count; ++place) {
-        const std::int64_t centre = order[place];
-        if (labels[centre] >= 0)
+        const std::int64_t center = order[place];
+        if (labels[center] >= 0)
             continue;
-        labels[centre] = centre;
-        for (std::size_t at = begins[centre]; at < begins[centre + 1]; ++at)
-            if (labels[neighbours[at]] < 0)
-                labels[neighbours[at]] = centre;
+        labels[center] = center;
+        for (std::size_t at = begins[center]; at < begins[center + 1]; ++at)
+            if (labels[neighbors[at]] < 0)
+                labels[neighbors[at]] = center;
     }
 }
 

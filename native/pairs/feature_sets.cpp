@@ -54,7 +54,7 @@ class Numbering {
     std::vector<std::uint64_t> keys_;
 };
 
-// Neighbouring keys of a caller go to different partitions; the table of one mixes otherwise.
+// Neighboring keys of a caller go to different partitions; the table of one mixes otherwise.
 std::size_t partition_of(std::uint64_t feature) {
     return (feature * 0xd6e8feb86659fd93u) >> (64 - kPartitionBits);
 }

@@ -10,7 +10,7 @@
 
 namespace lookalike::passages {
 
-// How windows are sampled: of every `window` neighbouring ones, each of `words` words, that with
+// How windows are sampled: of every `window` neighboring ones, each of `words` words, that with
 // the least hash, of equals the last. So two texts that have `words` + `window` - 1 words in a row
 // in common have a sampled window in common, at the same place of these words: winnowing, by
 // Schleimer, Wilkerson and Aiken.

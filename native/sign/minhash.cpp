@@ -59,7 +59,7 @@ void pack_row(const std::uint32_t* minima, std::size_t permutations, std::size_t
             return minima[index];
         return fmix32(minima[index] + 0x9e3779b9u * static_cast<std::uint32_t>(index + 1));
     };
-    if (b == 16) {  // what `lookalike dedup` has; a loop that compilers vectorise
+    if (b == 16) {  // what `lookalike dedup` has; a loop that compilers vectorize
         for (std::size_t index = 0; index < permutations; ++index) {
             const std::uint32_t value = mixed(index);
             row[2 * index] = static_cast<std::uint8_t>(value);

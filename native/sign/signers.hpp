@@ -45,7 +45,7 @@ void normal_simhash(const Source& source, WeightKind kind, const Vocabulary* voc
                     std::size_t bytes, std::uint64_t seed, const std::int16_t* normals, double unit,
                     Work work, std::uint8_t* signatures, float* sums);
 
-// Ternary random indexing (Geva and De Vries): of each `density` neighbouring positions a feature
+// Ternary random indexing (Geva and De Vries): of each `density` neighboring positions a feature
 // has one that is not 0, +1 in half of these groups and -1 in the others; bit j is 1 where the
 // weighted sum is above 0. With `terms_per_part` > 0, a document of more features is signed in
 // parts of about equal length, each with at most that many; `parts[i]` is how many rows document i

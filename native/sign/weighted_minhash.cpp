@@ -79,7 +79,7 @@ void weighted_minhash(const Source& source, WeightKind kind, const Vocabulary* v
     const State initial{{}, Weigher(kind, vocabulary), {}, {}};
     per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
         state.weigher.weigh(state.reader.read(source, document), state.features, state.weights);
-        // Weights that were learnt may differ in the last digit from machine to machine.
+        // Weights that were learned may differ in the last digit from machine to machine.
         for (double& weight : state.weights)
             weight = logarithm(std::max(static_cast<double>(static_cast<float>(weight)), 0x1p-126));
         std::uint32_t* const row = values + document * permutations;

@@ -1,4 +1,4 @@
-// How much each feature of a document counts, and what has to be learnt of a collection for that.
+// How much each feature of a document counts, and what has to be learned of a collection for that.
 #pragma once
 
 #include <cstdint>

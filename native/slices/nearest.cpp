@@ -153,7 +153,7 @@ class TopSearch {
                                        [](const Segment& one) { return one.has_lists(); });
         for (now.expand = now.admit = 0; lists && now.expand <= slicing_.widest();
              ++now.expand, ++now.admit) {
-            const Neighbourhood near(slicing_, now.expand);
+            const Neighborhood near(slicing_, now.expand);
             const auto optimistic = optimistic_distances(slicing_, now.expand);
             auto blocks = posting_blocks(sliced, near, now);
             Reranking reranking(segments_, {signature, 1, slicing_.bits() / 8}, now.k,
@@ -189,7 +189,7 @@ class TopSearch {
 
     // For each segment where that is quicker, the postings of as many queries as there is room for;
     // the others are taken off `queries`.
-    Blocks posting_blocks(std::vector<SlicedQuery>& queries, const Neighbourhood& near,
+    Blocks posting_blocks(std::vector<SlicedQuery>& queries, const Neighborhood& near,
                           const NearestSettings& now) const {
         Blocks blocks(segments_.size());
         std::size_t room = queries.size();
@@ -296,7 +296,7 @@ class TopSearch {
     const bits::Checkpoint& checkpoint_;
     const std::vector<std::size_t>& places_;  // where the answer of each query belongs
     const NearestOutput& output_;
-    std::optional<Neighbourhood> near_;
+    std::optional<Neighborhood> near_;
     std::vector<std::int32_t> optimistic_;
     std::size_t alive_ = 0;
 };

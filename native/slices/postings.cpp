@@ -56,7 +56,7 @@ void sort_by(Key* keys, Key* spare, std::size_t count, std::size_t from, std::si
 
 }  // namespace
 
-bool PostingBlock::is_for(const Segment& segment, const Neighbourhood& near, std::size_t expand,
+bool PostingBlock::is_for(const Segment& segment, const Neighborhood& near, std::size_t expand,
                           std::size_t queries) {
     const Slicing& slicing = near.slicing;
     const auto rows = static_cast<double>(segment.collection.count);
@@ -77,7 +77,7 @@ std::size_t PostingBlock::queries_at_once(double postings, double lists) {
 }
 
 PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
-                           const Neighbourhood& near, const NearestSettings& settings)
+                           const Neighborhood& near, const NearestSettings& settings)
     : segment_(segment),
       bits_(8 * segment.collection.bytes),
       lists_(lists_read(near.slicing, near, settings.expand)),
@@ -128,7 +128,7 @@ void PostingBlock::read(std::size_t queries) {
 // Finds the lists of all queries, in the order in which they lie in memory.
 template <class Row>
 void PostingBlock::look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
-                           const Neighbourhood& near, const NearestSettings& settings) {
+                           const Neighborhood& near, const NearestSettings& settings) {
     const Slicing& slicing = near.slicing;
     std::vector<std::uint64_t>& probes = store_->probes;
     std::vector<Span>& spans = store_->spans;

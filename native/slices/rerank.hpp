@@ -17,7 +17,7 @@ struct ScoredNeighbor : bits::Neighbor {
 };
 
 // Candidates of all queries of a group are put together by where their signatures lie, so that
-// each signature comes from memory once, next to its neighbours, and meets all queries that want
+// each signature comes from memory once, next to its neighbors, and meets all queries that want
 // it in the cache. In what order distances are computed does not show in the answer.
 class Reranking {
     static constexpr std::size_t kStripBits = 32;

@@ -111,7 +111,7 @@ class Round {
           reranking_(reranking) {}
 
     // Scores all segments; `blocks` has the postings of those where they are few, at `place`.
-    void score(const Neighbourhood& near, std::vector<std::optional<PostingBlock>>& blocks,
+    void score(const Neighborhood& near, std::vector<std::optional<PostingBlock>>& blocks,
                std::size_t place, std::size_t threads, const bits::Checkpoint& checkpoint,
                Counters& counters) {
         threads_ = threads;

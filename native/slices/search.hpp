@@ -1,4 +1,4 @@
-// Searching slice lists (Chappell, Geva and Zuccon): nearest neighbours by score and re-ranking,
+// Searching slice lists (Chappell, Geva and Zuccon): nearest neighbors by score and re-ranking,
 // and everything within a radius by the general pigeonhole principle.
 #pragma once
 

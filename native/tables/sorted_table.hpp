@@ -99,7 +99,7 @@ bool find_offsets(const Header& header, const Signatures& sorted, std::size_t th
                   const bits::Checkpoint& checkpoint, std::uint32_t* offsets);
 
 // Puts signatures in the order of the uppermost bits of their first word, equal ones as they came:
-// not quite sorted, but neighbours are looked up near each other. Also writes the row of each, and
+// not quite sorted, but neighbors are looked up near each other. Also writes the row of each, and
 // the place that each row went to. count < 2^32.
 void order_by_prefix(const Signatures& signatures, std::uint8_t* ordered, std::uint32_t* rows,
                      std::uint32_t* places);

@@ -708,8 +708,8 @@ class BandTable:
 
 # Clusters
 
-def majority_centres(
-    rows: NDArray[np.uint8], labels: NDArray[np.int64], threads: int, centres: NDArray[np.uint8]
+def majority_centers(
+    rows: NDArray[np.uint8], labels: NDArray[np.int64], threads: int, centers: NDArray[np.uint8]
 ) -> None: ...
 
 class Groups:
@@ -718,8 +718,8 @@ class Groups:
         rows: NDArray[np.uint8],
         ids: NDArray[np.int64],
         offsets: NDArray[np.int64],
-        centres: NDArray[np.uint8],
-        from_centre: NDArray[np.int32],
+        centers: NDArray[np.uint8],
+        from_center: NDArray[np.int32],
         nearest: NDArray[np.int32],
         farthest: NDArray[np.int32],
     ) -> None: ...
@@ -849,7 +849,7 @@ class ImageBits:
     def of_steps(rows: int, columns: int, least: int) -> ImageBits: ...
     def sign(
         self,
-        grey: NDArray[np.uint8],
+        gray: NDArray[np.uint8],
         rows: tuple[int, int, bool],
         columns: tuple[int, int, bool],
         signature: NDArray[np.uint8],

@@ -3,7 +3,7 @@
     LookalikeError
     ├── ArgumentError (ValueError)              a number or option that makes no sense
     ├── DocumentError (ValueError)              a document that is none: its position is named
-    ├── NotFittedError (RuntimeError)           weights that have to be learnt first
+    ├── NotFittedError (RuntimeError)           weights that have to be learned first
     ├── SignatureError (ValueError)             an array that is not signatures, or of another width
     ├── ResultTooLargeError (MemoryError)       more results than the caller's limit
     ├── MissingDependencyError (ImportError)    an extra that is not installed

@@ -82,7 +82,7 @@ def test_the_scan_comes_first_and_is_perfect() -> None:
     )
 
 
-def test_a_sampled_query_is_not_its_own_neighbour() -> None:
+def test_a_sampled_query_is_not_its_own_neighbor() -> None:
     """All signatures are far apart, so that an index of long slices finds none of the others."""
     rows = np.random.default_rng(0).integers(0, 256, (40, 16), dtype=np.uint8)
     row = evaluate(rows, slice_bits=[28], expand=[0], k=3, sample=40).options[1]
@@ -127,7 +127,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 9])
-def test_fewer_signatures_than_neighbours(count: int) -> None:
+def test_fewer_signatures_than_neighbors(count: int) -> None:
     row = evaluate(clustered(count, 8), slice_bits=[2], expand=[2]).options[1]
     assert row.cdr == row.recall == 1.0
 

@@ -44,7 +44,7 @@ def test_everything_within_all_bits_is_scanned() -> None:
     assert plan(count=1_000_000, bits=64, radius=64).chosen.index == "scan"
 
 
-def test_nearest_neighbours_that_must_be_proven_are_scanned() -> None:
+def test_nearest_neighbors_that_must_be_proven_are_scanned() -> None:
     made = plan(count=1_000_000, bits=1024, k=10)
     assert made.chosen.index == "scan"
     assert option(made, "slices").obstacle == "cannot promise that"
@@ -57,7 +57,7 @@ def near_copies() -> NDArray[np.uint8]:
     return rows ^ np.packbits(generator.random((4000, 1024)) < 0.02, axis=1)
 
 
-def test_near_neighbours_are_found_by_slices() -> None:
+def test_near_neighbors_are_found_by_slices() -> None:
     slices = option(plan(signatures=near_copies(), k=3, recall=0.9), "slices")
     assert slices.recall is not None
     assert 0.9 <= slices.recall - slices.error < 1

@@ -127,7 +127,7 @@ def test_a_plan_says_what_it_rests_on() -> None:
     assert "times assume bits that\nare fair and independent" in blind.reason
 
 
-def test_far_neighbours_are_not_promised() -> None:
+def test_far_neighbors_are_not_promised() -> None:
     """Random signatures have no near ones: what assumes some promises what a sample refutes."""
     rows = np.random.default_rng(0).integers(0, 256, (20_000, 32), dtype=np.uint8)
     blind = plan(count=20_000, bits=256, k=10, recall=0.9, costs=COSTS)

@@ -191,7 +191,7 @@ def test_lists_stay_within_memory() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
-def test_fewer_signatures_than_neighbours(count: int) -> None:
+def test_fewer_signatures_than_neighbors(count: int) -> None:
     tuning = tune(clustered(count, 8), k=10)
     assert tuning.queries == count
     assert len(tuning.build(clustered(count, 8))) == count

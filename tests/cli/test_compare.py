@@ -73,14 +73,14 @@ def test_a_plain_page(
     assert re.search(line, printed)
     assert "over the lazy [-dog-] {+cat+} and runs into the dark forest." in printed
     assert "\x1b" not in printed
-    # On a terminal that wants no colour, the same.
+    # On a terminal that wants no color, the same.
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
     assert main(["compare", *files]) == 0
     assert capsys.readouterr().out == printed
 
 
-def test_colours(
+def test_colors(
     files: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -66,7 +66,7 @@ CASES = {
     "no command": [NAME],
     "demo": ["demo", f"{NAME}.folder", "--report", f"{NAME}.html"],
     "compare": ["compare", f"{NAME}a.txt", f"{NAME}b.txt"],
-    "compare in colour": ["compare", f"{NAME}a.txt", f"{NAME}b.txt", "--color", "always"],
+    "compare in color": ["compare", f"{NAME}a.txt", f"{NAME}b.txt", "--color", "always"],
     "compare json": ["compare", f"{NAME}a.txt", f"{NAME}b.txt", "--json"],
     "compare ids": ["compare", "--in", f"{NAME}.jsonl", f"{EVIL}0", f"{EVIL}1"],
     "compare no id": ["compare", "--in", f"{NAME}.jsonl", f"{EVIL}0", NAME],
@@ -93,7 +93,7 @@ CASES = {
     "pairs file": ["pairs", f"{NAME}.lookalike", "--radius", "128", "-o", f"{NAME}.csv"],
     "pairs name": ["pairs", f"{NAME}.lookalike", "--radius", "128", "-o", NAME],
     "passages": ["passages", f"{NAME}.jsonl", "--file", f"{NAME}a.txt", "--min-share", "0.1"],
-    "passages in colour": [
+    "passages in color": [
         *("passages", f"{NAME}.jsonl", "--file", f"{NAME}a.txt", "--color", "always", "--gap", "9")
     ],
     "passages json": ["passages", f"{NAME}.jsonl", "--file", f"{NAME}a.txt", "--json"],
@@ -143,8 +143,8 @@ def test_no_control_character_is_printed(
     assert printed.out or printed.err
     for text in (printed.out, printed.err):
         if "colour" in case:
-            text, colours = re.subn(r"\x1b\[[0-9;]*m", "", text)
-            assert colours or text is not printed.out
+            text, colors = re.subn(r"\x1b\[[0-9;]*m", "", text)
+            assert colors or text is not printed.out
         assert [one for one in text if one not in "\n\t" and not is_harmless(one)] == []
         of_a_text = case.startswith(("compare", "get", "passages"))  # which has lines
         assert "\nspoof" not in text or of_a_text

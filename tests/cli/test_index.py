@@ -75,7 +75,7 @@ def test_files_without_names_are_as_before(tmp_path: Path) -> None:
     assert len(open_index(GOLDEN)) == len(golden)
 
 
-def test_damage_to_what_was_learnt_is_noticed(tmp_path: Path) -> None:
+def test_damage_to_what_was_learned_is_noticed(tmp_path: Path) -> None:
     signer = la.SimHash(weights="tfidf").fit(corpus.TEXTS)
     index = la.ScanIndex(signer.sign(corpus.TEXTS))
     index.signer = signer

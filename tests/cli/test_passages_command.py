@@ -48,8 +48,8 @@ def test_passages_are_shown_with_their_words_marked(
     )
     assert printed.err == "2 passages in 2 documents of 3\n"
     assert main(["passages", str(corpus), "--file", query_in(tmp_path), "--color", "always"]) == 0
-    coloured = capsys.readouterr().out
-    assert "\x1b[1mThe Passage" in coloured and "]0;evil\x07" not in coloured
+    colored = capsys.readouterr().out
+    assert "\x1b[1mThe Passage" in colored and "]0;evil\x07" not in colored
     arguments = [
         "passages",
         str(corpus),
@@ -118,9 +118,9 @@ def test_overlaps_are_written_as_python_has_them(
 def test_a_summary_for_programs_counts_what_everybody_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    licence = " ".join(f"word{n}" for n in range(60))
+    license = " ".join(f"word{n}" for n in range(60))
     lines = tmp_path / "corpus.txt"
-    lines.write_text("".join(f"number {n} has this: {licence}\n" for n in range(4)))
+    lines.write_text("".join(f"number {n} has this: {license}\n" for n in range(4)))
     output = tmp_path / "out.json"
     arguments = ["overlaps", str(lines), "-o", str(output), "--common", "3"]
     assert main([*arguments, "--json"]) == 0

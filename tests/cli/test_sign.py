@@ -66,7 +66,7 @@ def test_fit_learns_as_from_a_list(method: str, weights: list[str], tmp_path: Pa
     assert saved.ids is not None
     assert list(saved.ids) == [str(row) for row in range(len(texts))]
 
-    # Another corpus, signed with what was learnt from this one; from an index of it, too.
+    # Another corpus, signed with what was learned from this one; from an index of it, too.
     index = tmp_path / "index.lookalike"
     assert main(["index", str(file), "-o", str(index), "--type", "scan", "--quiet"]) == 0
     for like in (file, index):

@@ -24,8 +24,8 @@ DIMENSIONS = 12
 
 def some(count: int, seed: int) -> NDArray[np.float32]:
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(6, DIMENSIONS))
-    rows = centres[rng.integers(0, 6, count)] + rng.normal(size=(count, DIMENSIONS)) / 2
+    centers = rng.normal(size=(6, DIMENSIONS))
+    rows = centers[rng.integers(0, 6, count)] + rng.normal(size=(count, DIMENSIONS)) / 2
     return rows.astype(np.float32)
 
 

@@ -66,7 +66,7 @@ def test_passages_are_found_where_they_are(url: str) -> None:
             docs.parts_of("x")
 
 
-def test_learnt_weights_are_kept(tmp_path: Path) -> None:
+def test_learned_weights_are_kept(tmp_path: Path) -> None:
     texts = [some_text(number) for number in range(9)]
     signer = la.PassageHash(la.TopSig(256).fit(texts), words=30, step=10)
     with la.open_collection(tmp_path / "docs.db", signer=signer) as docs:

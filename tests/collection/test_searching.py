@@ -51,7 +51,7 @@ def test_flips_are_all_values_with_so_many_ones() -> None:
 
 
 def test_four_equal_slices_alone_find_a_quarter_and_probes_find_all() -> None:
-    """Figures of the documentation: 128 bits, four slices of 32, neighbours at distance 9."""
+    """Figures of the documentation: 128 bits, four slices of 32, neighbors at distance 9."""
     rng = np.random.default_rng(0)
     slicing = Slicing(128, 32)
     query = rng.integers(0, 256, 16, dtype=np.uint8)

@@ -113,9 +113,9 @@ def test_words_are_equal_where_those_of_signers_are(one: str, other: str) -> Non
 
 def test_what_everybody_has_is_left_out_and_counted() -> None:
     draw = random.Random(3)
-    licence = " ".join(f"licence{n}" for n in range(80))
+    license = " ".join(f"license{n}" for n in range(80))
     texts = [
-        f"{' '.join(f'w{draw.randrange(10**9)}' for _ in range(60))} {licence}" for _ in range(12)
+        f"{' '.join(f'w{draw.randrange(10**9)}' for _ in range(60))} {license}" for _ in range(12)
     ]
     everything = la.overlaps(texts, common=12)
     assert len(everything) == everything.pairs == 66
@@ -125,7 +125,7 @@ def test_what_everybody_has_is_left_out_and_counted() -> None:
     assert nothing.common_windows > 0
     assert nothing.common_places == 12 * nothing.common_windows
     # What has words of its own beside the common ones is found, and whole.
-    texts[3] = texts[7] = f"a few words of their own that nobody else has at all {licence}"
+    texts[3] = texts[7] = f"a few words of their own that nobody else has at all {license}"
     (found,) = la.overlaps(texts, common=11)
     assert (found.left_row, found.right_row, found.words) == (3, 7, 92)
 

@@ -79,9 +79,9 @@ def test_answers_are_those_of_the_definition(
     nhash = data.draw(st.integers(1, min(4, d // b))) if kind == "Multi" else 1
     words = kind.replace("BHash", f"BHash{b}").replace("Multi", f"BHash{nhash}x{b}")
     index: Any = faiss.index_binary_factory(d, words)
-    labelled = "IDMap" in kind or (kind == "BHash" and data.draw(st.booleans()))
+    labeled = "IDMap" in kind or (kind == "BHash" and data.draw(st.booleans()))
     labels = np.arange(len(rows))
-    if labelled:
+    if labeled:
         whole = st.integers(-(2**63), 2**63 - 1)
         drawn = data.draw(st.lists(whole, min_size=len(rows), max_size=len(rows)))
         labels = np.array(drawn, np.int64)
@@ -92,7 +92,7 @@ def test_answers_are_those_of_the_definition(
         nflip = hashed.nflip = data.draw(st.integers(0, b + 1))
     for part in (slice(0, cut), slice(cut, None)):
         index.search(queries, 1)  # lists are looked at between additions, too
-        if labelled:
+        if labeled:
             index.add_with_ids(rows[part], labels[part])
         else:
             index.add(rows[part])
@@ -101,7 +101,7 @@ def test_answers_are_those_of_the_definition(
         stay = np.array([label not in gone for label in labels.tolist()], bool)
         assert index.remove_ids(np.array(sorted(gone), np.int64)) == int((~stay).sum())
         rows = rows[stay]
-        labels = labels[stay] if labelled else np.arange(len(rows))
+        labels = labels[stay] if labeled else np.arange(len(rows))
     index = twin_of(index, way, tmp_path_factory.getbasetemp())
     assert (index.ntotal, index.d, index.code_size) == (len(rows), d, d // 8)
     shared = np.ones((len(queries), len(rows)), bool)

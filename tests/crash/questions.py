@@ -26,7 +26,7 @@ COUNT = 160
 RADIUS = 22
 PLANS = ("native", "sql")
 WHERE = {"lang": "en", "year": {">=": 2010}}
-TEXT = "the rights to use copy modify merge publish and distribute the work under this licence"
+TEXT = "the rights to use copy modify merge publish and distribute the work under this license"
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from support.oracles.vectors import cosines
 def some_rows(seed: int, count: int, dtype: str) -> Any:
     """Return vectors of which many are equal, nearly so, multiples of others, or zero."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(max(1, count // 4), 6))
-    rows = centres[rng.integers(0, len(centres), count)] * rng.choice([1, 1, 2, 0], (count, 1))
+    centers = rng.normal(size=(max(1, count // 4), 6))
+    rows = centers[rng.integers(0, len(centers), count)] * rng.choice([1, 1, 2, 0], (count, 1))
     rows += rng.normal(size=rows.shape) * rng.choice([0, 0.05, 0.3], (count, 1))
     return rows.astype(dtype)
 

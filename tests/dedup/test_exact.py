@@ -254,7 +254,7 @@ def test_copies_are_paired_as_their_texts_are(seed: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 12), st.booleans())
-def test_the_best_and_the_nearest_of_too_many_neighbours(
+def test_the_best_and_the_nearest_of_too_many_neighbors(
     seed: int, threads: int, most: int, limited: bool
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -304,7 +304,7 @@ def test_the_best_and_the_nearest_of_too_many_neighbours(
 
 
 @pytest.mark.parametrize("method", ["simhash", "topsig"])
-def test_more_neighbours_than_can_be_looked_at_are_compared_in_part(method: str) -> None:
+def test_more_neighbors_than_can_be_looked_at_are_compared_in_part(method: str) -> None:
     """Once an error, and now a warning; who stays is like nobody else who does."""
     texts = variants(150)
     with patch.object(propose, "LARGEST_GROUP", 20):

@@ -48,7 +48,7 @@ def test_components_are_what_pairs_connect(graph: tuple[int, set[tuple[int, int]
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-def test_in_a_star_everyone_is_paired_with_the_centre(
+def test_in_a_star_everyone_is_paired_with_the_center(
     graph: tuple[int, set[tuple[int, int]]], random: object
 ) -> None:
     count, pairs = graph
@@ -57,11 +57,11 @@ def test_in_a_star_everyone_is_paired_with_the_centre(
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
     found = decided(count, pairs, DedupSettings(), rank)
-    centres = dedup_oracle.stars(order, pairs)
+    centers = dedup_oracle.stars(order, pairs)
     first: dict[int, int] = {}
-    for member, centre in enumerate(centres):
-        first.setdefault(centre, member)
-    assert found.group_of.tolist() == [first[centre] for centre in centres]
+    for member, center in enumerate(centers):
+        first.setdefault(center, member)
+    assert found.group_of.tolist() == [first[center] for center in centers]
 
 
 def test_a_long_chain_is_split_and_warned_of() -> None:

@@ -447,7 +447,7 @@ def test_of_many_with_the_same_words_one_stays(method: str, keep: str) -> None:
     assert not against.keep.any() and (against.matched_old == 0).all()
 
 
-def licences(seed: int) -> tuple[list[str], str]:
+def licenses(seed: int) -> tuple[list[str], str]:
     """Texts that differ in a name, and one that differs in five words."""
     rng = random.Random(seed)
     words = [f"w{number}" for number in range(300)]
@@ -460,8 +460,8 @@ def licences(seed: int) -> tuple[list[str], str]:
 @pytest.mark.parametrize("method", ["minhash", "simhash"])
 @pytest.mark.parametrize("place", [0, 200, 400])
 def test_many_alike_go_with_the_one_that_was_to_stand_for_them(method: str, place: int) -> None:
-    """Licences with other names: most of them were compared with one that goes itself."""
-    texts, other = licences(seed=place)
+    """Licenses with other names: most of them were compared with one that goes itself."""
+    texts, other = licenses(seed=place)
     rows = [{"text": text, "score": 1} for text in texts]
     rows.insert(place, {"text": other, "score": 2})
     result = la.dedup(rows, method=method, keep="max:score")
@@ -501,7 +501,7 @@ def test_another_rule_in_the_same_folder_is_as_good(tmp_path: Path) -> None:
 
 
 def test_who_gives_up_says_so() -> None:
-    texts, other = licences(seed=0)
+    texts, other = licenses(seed=0)
     with patch.object(decide, "ROUNDS", 1):
         result = la.dedup(texts, method="simhash", against=[other])
     assert "after 1 rounds" in result.warnings[-1] and result.counts.below_threshold == 0

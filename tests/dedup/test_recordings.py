@@ -92,7 +92,7 @@ def test_a_lower_threshold_takes_halves(folder: Path) -> None:
     assert {"half.mp3", "mixed.flac"} not in halves
 
 
-def test_folders_of_recordings_are_recognised(folder: Path, tmp_path: Path) -> None:
+def test_folders_of_recordings_are_recognized(folder: Path, tmp_path: Path) -> None:
     assert medium_of_files([folder]) == "recordings"
     (tmp_path / "a.txt").write_text("text")
     assert medium_of_files([tmp_path]) is None

@@ -41,11 +41,11 @@ def test_features_that_were_never_seen_count_as_seen_once() -> None:
 
 def test_learning_does_not_depend_on_threads() -> None:
     documents = [f"common word{i % 700} rare{i}" for i in range(20_000)]
-    learnt = [
+    learned = [
         la.SimHash(weights="tfidf").fit(documents, threads=threads).to_dict()
         for threads in (1, 2, 5)
     ]
-    assert learnt[0] == learnt[1] == learnt[2]
+    assert learned[0] == learned[1] == learned[2]
 
 
 def test_parts_that_are_merged_equal_the_whole() -> None:
@@ -74,7 +74,7 @@ def test_a_full_vocabulary_forgets_the_rarest_and_says_what_they_count_as() -> N
     assert len(tiny) <= 2
 
 
-def test_learnt_weights_have_to_be_learnt() -> None:
+def test_learned_weights_have_to_be_learned() -> None:
     for kind in ("tfidf", "log-likelihood"):
         with pytest.raises(la.errors.NotFittedError, match=f"{kind}.* call fit"):
             la.SimHash(weights=kind).sign(["a"])

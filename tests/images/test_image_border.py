@@ -10,7 +10,7 @@ import pytest
 from lookalike import _native
 
 WAVES = np.ones((3, 4))
-GREY = np.zeros((4, 5), np.uint8)
+GRAY = np.zeros((4, 5), np.uint8)
 FIRST, SECOND = np.zeros(8, np.int64), np.full(8, 2)
 ROW = np.zeros(1, np.uint8)
 
@@ -30,15 +30,15 @@ MISFITS: dict[str, Callable[[], object]] = {
     "one column": lambda: _native.ImageBits.of_steps(8, 1, 1),
     "no rows": lambda: _native.ImageBits.of_steps(0, 9, 1),
     "too many rows": lambda: _native.ImageBits.of_steps(2**62, 9, 1),
-    "rows that are not there": lambda: waves().sign(GREY, (5, 1, False), (5, 1, False), ROW),
-    "columns that are not there": lambda: waves().sign(GREY, (4, 1, False), (11, 2, False), ROW),
-    "no pixels": lambda: waves().sign(GREY[:0], (0, 1, False), (5, 1, False), ROW),
-    "blocks of no pixels": lambda: waves().sign(GREY, (4, 0, False), (5, 1, False), ROW),
-    "blocks larger than all": lambda: waves().sign(GREY[:1], (4, 5, False), (5, 1, False), ROW),
+    "rows that are not there": lambda: waves().sign(GRAY, (5, 1, False), (5, 1, False), ROW),
+    "columns that are not there": lambda: waves().sign(GRAY, (4, 1, False), (11, 2, False), ROW),
+    "no pixels": lambda: waves().sign(GRAY[:0], (0, 1, False), (5, 1, False), ROW),
+    "blocks of no pixels": lambda: waves().sign(GRAY, (4, 0, False), (5, 1, False), ROW),
+    "blocks larger than all": lambda: waves().sign(GRAY[:1], (4, 5, False), (5, 1, False), ROW),
     "pixels without number": lambda: waves().sign(
-        GREY, (2**42, 2**40, False), (5 * 2**20, 2**20, False), ROW
+        GRAY, (2**42, 2**40, False), (5 * 2**20, 2**20, False), ROW
     ),
-    "signature": lambda: waves().sign(GREY, (4, 1, False), (5, 1, False), np.zeros(2, np.uint8)),
+    "signature": lambda: waves().sign(GRAY, (4, 1, False), (5, 1, False), np.zeros(2, np.uint8)),
 }
 
 
@@ -49,6 +49,6 @@ def test_what_does_not_fit_is_refused(misfit: str) -> None:
 
 
 def test_what_fits_is_answered() -> None:
-    assert waves().sign(GREY, (4, 1, False), (10, 2, True), ROW) == 0
-    assert waves().sign(GREY + np.uint8(1), (4, 1, True), (10, 2, False), ROW) == 8
+    assert waves().sign(GRAY, (4, 1, False), (10, 2, True), ROW) == 0
+    assert waves().sign(GRAY + np.uint8(1), (4, 1, True), (10, 2, False), ROW) == 8
     assert ROW.tolist() == [255]

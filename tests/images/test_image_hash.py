@@ -45,8 +45,8 @@ def drawn() -> Image.Image:
 @given(st.integers(1, 63), st.integers(1, 63), st.integers(0, 2**32), st.sampled_from([2, 40, 256]))
 @settings(max_examples=12, deadline=None)
 def test_bits_are_as_they_are_defined(width: int, height: int, seed: int, levels: int) -> None:
-    grey = np.random.default_rng(seed).integers(0, levels, (height, width)).astype(np.uint8)
-    image, rows = Image.fromarray(grey), grey.tolist()
+    gray = np.random.default_rng(seed).integers(0, levels, (height, width)).astype(np.uint8)
+    image, rows = Image.fromarray(gray), gray.tolist()
     for side in (8, 16):
         expected = {"gradient": gradient_bits(rows, side)}
         if side == 8:
@@ -57,9 +57,9 @@ def test_bits_are_as_they_are_defined(width: int, height: int, seed: int, levels
 
 
 def test_256_bits_of_waves_are_as_they_are_defined() -> None:
-    grey = np.asarray(drawn().convert("L"))[:70, :90]
-    found = la.ImageHash(256).sign(Image.fromarray(grey))
-    assert found.tobytes() == np.packbits(dct_bits(grey.tolist(), 16), bitorder="little").tobytes()
+    gray = np.asarray(drawn().convert("L"))[:70, :90]
+    found = la.ImageHash(256).sign(Image.fromarray(gray))
+    assert found.tobytes() == np.packbits(dct_bits(gray.tolist(), 16), bitorder="little").tobytes()
 
 
 GOLDEN = {
@@ -183,8 +183,8 @@ def test_what_is_transparent_is_white() -> None:
     clear.putalpha(mask)
     assert distance(signer.sign(clear)[0], expected[0]) <= 2  # rounding
     assert distance(signer.sign(written(clear, "PNG"))[0], expected[0]) <= 2
-    grey = clear.convert("LA")
-    assert distance(signer.sign(grey)[0], expected[0]) <= 8
+    gray = clear.convert("LA")
+    assert distance(signer.sign(gray)[0], expected[0]) <= 8
     black = Image.new("RGBA", (80, 80), (0, 0, 0, 0))
     assert signer.sign_with_quality(black)[1] == 0
 
@@ -194,7 +194,7 @@ def test_what_is_transparent_is_white() -> None:
 )
 def test_every_mode_shows_the_same(mode: str) -> None:
     signer, picture = la.ImageHash(256), scene(4, 200)
-    grey = picture.convert("L")
+    gray = picture.convert("L")
     if mode == "LAB":
         from PIL import ImageCms
 
@@ -202,7 +202,7 @@ def test_every_mode_shows_the_same(mode: str) -> None:
         other = ImageCms.profileToProfile(picture, *profiles, outputMode="LAB")
         assert other is not None
     elif mode in ("I;16", "I", "F"):
-        wide = np.asarray(grey).astype(np.uint16) * 257
+        wide = np.asarray(gray).astype(np.uint16) * 257
         kind = {"I;16": np.uint16, "I": np.int32, "F": np.float32}[mode]
         other = Image.fromarray(wide.astype(kind))
     elif mode == "P":
@@ -215,10 +215,10 @@ def test_every_mode_shows_the_same(mode: str) -> None:
 
 
 def test_sixteen_bits_of_a_file_keep_their_upper_half() -> None:
-    signer, grey = la.ImageHash(64), drawn().convert("L")
-    wide = Image.fromarray(np.asarray(grey).astype(np.uint16) * 256 + 17)
+    signer, gray = la.ImageHash(64), drawn().convert("L")
+    wide = Image.fromarray(np.asarray(gray).astype(np.uint16) * 256 + 17)
     for format in ("PNG", "TIFF"):
-        assert np.array_equal(signer.sign(written(wide, format)), signer.sign(grey))
+        assert np.array_equal(signer.sign(written(wide, format)), signer.sign(gray))
 
 
 def test_of_moving_images_the_first_frame_counts() -> None:
@@ -229,10 +229,10 @@ def test_of_moving_images_the_first_frame_counts() -> None:
     assert distance(signer.sign(written(frames[1], "GIF"))[0], alone[0]) > 10
 
 
-def test_images_of_one_colour_say_nothing() -> None:
+def test_images_of_one_color_say_nothing() -> None:
     for signer in SIGNERS:
-        for colour in ("white", "black", (200, 30, 40)):
-            rows, quality = signer.sign_with_quality(Image.new("RGB", (300, 200), colour))
+        for color in ("white", "black", (200, 30, 40)):
+            rows, quality = signer.sign_with_quality(Image.new("RGB", (300, 200), color))
             assert quality.tolist() == [0] and not rows.any()
         noise = np.random.default_rng(0).integers(199, 201, (300, 300)).astype(np.uint8)
         assert signer.sign_with_quality(Image.fromarray(noise))[1] < 16

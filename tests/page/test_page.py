@@ -95,7 +95,7 @@ def test_differences_are_those_of_compare(page: Any) -> None:
     expect(row.locator(".sides")).to_have_count(0)
 
 
-def test_a_document_has_its_text_and_neighbours(page: Any, database: Path) -> None:
+def test_a_document_has_its_text_and_neighbors(page: Any, database: Path) -> None:
     search(page, texts()["b/1"])
     page.click(".match .id >> text=b/1")
     page.wait_for_selector("h2:has-text('Neighbors')")
@@ -272,10 +272,10 @@ def test_it_fits_a_phone_in_both_themes(
         if name != "Search":
             view(page, name)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
-    colours = [page.evaluate("getComputedStyle(document.documentElement).backgroundColor")]
+    colors = [page.evaluate("getComputedStyle(document.documentElement).backgroundColor")]
     for _ in range(3):
         page.click("#theme")
-        colours.append(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+        colors.append(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
     dark, light = "rgb(17, 21, 28)", "rgb(246, 247, 249)"
     own = dark if theme == "dark" else light
-    assert colours == [own, light, dark, own]
+    assert colors == [own, light, dark, own]

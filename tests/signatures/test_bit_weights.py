@@ -78,7 +78,7 @@ def test_topsig_of_signed_weights_is_the_oracles(
     _check(signer, documents, expected, False, kind in ("uniform", "count"))
 
 
-def test_topsig_that_has_learnt_nothing_counts() -> None:
+def test_topsig_that_has_learned_nothing_counts() -> None:
     texts = ["one two two three", ""]
     signatures, weights = la.TopSig(256).sign_with_weights(texts)
     counted = la.TopSig(256, weights="count").sign_with_weights(texts)

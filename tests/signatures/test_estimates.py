@@ -72,17 +72,17 @@ def test_exact_similarities_are_those_that_signatures_estimate() -> None:
     assert jaccard.tolist() == [4 / 6, 0]
     cosine = exact_similarity(la.SimHash(64, la.Words()), texts, left, right)
     assert cosine == pytest.approx([4 / 5, 0])
-    learnt = la.SimHash(64, la.Words(), weights="tfidf").fit(texts)
-    weighted = exact_similarity(learnt, texts, left, right)
-    assert weighted[0] == pytest.approx(la.cosine(texts[0], texts[1], la.Words(), learnt.weights))
+    learned = la.SimHash(64, la.Words(), weights="tfidf").fit(texts)
+    weighted = exact_similarity(learned, texts, left, right)
+    assert weighted[0] == pytest.approx(la.cosine(texts[0], texts[1], la.Words(), learned.weights))
     assert weighted[0] < cosine[0], "what all have counts less"
 
 
-def test_topsig_that_has_learnt_nothing_is_compared_by_counts() -> None:
+def test_topsig_that_has_learned_nothing_is_compared_by_counts() -> None:
     texts = ["one two two three", "one two three three"]
     exact = exact_similarity(la.TopSig(1024), texts, [0], [1])
     assert exact == pytest.approx(la.cosine(texts[0], texts[1], weights="count"))
-    learnt = la.TopSig(1024).fit([*texts, "four", "four three"])
-    expected = la.cosine(texts[0], texts[1], weights=learnt.weights)
-    assert exact_similarity(learnt, texts, [0], [1]) == pytest.approx(expected)
+    learned = la.TopSig(1024).fit([*texts, "four", "four three"])
+    expected = la.cosine(texts[0], texts[1], weights=learned.weights)
+    assert exact_similarity(learned, texts, [0], [1]) == pytest.approx(expected)
     assert expected != pytest.approx(exact[0])

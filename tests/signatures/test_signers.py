@@ -104,9 +104,9 @@ def test_a_signer_of_another_class_is_refused(tmp_path: Path) -> None:
     la.SimHash().save(tmp_path / "signer")
     with pytest.raises(la.errors.FormatError, match="kind None"):
         la.load_index(tmp_path / "signer")
-    la.SimHash(weights="tfidf").fit(TEXTS).save(tmp_path / "learnt")
-    data = bytearray((tmp_path / "learnt").read_bytes())
+    la.SimHash(weights="tfidf").fit(TEXTS).save(tmp_path / "learned")
+    data = bytearray((tmp_path / "learned").read_bytes())
     data[-1] ^= 1
-    (tmp_path / "learnt").write_bytes(data)
+    (tmp_path / "learned").write_bytes(data)
     with pytest.raises(la.errors.CorruptIndexError, match="checksum"):
-        la.load_signer(tmp_path / "learnt")
+        la.load_signer(tmp_path / "learned")

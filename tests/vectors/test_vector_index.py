@@ -1,4 +1,4 @@
-"""Neighbours by cosine: what is found, what is promised, and on which machine."""
+"""Neighbors by cosine: what is found, what is promised, and on which machine."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ constexpr std::size_t kScored = 256 << 10;  // postings that are worth a second 
 template <class Row>
 class ListScorer {
   public:
-    ListScorer(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighbourhood& near,
+    ListScorer(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighborhood& near,
                ScoreTable& scores)
         : lists_(lists), query_(query), near_(near), scores_(scores) {
         end_of_rows_ = lists.rows + query.slicing.count() * lists.count;
@@ -135,7 +135,7 @@ class ListScorer {
 
     const SliceLists<Row>& lists_;
     const SlicedQuery& query_;
-    const Neighbourhood& near_;
+    const Neighborhood& near_;
     ScoreTable& scores_;
     const Row* end_of_rows_;
     bool admitting_ = true;
@@ -148,7 +148,7 @@ class ListScorer {
 
 // Scores the lists of all positions, shared among threads: each adds up positions of its own.
 template <class Row>
-void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighbourhood& near,
+void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighborhood& near,
                  const NearestSettings& settings, std::size_t threads,
                  const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
     const std::size_t positions = query.slicing.count();
@@ -252,14 +252,14 @@ double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t e
     return share * static_cast<double>(rows);
 }
 
-std::int64_t lists_read(const Slicing& slicing, const Neighbourhood& near, std::size_t expand) {
+std::int64_t lists_read(const Slicing& slicing, const Neighborhood& near, std::size_t expand) {
     std::int64_t lists = 0;
     for (std::size_t position = 0; position < slicing.count(); ++position)
         lists += static_cast<std::int64_t>(near.at(position).ends[expand]);
     return lists;
 }
 
-void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
+void score_segment(const Segment& segment, const SlicedQuery& query, const Neighborhood& near,
                    const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters) {
     const auto score = [&](const auto& lists) {

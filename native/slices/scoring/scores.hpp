@@ -32,11 +32,11 @@ struct SlicedQuery {
 };
 
 // Variants for the two widths that a slicing has.
-struct Neighbourhood {
+struct Neighborhood {
     Variants wide, narrow;
     const Slicing& slicing;
 
-    Neighbourhood(const Slicing& how, std::size_t most)
+    Neighborhood(const Slicing& how, std::size_t most)
         : wide(how.widest(), most), narrow(how.width(how.count() - 1), most), slicing(how) {}
 
     const Variants& at(std::size_t position) const {
@@ -258,13 +258,13 @@ class SegmentScores {
 class PostingBlock {
   public:
     // Whether a block of so many queries is quicker than one query after the other.
-    static bool is_for(const Segment& segment, const Neighbourhood& near, std::size_t expand,
+    static bool is_for(const Segment& segment, const Neighborhood& near, std::size_t expand,
                        std::size_t queries);
     // How many queries should share a block, if each reads so many postings of so many lists.
     static std::size_t queries_at_once(double postings, double lists);
 
     PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
-                 const Neighbourhood& near, const NearestSettings& settings);
+                 const Neighborhood& near, const NearestSettings& settings);
 
     // Of how many queries, from the first on, the postings can be held. 0: not even of one.
     std::size_t room_for() const;
@@ -315,7 +315,7 @@ class PostingBlock {
 
     template <class Row>
     void look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
-                 const Neighbourhood& near, const NearestSettings& settings);
+                 const Neighborhood& near, const NearestSettings& settings);
     template <class Row, class Key>
     void read(const SliceLists<Row>& lists, std::size_t queries, Key* keys);
     template <class Key>
@@ -343,7 +343,7 @@ class PostingBlock {
 };
 
 // Scores all rows of a segment: by its lists, shared among threads, or, if it has none, one by one.
-void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
+void score_segment(const Segment& segment, const SlicedQuery& query, const Neighborhood& near,
                    const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters);
 
@@ -354,6 +354,6 @@ constexpr double kTableShare = 1.0 / 128;
 double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t expand);
 
 // How many lists that are for a query.
-std::int64_t lists_read(const Slicing& slicing, const Neighbourhood& near, std::size_t expand);
+std::int64_t lists_read(const Slicing& slicing, const Neighborhood& near, std::size_t expand);
 
 }  // namespace lookalike::search

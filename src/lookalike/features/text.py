@@ -130,8 +130,8 @@ class Chars(TextKind):
         lowercase: Apply `str.lower` to each character (default: no).
 
     Example:
-        >>> la.jaccard("color", "colour", la.Chars(ngram=2))
-        0.5
+        >>> la.jaccard("color", "colors", la.Chars(ngram=2))
+        0.8
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 //
 // Signatures are taken in pieces of PIECE, sorted by their number of ones in each; the sorted ones
 // fill tiles of COLUMNS rows of PACK signatures. A tile has the first 16 bytes of all its rows, then
-// the next 16 of all, and so on: what the tensor instructions read, and what neighbouring threads
+// the next 16 of all, and so on: what the tensor instructions read, and what neighboring threads
 // read together. The last tile is filled up with zeros.
 //
 // Given to the compiler: BYTES a signature as it comes, STORED bytes of it here (zeros at the end),

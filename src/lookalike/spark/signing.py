@@ -233,7 +233,7 @@ def sign(
             "name",
         )
     if isinstance(signer, WeightedSigner) and signer.weights.learns:
-        signer.weights.native()  # before workers find out that they have learnt nothing
+        signer.weights.native()  # before workers find out that they have learned nothing
     place = frame.columns.index(column)
 
     def add(batches: Batches) -> Iterator[Any]:

@@ -254,15 +254,15 @@ def test_rows_of_another_signer_are_refused() -> None:
 
 def test_rows_signed_with_other_weights_are_refused() -> None:
     texts = ["one two three four", "three four five", "five six"]
-    learnt = la.WeightedMinHash(32, weights="tfidf").fit(texts)
+    learned = la.WeightedMinHash(32, weights="tfidf").fit(texts)
     index = la.BandIndex(0.8, 32)
-    index.insert_many(range(3), learnt.sign(texts))
-    assert index.signer is None  # what it has learnt is not in its rows
+    index.insert_many(range(3), learned.sign(texts))
+    assert index.signer is None  # what it has learned is not in its rows
     again = pickle.loads(pickle.dumps(index))
     for one in (index, again):
         with pytest.raises(la.errors.SignatureError, match="cannot be compared"):
             one.query(la.WeightedMinHash(32, weights="tfidf").fit(texts[:2]).sign(texts)[0])
-        assert one.query(learnt.sign(texts)[0])[0].key == 0
+        assert one.query(learned.sign(texts)[0])[0].key == 0
     with pytest.raises(la.errors.SignatureError, match="not an array of rows"):
         index.query(texts[0])
 

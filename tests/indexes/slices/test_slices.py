@@ -433,7 +433,7 @@ def test_exact_search_ends_on_a_collection_without_lists() -> None:
 
 
 def test_near_duplicates_are_found() -> None:
-    """Neighbours within a tenth of the bits have slices in common, nearly always."""
+    """Neighbors within a tenth of the bits have slices in common, nearly always."""
     rng = np.random.default_rng(0)
     rows = oracle.collection(5_000, 128, "uniform", 0)
     flips = np.packbits(rng.random((500, 1024)) < 0.1, axis=1)

@@ -339,7 +339,7 @@ def test_weights_are_checked_in_bits_outside_of_the_header_too() -> None:
         index.fit_volatility(weights)
 
 
-def test_what_cannot_be_learnt_from_is_named() -> None:
+def test_what_cannot_be_learned_from_is_named() -> None:
     rows, weights = edited(100, 0)
     index = la.FlipIndex(rows)
     with pytest.raises(la.errors.ArgumentError, match="none of the 100 queries tried has a match"):

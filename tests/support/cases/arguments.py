@@ -170,7 +170,7 @@ def calls(folder: Path) -> dict[str, Call]:
     ids = list(range(60))
     slices, found = la.SliceIndex(rows, 4), la.ScanIndex(rows).search(queries, 3)
     signer, minhash, packed = la.SimHash(), la.MinHash(16), la.BBitMinHash(16)
-    learnt = la.SimHash(weights="tfidf").fit(texts)
+    learned = la.SimHash(weights="tfidf").fit(texts)
     la.ScanIndex(rows).save(folder / "index")
     signer.save(folder / "signer")
     la.save_signatures(folder / "signatures", rows, signer)
@@ -312,12 +312,12 @@ def calls(folder: Path) -> dict[str, Call]:
         "Vocabulary": (la.Vocabulary, {}),
         "Vocabulary.from_dict": (
             la.Vocabulary.from_dict,
-            {"description": learnt.weights.to_dict()["vocabulary"]},
+            {"description": learned.weights.to_dict()["vocabulary"]},
         ),
-        "Vocabulary.merge": (la.Vocabulary.merge, {"vocabularies": [learnt.weights.vocabulary]}),
+        "Vocabulary.merge": (la.Vocabulary.merge, {"vocabularies": [learned.weights.vocabulary]}),
         "Weights": (la.Weights, {"kind": "tfidf"}),
         "Weights.fit": (la.Weights("tfidf").fit, {"documents": texts, "features": la.Words()}),
-        "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
+        "Weights.from_dict": (la.Weights.from_dict, {"description": learned.weights.to_dict()}),
         "Words": (la.Words, {}),
         "Links": (la.Links, {}),
         "PageLimits": (la.pages.PageLimits, {}),
@@ -390,7 +390,7 @@ def calls(folder: Path) -> dict[str, Call]:
             la.signatures.restore_weights,
             {"quantized": la.signatures.quantize_weights(weights)},
         ),
-        "signer_from_dict": (la.signatures.signer_from_dict, {"description": learnt.to_dict()}),
+        "signer_from_dict": (la.signatures.signer_from_dict, {"description": learned.to_dict()}),
         "top_in_top": (
             advice.top_in_top,
             {"found_ids": found.ids, "true_ids": found.ids, "top": 2, "among": 3},

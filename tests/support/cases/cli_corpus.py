@@ -1,4 +1,4 @@
-"""A small corpus whose documents, ids and neighbours are known."""
+"""A small corpus whose documents, ids and neighbors are known."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.oracles import scan as oracle
 
-# The specialised widths and their neighbours, and anything else up to 4096 bits.
+# The specialized widths and their neighbors, and anything else up to 4096 bits.
 widths = st.one_of(
     st.sampled_from([1, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 256, 512]),
     st.integers(1, 512),

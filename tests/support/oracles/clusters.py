@@ -20,10 +20,10 @@ def _word(seed: int, step: int) -> int:
     return state ^ (state >> 31)
 
 
-def nearest(rows: Signatures, centres: Signatures) -> list[tuple[int, int]]:
-    """Return (distance, number) of each row's nearest centre."""
+def nearest(rows: Signatures, centers: Signatures) -> list[tuple[int, int]]:
+    """Return (distance, number) of each row's nearest center."""
     return [
-        min((oracle.distance(row, centre), number) for number, centre in enumerate(centres))
+        min((oracle.distance(row, center), number) for number, center in enumerate(centers))
         for row in rows
     ]
 
@@ -40,30 +40,30 @@ def _majority(members: list[Signatures], before: Signatures) -> Signatures:
 def clusters(
     rows: Signatures, k: int, seed: int, rounds: int, each: int = 40
 ) -> tuple[Signatures, list[tuple[int, int]]]:
-    """Return centres, found with so many rows for `each`, and (distance, number) of each row's."""
+    """Return centers, found with so many rows for `each`, and (distance, number) of each row's."""
     drawn = sorted(range(len(rows)), key=lambda row: _word(seed, row))
-    centres = np.array([rows[row] for row in drawn[:k]])
+    centers = np.array([rows[row] for row in drawn[:k]])
     sample = rows[sorted(drawn[: each * k])]
     for _ in range(rounds):
-        found = nearest(sample, centres)
+        found = nearest(sample, centers)
         farthest = sorted(range(len(sample)), key=lambda row: (-found[row][0], row))
         farthest = [row for row in farthest if found[row][0] > 0]
         for number in range(k):
             members = [row for row, (_, own) in zip(sample, found, strict=True) if own == number]
             if members:
-                centres[number] = _majority(members, centres[number])
+                centers[number] = _majority(members, centers[number])
             elif farthest:
-                centres[number] = sample[farthest.pop(0)]
-    return centres, nearest(rows, centres)
+                centers[number] = sample[farthest.pop(0)]
+    return centers, nearest(rows, centers)
 
 
 def probed(
-    centres: Signatures, sizes: list[int], query: Signatures, probe: int, k: int
+    centers: Signatures, sizes: list[int], query: Signatures, probe: int, k: int
 ) -> set[int]:
-    """Return the groups that a query reads: of the nearest centres, until there are k rows."""
+    """Return the groups that a query reads: of the nearest centers, until there are k rows."""
     chosen: set[int] = set()
     rows = 0
-    order = sorted((oracle.distance(query, centre), at) for at, centre in enumerate(centres))
+    order = sorted((oracle.distance(query, center), at) for at, center in enumerate(centers))
     for _, group in order:
         if len(chosen) >= probe and rows >= k:
             break

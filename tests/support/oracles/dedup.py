@@ -62,10 +62,10 @@ def similar_pairs(
 
 def components(count: int, pairs: Iterable[Pair]) -> list[int]:
     """Return the first member of each one's component, by walking from each."""
-    neighbours: dict[int, set[int]] = {member: set() for member in range(count)}
+    neighbors: dict[int, set[int]] = {member: set() for member in range(count)}
     for left, right in pairs:
-        neighbours[left].add(right)
-        neighbours[right].add(left)
+        neighbors[left].add(right)
+        neighbors[right].add(left)
     labels = [-1] * count
     for start in range(count):
         waiting = [start] if labels[start] < 0 else []
@@ -73,20 +73,20 @@ def components(count: int, pairs: Iterable[Pair]) -> list[int]:
             member = waiting.pop()
             if labels[member] < 0:
                 labels[member] = start
-                waiting += neighbours[member]
+                waiting += neighbors[member]
     return labels
 
 
 def stars(order: Sequence[int], pairs: Iterable[Pair]) -> list[int]:
-    """Return each one's centre: in this order, whoever is free takes its free neighbours."""
+    """Return each one's center: in this order, whoever is free takes its free neighbors."""
     together = set(pairs) | {(right, left) for left, right in pairs}
-    centres = [-1] * len(order)
-    for centre in order:
-        if centres[centre] < 0:
+    centers = [-1] * len(order)
+    for center in order:
+        if centers[center] < 0:
             for other in range(len(order)):
-                if other == centre or (centres[other] < 0 and (centre, other) in together):
-                    centres[other] = centre
-    return centres
+                if other == center or (centers[other] < 0 and (center, other) in together):
+                    centers[other] = center
+    return centers
 
 
 def stay(order: Sequence[int], pairs: Iterable[Pair], old: int) -> set[int]:
@@ -94,13 +94,13 @@ def stay(order: Sequence[int], pairs: Iterable[Pair], old: int) -> set[int]:
 
     Old documents come first in the order.
     """
-    neighbours: dict[int, set[int]] = {member: set() for member in order}
+    neighbors: dict[int, set[int]] = {member: set() for member in order}
     for left, right in pairs:
-        neighbours[left].add(right)
-        neighbours[right].add(left)
+        neighbors[left].add(right)
+        neighbors[right].add(left)
     found: set[int] = set()
     for member in order:
-        if member < old or not neighbours[member] & found:
+        if member < old or not neighbors[member] & found:
             found.add(member)
     return found
 

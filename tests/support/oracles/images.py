@@ -7,19 +7,19 @@ from fractions import Fraction
 
 __all__ = ["dct_bits", "gradient_bits"]
 
-Grey = list[list[int]]
+Gray = list[list[int]]
 
 
-def averages(grey: Grey, rows: int, columns: int) -> list[list[int]]:
+def averages(gray: Gray, rows: int, columns: int) -> list[list[int]]:
     """Return the mean of each of rows × columns equal parts, in 1/256, rounded half up."""
-    height, width = len(grey), len(grey[0])
+    height, width = len(gray), len(gray[0])
     down, across = _shares(height, rows), _shares(width, columns)
     parts: list[list[int]] = []
     for row in down:
         parts.append([])
         for column in across:
             total = sum(
-                (grey[y][x] * share * other for y, share in row for x, other in column), Fraction()
+                (gray[y][x] * share * other for y, share in row for x, other in column), Fraction()
             )
             mean = total / (Fraction(height, rows) * Fraction(width, columns))
             parts[-1].append(math.floor(256 * mean + Fraction(1, 2)))
@@ -36,14 +36,14 @@ def _shares(size: int, parts: int) -> list[list[tuple[int, Fraction]]]:
     return found
 
 
-def gradient_bits(grey: Grey, side: int) -> list[bool]:
-    parts = averages(grey, side, side + 1)
+def gradient_bits(gray: Gray, side: int) -> list[bool]:
+    parts = averages(gray, side, side + 1)
     return [row[x + 1] - row[x] > 256 for row in parts for x in range(side)]
 
 
-def dct_bits(grey: Grey, side: int) -> list[bool]:
+def dct_bits(gray: Gray, side: int) -> list[bool]:
     size = 4 * side
-    parts = averages(grey, size, size)
+    parts = averages(gray, size, size)
     most = 2 * side + 1
     cosines = [
         [round(4096 * math.cos(math.pi * u * (2 * x + 1) / (2 * size))) for x in range(size)]

@@ -37,10 +37,10 @@ def weights(texts: Sequence[str], labels: Sequence[int], cluster: int) -> dict[s
 
 
 def nearest_two(
-    row: NDArray[np.uint8], centres: NDArray[np.uint8]
+    row: NDArray[np.uint8], centers: NDArray[np.uint8]
 ) -> tuple[set[int], int, int | None]:
-    """Return the nearest centres, their distance, and that of the next."""
-    far = [int(np.unpackbits(row ^ centre).sum()) for centre in centres]
+    """Return the nearest centers, their distance, and that of the next."""
+    far = [int(np.unpackbits(row ^ center).sum()) for center in centers]
     ordered = sorted(far)
     nearest = {number for number, one in enumerate(far) if one == ordered[0]}
     return nearest, ordered[0], ordered[1] if len(ordered) > 1 else None
@@ -53,7 +53,7 @@ def central(
     cluster: int,
     most: int,
 ) -> list[int]:
-    """Return documents nearest to the centre, of those with equal signatures the first."""
+    """Return documents nearest to the center, of those with equal signatures the first."""
     members = [row for row, label in enumerate(labels) if label == cluster]
     seen: set[bytes] = set()
     found = []

@@ -185,7 +185,7 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
 
 
 def _settings(signer: DocumentSigner) -> dict[str, Any]:
-    """Return how documents were signed, without what was learnt."""
+    """Return how documents were signed, without what was learned."""
     described = signer.to_dict()
     if isinstance(described.get("weights"), dict):
         described["weights"] = described["weights"]["kind"]

@@ -171,7 +171,7 @@ def improve_centers(
 
     A center without rows moves to a row that is farthest from its center.
     """
-    _native.majority_centres(sample, labels, threads, centers)
+    _native.majority_centers(sample, labels, threads, centers)
     empty = np.flatnonzero(np.bincount(labels, minlength=len(centers)) == 0)
     if not len(empty):
         return

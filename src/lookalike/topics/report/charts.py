@@ -33,7 +33,7 @@ MOST_ON_MAP = 150
 _MAP_HEIGHT, _MARGIN = 420, 14
 _FILLED = 0.22
 """How much of the map circles cover."""
-_LEAST_RADIUS, _LABELLED = 3.0, 24
+_LEAST_RADIUS, _LABELED = 3.0, 24
 _LETTER, _LINE = 7.2, 13.0
 """About how wide and high letters are where they are largest, on phones."""
 _WORDS, _WORD = 2, 14
@@ -63,7 +63,7 @@ def map_chart(result: DocumentClusters, linked: int) -> str:
             link = '<a href="#c{}" aria-label="{}">{}</a>'
             circle = element(link, one.number, hint, circle)
         circles.append(circle)
-        if one.number < _LABELLED:
+        if one.number < _LABELED:
             names += _name(x, y, radius, [word for word, _ in one.words[:_WORDS]], taken)
     return svg("Map of the clusters", [*circles, *names], _MAP_HEIGHT, "group")
 

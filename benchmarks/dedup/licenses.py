@@ -1,4 +1,4 @@
-"""Texts like licences: hundreds of templates of common clauses, thousands of variants of them.
+"""Texts like licenses: hundreds of templates of common clauses, thousands of variants of them.
 
 A few templates are what nearly everybody takes, most are rare. Variants have another holder and
 year, are wrapped otherwise, lack a clause or have one more, are edited by some words, or are copies
@@ -12,7 +12,7 @@ import json
 import random
 from pathlib import Path
 
-__all__ = ["licences", "write_licences"]
+__all__ = ["licenses", "write_licenses"]
 
 SEED = 14
 TEMPLATES = 300
@@ -22,7 +22,7 @@ CLAUSE_WORDS = (15, 120)
 TEMPLATE_CLAUSES = (2, 25)
 
 
-def licences(count: int, seed: int = SEED) -> list[str]:
+def licenses(count: int, seed: int = SEED) -> list[str]:
     """Return so many texts; the same for the same seed."""
     rng = random.Random(seed)
     words = [_word(rng) for _ in range(VOCABULARY)]
@@ -44,11 +44,11 @@ def licences(count: int, seed: int = SEED) -> list[str]:
     return texts
 
 
-def write_licences(path: Path, count: int) -> Path:
+def write_licenses(path: Path, count: int) -> Path:
     """Write such texts as JSON Lines, if they are not there yet."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps({"id": row, "text": text}) for row, text in enumerate(licences(count))]
+        lines = [json.dumps({"id": row, "text": text}) for row, text in enumerate(licenses(count))]
         path.write_text("".join(f"{line}\n" for line in lines))
     return path
 
