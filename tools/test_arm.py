@@ -128,7 +128,7 @@ def build() -> None:
         "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++", f"-DCMAKE_CXX_FLAGS=-idirafter {include}",
         f"-DPython_EXECUTABLE={sys.executable}",
         f"-DPython_INCLUDE_DIR={include / f'python{VERSION}'}",
-        f"-DSKBUILD_PROJECT_VERSION={version.strip()}",
+        f"-DSKBUILD_PROJECT_VERSION_FULL={version.strip()}",
     )  # fmt: skip
     run(bin / "cmake", "--build", FOLDER / "core")
     shutil.rmtree(PACKAGE, ignore_errors=True)

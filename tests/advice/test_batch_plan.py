@@ -173,5 +173,5 @@ def test_memory_and_what_cannot_be_planned() -> None:
         la.plan(count=10, bits=64, k=3, batch=5, costs=COSTS)
     with pytest.raises(la.errors.ArgumentError, match="batch is 0"):
         planned(0)
-    with pytest.raises(la.errors.ArgumentError, match="there is no index to build"):
+    with pytest.raises(la.errors.ArgumentError, match="builds no index"):
         made.build(np.zeros((3, 8), np.uint8))

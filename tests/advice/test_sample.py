@@ -151,8 +151,8 @@ def test_long_lists_are_noticed() -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({}, "count and bits are needed, or signatures"),
-        ({"count": 10}, "count and bits are needed"),
+        ({}, "count and bits, or signatures, are required"),
+        ({"count": 10}, "count and bits, or signatures, are required"),
         (
             {"signatures": np.zeros((9, 8), np.uint8), "bits": 128},
             "bits is 128 and signatures have",

@@ -142,7 +142,7 @@ def test_no_control_character_is_printed(
     printed = capsys.readouterr()
     assert printed.out or printed.err
     for text in (printed.out, printed.err):
-        if "colour" in case:
+        if "color" in case:
             text, colors = re.subn(r"\x1b\[[0-9;]*m", "", text)
             assert colors or text is not printed.out
         assert [one for one in text if one not in "\n\t" and not is_harmless(one)] == []

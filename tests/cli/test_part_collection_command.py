@@ -155,7 +155,7 @@ def test_a_service_leaves_them_out_and_says_so(place: str) -> None:
     name = "songs" if place == "both.db" else "both"
     assert list(library.survey()) == (["texts"] if place == "both.db" else [])
     (reason,) = library.left_out()
-    assert "has documents of many parts (recordings, passages), which are not served" in reason
+    assert "has documents with many parts (recordings, passages), which cannot be served" in reason
     with pytest.raises(Problem, match="which are not served"):
         library.collection(name)
     with pytest.raises(Problem, match="there is a collection"):

@@ -128,7 +128,7 @@ def test_on_the_command_line(
     for arguments, message in [
         (["s3://bucket/c.jsonl", "o.jsonl"], "must be the only input"),
         (["o.jsonl", "-o", "gs://bucket/new.jsonl"], "can be uploaded to s3:// addresses only"),
-        (["s3://bucket/c.jsonl", "--in-place"], "takes the place of one file"),
+        (["s3://bucket/c.jsonl", "--in-place"], "replaces one file"),
     ]:
         assert main(["dedup", *arguments]) == 1
         assert message in capsys.readouterr().err

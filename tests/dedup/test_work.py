@@ -344,7 +344,7 @@ from contextlib import contextmanager
 from lookalike.cli import main
 
 @contextmanager
-def bars(quiet):
+def bars(quiet, *more, **options):
     def tell(step, share):
         if step == sys.argv[1]:
             os.kill(os.getpid(), signal.SIGINT)

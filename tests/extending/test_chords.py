@@ -124,7 +124,7 @@ def test_the_service(tmp_path: Path) -> None:
         assert served.good("POST", "/v1/collections", described)["signer"] == made["signer"]
         wrong = {"name": "wide", "signer": {"method": "chords", "bits": 64}}
         message = served.refused(422, "bad_argument", "POST", "/v1/collections", wrong)
-        assert message == "bits does nothing with chords; leave it out"
+        assert message == "bits has no effect with chords; leave it out"
         music = "/v1/collections/music"
         written = served.good("PUT", f"{music}/documents", {"documents": documents})
         assert written["added"] == 4

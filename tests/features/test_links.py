@@ -57,5 +57,7 @@ def test_they_are_kept_like_other_features() -> None:
 def test_what_leaves_nothing_is_refused() -> None:
     with pytest.raises(la.errors.ArgumentError, match="leaves no features"):
         la.Links(urls=False, anchors=False, around=0)
-    with pytest.raises(la.errors.DocumentError, match="document 1 has more than 1,000 elements"):
+    with pytest.raises(
+        la.errors.DocumentError, match="document 1 has elements nested more than 1,000 levels deep"
+    ):
         la.Links().counts([ONE, "<div>" * 3000])

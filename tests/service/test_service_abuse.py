@@ -234,7 +234,7 @@ def test_a_collection_that_goes_and_comes_while_it_is_asked(
 
 def test_a_database_that_is_not_there_is_told(tmp_path: Path) -> None:
     with process(str(tmp_path / "new.db")) as service:
-        assert "it is not there yet" in service.stdout.readline()
+        assert "the file does not exist yet" in service.stdout.readline()
         service.service.good("POST", "/v1/collections", {"name": "pages"})
     assert (tmp_path / "new.db").is_file()
     with process(str(tmp_path / "new.db")) as service:

@@ -182,7 +182,7 @@ def listens(service: Running) -> bool:
 
 def test_alone_it_makes_an_example_and_says_so() -> None:
     with process() as started:
-        assert "this is an example" in started.said[0]
+        assert "serving an example" in started.said[0]
         (one,) = started.service.good("GET", "/v1/collections")["collections"]
         assert one["documents"] > 1_000
         asked = {"text": "Return the sum of a list of numbers", "k": 3}
@@ -219,11 +219,11 @@ def test_settings_come_from_options_the_environment_and_defaults() -> None:
         (["--time-limit", "0"], "--time-limit is '0'; expected a number of seconds above 0"),
         (["--log-level", "loud"], "--log-level is 'loud'; expected one of debug, info"),
         (["--host", "0.0.0.0"], "--host is '0.0.0.0', which other machines can reach"),
-        (["--new-key"], "--keys is missing: say in which file the new key is kept"),
-        (["--key-name", "x"], "--key-name is for --new-key"),
-        (["--read-only"], "--read-only is for --new-key"),
+        (["--new-key"], "--keys is missing; name the file for the new key"),
+        (["--key-name", "x"], "--key-name needs --new-key"),
+        (["--read-only"], "--read-only needs --new-key"),
         (["docs.db", "--keys", "none.json"], "--keys is 'none.json', which has no keys"),
-        (["--bad"], "there is no option --bad"),
+        (["--bad"], "unknown option --bad"),
     ],
 )
 def test_wrong_usage_is_told_in_two_lines(

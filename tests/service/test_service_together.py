@@ -174,7 +174,7 @@ def test_the_client_does_not_know_whether_a_write_was_done_without_an_answer() -
         thread = threading.Thread(target=lambda: listener.accept()[0].close())
         thread.start()
         channel = Channel(f"http://127.0.0.1:{listener.getsockname()[1]}", None, 60.0, 0)
-        with pytest.raises(CollectionError, match="may have been done"):
+        with pytest.raises(CollectionError, match="may have been applied"):
             channel.write("POST", "/v1", "x" * (32 << 20))
         thread.join()
         channel.close()

@@ -142,7 +142,7 @@ class Groups:
         return {
             **self.rows.arrays(),
             "offsets": self.offsets,
-            "centres": self.centers,  # codespell:ignore centres
+            "centres": self.centers,
             "from_centre": self.from_center,
         }
 
@@ -153,7 +153,7 @@ class Groups:
         groups = cls(
             Rows.restored(container, ascending=False),
             container.array("offsets", np.int64, 1),
-            container.array("centres", np.uint8, 2),  # codespell:ignore centres
+            container.array("centres", np.uint8, 2),
             container.array("from_centre", np.int32, 1),
             None if probe is None else int(probe),
         )
