@@ -143,7 +143,7 @@ MAKE: dict[str, Callable[[int, str], Any]] = {
     "Passages": lambda n, text: Passages((passage(text),) * n, n, 0, 0),
     "Prediction": lambda n, text: Prediction(index="slices", remark=text, memory_bytes=n),
     "RecordingMatch": lambda n, text: RecordingMatch(text, 1.5, 0.5, n),
-    "Report": lambda n, text: Report(n, n, n, (text,) * n, (text,) * n),
+    "Report": lambda n, text: Report(n, n, n, [text] * n, [text] * n),
     "SavedSignatures": lambda n, text: SavedSignatures(
         np.zeros((n, 512), np.uint8), la.SimHash(4096), [text] * n
     ),
