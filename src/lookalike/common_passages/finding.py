@@ -111,7 +111,7 @@ def passages(
         gap: The largest number of other words between two runs of a passage.
         context: The number of characters before and after a passage in the result.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> found = la.passages(["he said the early bird gets the worm"], "the early bird gets")
         >>> found[0].text, found[0].share
@@ -221,7 +221,7 @@ def overlaps(
         gap: The largest number of other words between two runs; 0 for passages of one run.
         common: The largest number of places of words that propose passages.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> documents = ["so the early bird gets the worm", "the early bird gets it"]
         >>> la.overlaps(documents, min_words=4)[0].text

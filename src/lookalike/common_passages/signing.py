@@ -38,7 +38,7 @@ def sign_passages(
     of 1: wherever it was cut from, some of its passages are those of the document. An offset is the
     word that a passage begins with.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> (signed,) = la.sign_passages(la.SimHash(64), ["one two three four"], words=3, step=1)
         >>> signed.offsets.tolist()
@@ -86,7 +86,7 @@ class PassageHash(PartSigner):
     are those of the document, wherever it was cut from. A text of fewer words is one passage, one
     without words has none.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> la.PassageHash(words=3, step=1).sign("one two three four").shape
         (2, 8)

@@ -192,7 +192,7 @@ def compare_texts(
     5), or of characters alone; it may be several lengths. Similarities and counts are of the whole
     texts; examples and the diff look at a bounded part of them.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> found = la.compare_texts("the early bird gets the worm", "the early bird gets it")
         >>> found.shingles.shared, found.diff.parts[-1]

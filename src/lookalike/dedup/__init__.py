@@ -146,7 +146,7 @@ def dedup(
             are left out, counted and named instead.
         FileError: A file cannot be read or written.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> documents = ["the early bird gets the worm", "The early bird gets the worm!", "the cat"]
         >>> result = la.dedup(documents)

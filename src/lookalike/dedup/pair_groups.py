@@ -116,7 +116,7 @@ def group_pairs(
         values: Numbers, one for each of `ids`.
         max_group: With components: split larger groups into stars.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> found = la.group_pairs([("a", "b"), ("b", "c"), ("x", "y")])
         >>> found.groups(), found.kept()

@@ -38,7 +38,7 @@ class Combined(TextKind):
         weights: Factor for the weights of each kind (default: 1 each). Sets (Jaccard, containment,
             MinHash) ignore weights.
 
-    Example:
+    Examples:
         >>> signer = la.SimHash(features=la.Combined(la.Words(), la.Chars(), weights=[2, 1]))
         >>> signer.sign(["some text"]).shape
         (1, 8)

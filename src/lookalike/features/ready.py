@@ -27,7 +27,7 @@ class Features(FeatureKind):
     Args:
         hashed: Use whole numbers as hashes without hashing them; all 64 bits must be random.
 
-    Example:
+    Examples:
         >>> la.cosine({"a": 3, "b": 4}, {"a": 3}, la.features.Features())
         0.6
     """
@@ -120,7 +120,7 @@ class FeatureFunction(TextKind):
         function: Function from a text to its features.
         name: Name that identifies the function in files. Change it when the function changes.
 
-    Example:
+    Examples:
         >>> lines = la.FeatureFunction(str.splitlines, name="lines")
         >>> la.jaccard("a\\nb", "b\\nc", lines)
         0.3333333333333333

@@ -48,7 +48,7 @@ def jaccard(
     Returns:
         A float; for sequences, an array with the similarities of `a[i]` and `b[i]`.
 
-    Example:
+    Examples:
         >>> la.jaccard("the quick fox", "the lazy fox")
         0.5
     """
@@ -60,7 +60,7 @@ def containment(
 ) -> Any:
     """Return the containment of documents, |A ∩ B| / min(|A|, |B|). Arguments as for `jaccard`.
 
-    Example:
+    Examples:
         >>> la.containment("the quick fox", "the fox")
         1.0
     """
@@ -77,7 +77,7 @@ def cosine(
 ) -> Any:
     """Return the cosine of the weighted features of documents. Other arguments as for `jaccard`.
 
-    Example:
+    Examples:
         >>> round(la.cosine("the quick fox", "the lazy fox"), 3)
         0.667
     """
@@ -94,7 +94,7 @@ def weighted_jaccard(
 ) -> Any:
     """Return the sum of smaller weights over the sum of larger weights of all features.
 
-    Example:
+    Examples:
         >>> la.weighted_jaccard("fox fox", "fox dog")
         0.3333333333333333
     """
@@ -136,7 +136,7 @@ def similarity_pairs(
         weights: Weights of features, for "cosine" and "weighted_jaccard" (default: "count").
         threads: Number of threads (default: all cores).
 
-    Example:
+    Examples:
         >>> texts = ["the quick fox", "the lazy fox", "the fox"]
         >>> la.features.similarity_pairs("containment", texts, [0, 0], [1, 2]).round(3).tolist()
         [0.667, 1.0]

@@ -67,7 +67,7 @@ class Words(TextKind):
         stem: Language of Snowball, such as "english"; needs the extra `stem`.
         min_length: Smallest number of characters of a word (default: 1).
 
-    Example:
+    Examples:
         >>> la.jaccard("To be or not", "to be or", la.Words(ngram=2))
         0.6666666666666666
     """
@@ -129,7 +129,7 @@ class Chars(TextKind):
         ngram: Number of characters, or several (default: 5).
         lowercase: Apply `str.lower` to each character (default: no).
 
-    Example:
+    Examples:
         >>> la.jaccard("color", "colors", la.Chars(ngram=2))
         0.8
     """

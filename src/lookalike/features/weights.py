@@ -48,7 +48,7 @@ class Vocabulary:
     Args:
         most: Maximum number of features (default: 2**22).
 
-    Example:
+    Examples:
         >>> weights = la.Weights("tfidf").fit(["a b", "b c"], la.Words())
         >>> weights.vocabulary
         Vocabulary(3 features of 2 documents)
@@ -120,7 +120,7 @@ class Weights:
         kind: "uniform", "count", "log-count", "tfidf" or "log-likelihood" (default: "count").
         vocabulary: Vocabulary for the last two kinds (default: learned by `fit`).
 
-    Example:
+    Examples:
         >>> la.SimHash(weights=la.Weights("log-count")).sign(["some text"]).shape
         (1, 8)
     """

@@ -90,7 +90,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         progress: Called with the numbers of signatures copied and of all signatures; True draws a
             bar.
 
-    Example:
+    Examples:
         >>> index = la.GpuIndex(signatures)  # doctest: +SKIP
         >>> index.search(signatures[:1000], k=10)  # doctest: +SKIP
         Neighbors(queries=1000, k=10, exact=True)

@@ -104,7 +104,7 @@ class ImageHash(Signer):
         bits: 64 or 256 (default: 64).
         kind: "dct" or "gradient" (default: "dct").
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> from PIL import Image
         >>> la.ImageHash().sign([Image.new("L", (64, 64)), Image.linear_gradient("L")]).shape

@@ -28,7 +28,7 @@ def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
     Raises:
         DocumentError: The image cannot be decoded, or not within the limits of docs/images.md.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> from PIL import Image
         >>> la.images.thumbnail(Image.new("RGB", (64, 48)), size=16)[:23]

@@ -163,7 +163,7 @@ class BandIndex(StoredIndex):
             the signer of the first rows is used).
         recall: Probability of finding a row at the threshold (default: 0.99).
 
-    Example:
+    Examples:
         >>> index = la.BandIndex(0.5, signer=la.MinHash(features=la.Words(ngram=2)))
         >>> index.insert("a", "the quick brown fox jumps over the lazy dog")
         >>> [match.key for match in index.query("the quick brown fox jumps over the lazy cat")]

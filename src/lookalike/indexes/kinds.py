@@ -261,7 +261,7 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
     Returns:
         The index, of the class that was saved.
 
-    Example:
+    Examples:
         >>> la.ScanIndex(np.zeros((3, 8), np.uint8)).save("zeros.lookalike")
         >>> la.load_index("zeros.lookalike")
         ScanIndex(3 signatures of 64 bits)
@@ -281,7 +281,7 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
         path: File to open.
         verify: As for `load_index`. Files of `np.save` have no checksums.
 
-    Example:
+    Examples:
         >>> np.save("rows.npy", np.zeros((3, 8), np.uint8))
         >>> la.open_index("rows.npy")
         ScanIndex(3 signatures of 64 bits)

@@ -115,7 +115,7 @@ class Neighbors(Result):
     distances of query i without this padding. A search by score alone (`rerank=0`) sorts by (score,
     id) and has distances of -1.
 
-    Example:
+    Examples:
         >>> index = la.ScanIndex(np.array([[0], [1], [7]], np.uint8))
         >>> index.search(np.array([[3]], np.uint8), k=2)
         Neighbors(queries=1, k=2, exact=True)
@@ -177,7 +177,7 @@ class Matches(Result):
     The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` returns their ids
     and distances.
 
-    Example:
+    Examples:
         >>> index = la.ScanIndex(np.array([[0], [1], [7]], np.uint8))
         >>> index.within(np.array([[0], [7]], np.uint8), radius=1).columns()["id"].tolist()
         [0, 1, 2]
@@ -226,7 +226,7 @@ class Matches(Result):
 class Pairs(Result):
     """Pairs of a collection within a radius, each once with left < right, sorted.
 
-    Example:
+    Examples:
         >>> pairs = la.ScanIndex(np.array([[0], [1], [7]], np.uint8)).pairs(radius=1)
         >>> pairs.left.tolist(), pairs.right.tolist(), pairs.distances.tolist()
         ([0], [1], [1])

@@ -24,7 +24,7 @@ class ScanIndex(RowsIndex, ExhaustiveIndex):
         signatures: Array `uint8[n, bits // 8]`; it is used in place.
         ids: Ids of the signatures, distinct and at least 0 (default: their positions).
 
-    Example:
+    Examples:
         >>> signatures = np.array([[0b0000], [0b0001], [0b0111]], np.uint8)
         >>> la.ScanIndex(signatures).search(signatures[:1], k=2).distances
         array([[0, 1]], dtype=int32)

@@ -75,7 +75,7 @@ class ShardedIndex(Index):
     Args:
         shards: Indexes with the same number of bits.
 
-    Example:
+    Examples:
         >>> zeros, ones = np.zeros((2, 8), np.uint8), np.ones((3, 8), np.uint8)
         >>> index = la.ShardedIndex([la.ScanIndex(zeros), la.ScanIndex(ones)])
         >>> index.search(ones[:1], k=2).ids.tolist()
@@ -425,7 +425,7 @@ def merge_neighbors(
     Returns:
         The neighbors. `exact` is True if all results were and there is no `rerank`.
 
-    Example:
+    Examples:
         >>> query, rows = np.zeros((1, 8), np.uint8), np.eye(2, 8, dtype=np.uint8)
         >>> parts = [la.ScanIndex(part).search(query, 1) for part in (rows[:1], rows[1:])]
         >>> la.indexes.merge_neighbors(parts, starts=[0, 1]).ids.tolist()

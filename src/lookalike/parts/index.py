@@ -218,7 +218,7 @@ class PartIndex(StoredIndex):
         index: Index of signatures: "auto" (exact), the name of a kind such as "slices" or "blocks",
             or a class or function that builds one.
 
-    Example:
+    Examples:
         >>> index = la.PartIndex(bits=32)
         >>> index.add("song", np.arange(100, dtype=np.uint32) * 40503)
         >>> index.search(np.arange(20, 30, dtype=np.uint32) * 40503)[0]

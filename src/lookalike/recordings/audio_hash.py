@@ -72,7 +72,7 @@ class AudioHash(PartSigner):
     Args:
         kind: "bands" or "chromaprint" (default: "bands").
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> import numpy as np
         >>> noise = np.random.default_rng(0).normal(size=88200) / 8

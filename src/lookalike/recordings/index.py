@@ -56,7 +56,7 @@ class RecordingIndex(StoredIndex):
     Args:
         hash: the signer of the words (default: `AudioHash()`).
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> import numpy as np
         >>> noise = np.random.default_rng(0).normal(size=88200) / 8

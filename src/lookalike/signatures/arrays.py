@@ -92,7 +92,7 @@ def hamming(
         all_pairs: Return the matrix `int32[len(a), len(b)]` instead of comparing row by row.
         threads: Number of threads of a matrix (default: all cores).
 
-    Example:
+    Examples:
         >>> la.hamming(np.array([[0], [7]], np.uint8), np.array([[1], [0]], np.uint8)).tolist()
         [1, 3]
     """

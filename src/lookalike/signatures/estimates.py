@@ -30,7 +30,7 @@ def estimated_similarity(
     Returns:
         Similarities from 0 to 1.
 
-    Example:
+    Examples:
         >>> la.estimated_similarity(la.SimHash(bits=64), [0, 32], bits=64).round(2).tolist()
         [1.0, 0.0]
     """
@@ -43,7 +43,7 @@ def estimated_similarity(
 def estimated_radius(signer: Signer, threshold: SupportsFloat, bits: SupportsIndex) -> int:
     """Return the largest distance whose `estimated_similarity` is at least the threshold.
 
-    Example:
+    Examples:
         >>> la.estimated_radius(la.SimHash(bits=64), 0.9, bits=64)
         9
     """

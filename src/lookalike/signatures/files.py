@@ -86,7 +86,7 @@ def save_signatures(
         ids: Ids of the documents (default: none).
         weights: Weights of the bits, as `sign_with_weights` returns them; stored in 16 bits.
 
-    Example:
+    Examples:
         >>> signer = la.SimHash(bits=64)
         >>> la.save_signatures("two.lookalike", signer.sign(["a b", "c d"]), signer, ids=["x", "y"])
         >>> la.load_signatures("two.lookalike").signatures.shape

@@ -284,7 +284,7 @@ class MinHash(ValueSigner):
         hashes: Functions in place of random permutations: (a, c, m) for (a·x + c) modulo m of a
             feature x, or tables {feature: value} of all features.
 
-    Example:
+    Examples:
         >>> signer = la.MinHash(permutations=256, features=la.Words())
         >>> rows = signer.sign(["a b c d", "a b c e"])
         >>> rows.shape
@@ -384,7 +384,7 @@ class BBitMinHash(DocumentSigner):
         seed: Random seed (default: 0).
         hashes: Functions in place of random permutations; see `MinHash`.
 
-    Example:
+    Examples:
         >>> la.BBitMinHash(permutations=512, b=1).sign(["some text"]).shape
         (1, 64)
     """
@@ -490,7 +490,7 @@ class WeightedMinHash(ValueSigner, WeightedSigner):
         weights: Kind of weights, as for `SimHash` (default: "count").
         seed: Random seed (default: 0).
 
-    Example:
+    Examples:
         >>> la.WeightedMinHash(permutations=64).sign(["some text"]).shape
         (1, 64)
     """

@@ -29,7 +29,7 @@ class Projection(BitWeightSigner):
         dimensions: Number of dimensions of the vectors.
         seed: Random seed (default: 0).
 
-    Example:
+    Examples:
         >>> signer = la.Projection(bits=64, dimensions=3)
         >>> signatures = signer.sign(np.array([[1, 2, 3], [2, 4, 6]], np.float32))
         >>> la.hamming(signatures[0], signatures[1]).tolist()

@@ -38,7 +38,7 @@ class SimHash(WeightedSigner, BitWeightSigner):
         vectors: "signs", or "gaussian" for a normal random number per feature and bit. That is
             better for short documents, and several times slower.
 
-    Example:
+    Examples:
         >>> signer = la.SimHash(bits=64)
         >>> a, b, c = signer.sign(["the quick brown fox", "the quick brown dog", "lorem ipsum"])
         >>> bool(la.hamming(a, b)[0] < la.hamming(a, c)[0])

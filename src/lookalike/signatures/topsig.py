@@ -29,7 +29,7 @@ class TopSig(WeightedSigner, BitWeightSigner):
         seed: Random seed (default: 0).
         weights: Kind of weights (default: "log-likelihood"; counts until `fit` was called).
 
-    Example:
+    Examples:
         >>> signer = la.TopSig(bits=1024).fit(["some text", "other words"])
         >>> signer.sign(["some text"]).shape
         (1, 128)

@@ -60,7 +60,7 @@ def cluster_documents(
             ratio (Dunning) of its documents beside the others.
         central: The number of documents of a cluster that are listed, nearest to its center first.
 
-    Example:
+    Examples:
         >>> import lookalike as la
         >>> documents = ["red apple pie", "green apple pie", "fast red car", "fast blue car"]
         >>> found = la.cluster_documents(documents, 2)

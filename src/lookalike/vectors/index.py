@@ -66,7 +66,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
         seed: Random seed for the projections and the groups (default: 0).
         threads: Number of threads (default: all cores).
 
-    Example:
+    Examples:
         >>> index = la.VectorIndex(np.array([[1, 0], [0, 1], [1, 1]], np.float32))
         >>> index.search([2, 0.5], k=2).ids.tolist()
         [[0, 2]]

@@ -29,7 +29,8 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 OTHERS = {
     *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
-    *("DedupCounts", "DedupResult", "MediaResult", "TextResult", "VectorResult", "VerifiedPairs"),
+    *("DedupCounts", "DedupResult", "DedupSettings", "MediaResult", "TextResult"),
+    *("VectorResult", "VerifiedPairs"),
     "dedup",
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
     "connect",

@@ -396,7 +396,7 @@ def match_batch(
     Raises:
         ResultTooLargeError: If there are more matches than `limit`.
 
-    Example:
+    Examples:
         >>> la.match_batch("seen.runs", np.zeros((2, 8), np.uint8)).query_ids.tolist()
         [0, 1]
         >>> la.match_batch("seen.runs", np.zeros((1, 8), np.uint8)).ids.tolist()

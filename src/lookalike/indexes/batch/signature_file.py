@@ -396,7 +396,7 @@ class SignatureFile:
     Args:
         path: Existing signature file.
 
-    Example:
+    Examples:
         >>> file = la.SignatureFile.create("empty.runs", bits=64)
         >>> file.append(np.zeros((2, 8), np.uint8), [0, 1])
         0

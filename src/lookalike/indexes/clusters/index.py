@@ -108,7 +108,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         seed: Random seed for the first centers (default: 0).
         threads: Number of threads (default: all cores).
 
-    Example:
+    Examples:
         >>> signatures = np.random.default_rng(0).integers(0, 256, (1000, 32), np.uint8)
         >>> index = la.ClusterIndex(signatures)
         >>> index.search(signatures[7:8], k=1).ids.tolist()

@@ -102,7 +102,7 @@ def cluster(
         threads: Number of threads (default: all cores).
         sample: Number of sampled signatures per center (default: 40).
 
-    Example:
+    Examples:
         >>> la.cluster(np.array([[0], [1], [254], [255]], np.uint8), k=2).sizes.tolist()
         [2, 2]
     """

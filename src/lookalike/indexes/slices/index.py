@@ -133,7 +133,7 @@ class SliceIndex(GrowingIndex, Index):
         memory: Maximum size of the lists in bytes (default: no limit).
         threads: Number of threads (default: all cores).
 
-    Example:
+    Examples:
         >>> signer = la.SimHash(bits=64)
         >>> index = la.SliceIndex(signer.sign(["the quick brown fox", "a slow green turtle"]))
         >>> index.add(signer.sign(["the quick brown dog"])).tolist()

@@ -224,7 +224,7 @@ class BlockIndex(TabledIndex):
             Slow with fewer than 10 tables.
         threads: Number of threads (default: all cores).
 
-    Example:
+    Examples:
         >>> signatures = np.array([0, 1, 255], np.uint64)
         >>> la.BlockIndex(signatures, radius=3).within(signatures[:1]).ids.tolist()
         [0, 1]

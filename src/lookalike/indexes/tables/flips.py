@@ -72,7 +72,7 @@ class FlipIndex(SelfTuned, TabledIndex):
         ids: Ids of the signatures, distinct and at least 0 (default: their positions).
         threads: Number of threads (default: all cores).
 
-    Example:
+    Examples:
         >>> signer = la.SimHash(bits=64)
         >>> signatures, weights = signer.sign_with_weights(["some text", "other words"])
         >>> index = la.FlipIndex(signatures)

@@ -53,7 +53,7 @@ class PrefixIndex(RowsIndex):
         seed: Random seed for the permutations (default: 0).
         threads: Number of threads (default: all cores).
 
-    Example:
+    Examples:
         >>> signatures = np.array([0, 1, 255], np.uint64)
         >>> la.PrefixIndex(signatures).search(signatures[:1], k=2).ids.tolist()
         [[0, 1]]
