@@ -213,7 +213,7 @@ def test_the_pairs_of_a_command_are_limited(
     assert len(Path("pairs.csv").read_text().splitlines()) == 4951
     for option in (["--max-pairs", "5"], ["--collapse"]):
         assert main([*command, *option]) == 2
-        assert "--max-pairs needs a file of pairs: --pairs FILE" in capsys.readouterr().err
+        assert "needs a file of pairs: --pairs FILE" in capsys.readouterr().err
 
 
 @settings(max_examples=100, deadline=None)
