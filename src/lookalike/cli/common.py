@@ -224,7 +224,7 @@ def megabytes(source: Corpus | Sequence[Path]) -> float:
     size = 0
     for path in source.files if isinstance(source, Corpus) else source:
         with suppress(OSError):
-            size += 0 if is_folder(path) else path.stat().st_size
+            size += path.stat().st_size if path.is_file() else 0
     return size / 1e6
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, LookalikeError
 from lookalike.storage.container import checksums
-from lookalike.storage.files import file_errors, temporary_folder, whole_file
+from lookalike.storage.files import temporary_folder, whole_file
 
 _STAMP_VERSION = 2
 _SECONDS = 5.0  # seconds of work that a crash may lose; syncing more often costs time
@@ -42,7 +42,7 @@ class WorkFolder:
         self.temporary = folder is None  # whether it is removed when the job ends
         self._left = ExitStack()
         self.folder = folder or self._left.enter_context(temporary_folder(_PREFIX))
-        with file_errors(self.folder, "used"):
+        with naming(self.folder, "used"):
             self.folder.mkdir(parents=True, exist_ok=True)
             if not self.temporary:
                 _refuse_other_files(self.folder)
@@ -88,7 +88,7 @@ class WorkFolder:
             return
         fingerprints = {}
         for name in files:
-            with file_errors(self.path(name), "written"):
+            with naming(self.path(name), "written"):
                 with open(self.path(name), "rb") as file:
                     os.fsync(file.fileno())
                 fingerprints[name] = self._fingerprint(name)
@@ -138,7 +138,7 @@ class WorkFolder:
     def array(self, name: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
         """Return a file as a memory-mapped array, of rows of `columns` values if given."""
         path, row = self.path(name), np.dtype(dtype).itemsize * (columns or 1)
-        with file_errors(path, "read"):
+        with naming(self.path(name), "read"):
             length = path.stat().st_size
             if length % row:
                 raise CorruptIndexError(
@@ -152,7 +152,7 @@ class WorkFolder:
         if 0 in shape:
             return np.empty(shape, dtype)
         path = self.path(name)
-        with file_errors(path, "written"):
+        with naming(self.path(name), "written"):
             with open(path, "wb") as file:
                 # Allocated now: running out of disk later would be a crash, not an error.
                 _allocate(file, int(np.prod(shape)) * np.dtype(dtype).itemsize)
@@ -160,7 +160,7 @@ class WorkFolder:
 
     def remove(self, name: str) -> None:
         """Remove a file if it exists."""
-        with file_errors(self.path(name), "removed"):
+        with naming(self.path(name), "removed"):
             self.path(name).unlink(missing_ok=True)
 
 
@@ -305,3 +305,12 @@ def release(array: NDArray[Any]) -> None:
 def digest(*parts: Any) -> str:
     """Return a hash of plain values, for keys of steps."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def naming(path: Path, what: str) -> Iterator[None]:
+    """Raise an `OSError` as a `FileError` that says what cannot be done with `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{path} cannot be {what}: {error.strerror}") from error

@@ -31,12 +31,20 @@ TEXT_SIGNERS = ("simhash", "topsig", "bbitminhash")
 
 def method_class(name: object) -> type[DocumentSigner]:
     """Return the signer that `dedup` knows by this name, or raise."""
-    if not isinstance(name, str) or name not in METHODS:
+    signer = _signer(name)
+    if signer is None or signer.dedup_defaults is None:
         raise ArgumentError(
             Said("method"),
             f" is {name!r}; expected one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}",
         )
-    return cast("type[DocumentSigner]", SIGNERS[name])
+    return signer
+
+
+def _signer(name: object) -> type[DocumentSigner] | None:
+    try:
+        return cast("type[DocumentSigner]", SIGNERS[name]) if isinstance(name, str) else None
+    except ArgumentError:  # no signer has this name
+        return None
 
 
 def usual_ngram(name: str) -> int:
@@ -51,17 +59,19 @@ class _MethodNames(Collection[str]):
         self._by_bands = by_bands
 
     def __contains__(self, name: object) -> bool:
-        try:
-            defaults = SIGNERS[name].dedup_defaults if isinstance(name, str) else None
-        except ArgumentError:  # no signer has this name
-            return False
+        signer = _signer(name)
+        defaults = signer.dedup_defaults if signer is not None else None
         return defaults is not None and self._by_bands in (None, defaults.by_bands)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in _BUILTIN if name in self)
+        return iter(self._builtin)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._builtin)
+
+    @cached_property
+    def _builtin(self) -> tuple[str, ...]:
+        return tuple(name for name in _BUILTIN if name in self)
 
 
 METHODS = _MethodNames()
