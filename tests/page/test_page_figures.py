@@ -423,7 +423,7 @@ def test_texts_without_differences_or_without_features_say_so(page: Any) -> None
         row.locator("text=Show differences").click()
         row.locator(".measures").wait_for()
         texts[id] = row.inner_text()
-    assert "only the spaces between them differ" in texts["wide"]
+    assert "Only the white space differs" in texts["wide"]
     assert "Jaccard similarity of word 5-grams: 100% exact, 100% estimated" in texts["wide"]
     assert "Jaccard similarity of word 5-grams: not defined" in texts["wordless"]
     assert json.dumps(texts).count("0% exact") == texts["wide"].count("100% exact")
