@@ -249,8 +249,8 @@ def test_differences_name_their_measures(page: Any, documents: Rows) -> None:
             "Jaccard similarity of word 5-grams: "
             f"{percent(len(one & two) / len(one | two))} exact.",
             "Containment of word 5-grams: "
-            f"{percent(len(one & two) / min(len(one), len(two)))} of those in the smaller text are "
-            "in the other.",
+            f"{percent(len(one & two) / min(len(one), len(two)))} of those in the smaller text "
+            "also occur in the other.",
             f"Words: {len(text.split())} in the first text, {len(other.split())} in the second.",
         ]
         # What the match says is what the comparison estimates.
