@@ -61,7 +61,7 @@ class MachineCosts:
     """Nanoseconds on one thread for cached data; `access` is added for other data."""
 
     access: Access
-    """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
+    """(bytes, nanoseconds): a prefetched read at a random place in that many bytes."""
     waiting: Access  # the same where the next place depends on what is read
     reading_byte: float  # a byte of a long array, read from beginning to end
     query: float  # a query, beside its steps

@@ -65,7 +65,7 @@ def _match_cost(question: Question, costs: MachineCosts) -> float:
 
 _SWEPT_SHARE = 1 / 128  # postings beyond this share of all rows: each row gets a score
 _MOST_EXPAND = 4
-_AROUND = 4  # so many narrower and wider slices than the usual ones are weighed with a sample
+_AROUND = 4  # how many narrower and how many wider slices a sample is tried with
 _MOST_BITS = 2**16 - 1
 
 

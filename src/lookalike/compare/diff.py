@@ -148,7 +148,7 @@ def _rest(text: str, words: list[Span], end: int) -> slice:
 
 
 def _equal_length(most: int, pieces: Callable[[int, int], tuple[str, str]]) -> int:
-    """Return how many characters are equal; `pieces` are so many of both texts from one on."""
+    """Return how many characters are equal; `pieces(start, count)` cuts them from both texts."""
     equal = 0
     while equal < most:
         size = min(_BLOCK, most - equal)
@@ -222,7 +222,7 @@ def _matching(left: str, right: str, one: list[Span], two: list[Span]) -> list[B
 def _between(
     left: str, right: str, one: list[Span], two: list[Span], blocks: list[Block], known: Span
 ) -> list[Change]:
-    """Return the changes between runs of equal words, up to so many words of each."""
+    """Return the changes between runs of equal words, up to `known` words of each text."""
     changes = []
     i = j = 0
     for block_i, block_j, size in [*blocks, (*known, 0)]:

@@ -220,7 +220,7 @@ def crowd_warnings(radius: int, crowded: int) -> list[str]:
 
 
 CHANCE, PATIENCE = 0.99, 10.0
-"""The least chance to find a pair where not all can be compared within so many seconds."""
+"""The least chance to find a pair if not all can be compared within `PATIENCE` seconds."""
 
 LEADERS, NEAREST = 16, 32
 """Partners of a signature that has too many: the best by rank, and the nearest."""

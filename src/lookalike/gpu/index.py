@@ -57,7 +57,7 @@ def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | Non
         yield lambda done, count: shown.update(task, completed=done, total=count)
 
 
-_COPIED = 32  # where one signature in so many is chosen, or fewer, copies are searched
+_COPIED = 32  # if at most one signature in 32 is chosen, copies of them are searched
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def least_equal(permutations: int, threshold: float, recall: float) -> int:
     below = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, permutations + 1)))])
     ways = below[-1] - below - below[::-1]
     logs = ways + counts * math.log(threshold) + (permutations - counts) * math.log1p(-threshold)
-    missed = np.cumsum(np.exp(logs))  # the chance of so many equal values or fewer
+    missed = np.cumsum(np.exp(logs))  # the chance of at most this many equal values
     return int(np.searchsorted(missed, 1 - _each(recall), side="right"))
 
 

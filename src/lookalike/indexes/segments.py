@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lookalike.indexes.base import GrowingIndex, Index
 
 BUFFER = 2048  # maximum number of rows of a segment that is still added to
-_COPIED, _COPIED_SHARE = 4096, 64  # chosen rows that are copied: so many, or this share
+_COPIED, _COPIED_SHARE = 4096, 64  # the most chosen rows that are copied: a number, or a share
 
 
 @dataclass(eq=False)

@@ -50,7 +50,7 @@ def best_params(
 ) -> tuple[int, int]:
     """Return the bands, and the values of each, with the least weighted sum of both areas."""
     shapes = [(b, r) for b in range(1, num_perm + 1) for r in range(1, num_perm // b + 1)]
-    nodes = min(_MOST_NODES, num_perm // 2 + 2)  # so many integrate such a polynomial exactly
+    nodes = min(_MOST_NODES, num_perm // 2 + 2)  # enough to integrate the polynomial exactly
     below, above = _interval(0, threshold, nodes), _interval(threshold, 1, nodes)
     return _least(shapes, below, above, false_positive, false_negative)
 

@@ -184,7 +184,7 @@ function atlas(areas, choose, open) {
     h("div", { class: "zoom" }, press("+", "Zoom in", () => zoom(0.7)), press("−", "Zoom out", () => zoom(1 / 0.7)), press("⤢", "Show all", () => look(whole))));
 }
 
-/** The beginning of a text in so many lines of so many letters; nothing if not even a word has room. */
+/** The beginning of a text, cut to a number of lines and letters; empty if not even one word fits. */
 function wrapped(text, letters, most) {
   const lines = [];
   for (const word of beginning(text, 120).split(" ")) {
