@@ -5,7 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "bits/hash.hpp"
 #include "bits/prefetch.hpp"
 #include "scan/scan.hpp"
@@ -199,7 +199,7 @@ class BandTable::Searcher {
         look_up(queries, count);
         std::size_t hit = 0;
         for (std::size_t query = 0; query < count; ++query) {
-            bits::stop_if_cancelled();
+            bits::stop_if_canceled();
             const std::size_t before = found.size();
             for (; hit < hits_.size() && hits_[hit].query == query; ++hit) {
                 if (hit + kAhead < hits_.size())

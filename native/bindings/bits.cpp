@@ -1,6 +1,6 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "bits/hash.hpp"
 #include "bits/kernels.hpp"
 #include "bits/memory_speed.hpp"
@@ -23,20 +23,22 @@ void bind_bits(nb::module_& module) {
         .def("scan", &bits::StepCosts::scan, "bytes"_a, "queries"_a);
     module.attr("USUAL_COSTS") = nb::cast(bits::kUsualCosts);
 
-    nb::exception<bits::Cancelled>(module, "Cancelled", PyExc_BaseException);
-    nb::class_<bits::Cancellation>(module, "Cancellation")
+    nb::exception<bits::Canceled>(module, "Canceled", PyExc_BaseException);
+    nb::class_<bits::Operation>(module, "Operation")
         .def(nb::init<>())
-        .def("cancel", &bits::Cancellation::cancel, "shielded_too"_a)
-        .def("cancelled", &bits::Cancellation::cancelled, "shielded"_a);
+        .def("cancel", &bits::Operation::cancel, "shielded_too"_a)
+        .def("canceled", &bits::Operation::canceled, "shielded"_a)
+        .def("done", &bits::Operation::done)
+        .def("set_done", &bits::Operation::set_done, "share"_a);
 
-    // The caller keeps the cancellation alive until it sets another one for this thread.
+    // The caller keeps the operation alive until it sets another one for this thread.
     module.def(
-        "work_under",
-        [](const bits::Cancellation* cancellation, bool shielded) {
-            bits::current_work = {cancellation, shielded};
+        "work_on",
+        [](bits::Operation* operation, bool shielded, double begin, double width) {
+            bits::current_operation = {operation, shielded, begin, width};
         },
-        "cancellation"_a.none(), "shielded"_a);
-    module.def("stop_if_cancelled", &bits::stop_if_cancelled);
+        "operation"_a.none(), "shielded"_a, "begin"_a, "width"_a);
+    module.def("stop_if_canceled", &bits::stop_if_canceled);
 
     module.def("kernels", [] {
         nb::list rows;

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 
 namespace lookalike::bits {
 
@@ -26,17 +26,20 @@ void share_out(std::size_t count, std::size_t threads, const Checkpoint& checkpo
     std::atomic<bool> stop{false};
     std::exception_ptr failure;
     std::mutex failure_mutex;
-    const CancelledBy caller = current_work;
+    const CurrentOperation caller = current_operation;
 
     const auto work = [&](std::size_t worker) {
         try {
-            current_work = caller;  // helpers share out work, too
+            current_operation = caller;  // helpers share out work, too
+            current_operation.width = 0;
             auto last_checkpoint = std::chrono::steady_clock::now();
             while (!stop.load(std::memory_order_relaxed)) {
                 const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
                 if (index >= count)
                     return;
-                caller.check();
+                caller.stop_if_canceled();
+                if (worker == 0)
+                    caller.report(index, count);
                 task(worker, index);
                 if (worker != 0)
                     continue;
@@ -62,6 +65,7 @@ void share_out(std::size_t count, std::size_t threads, const Checkpoint& checkpo
         // The system gives no more threads: the ones there are do all the work.
     }
     work(0);
+    current_operation = caller;
     helpers.clear();
     if (failure)
         std::rethrow_exception(failure);

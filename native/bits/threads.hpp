@@ -13,8 +13,8 @@ using Checkpoint = std::function<void()>;
 
 // Runs task(worker, index) for every index below `count`. Each worker takes the next index when it
 // is free, so one worker sees ascending indices. The first exception of any worker stops the
-// others after their current task, and is rethrown here. So does cancelling the work of the calling
-// thread: see cancellation.hpp.
+// others after their current task, and is rethrown here. So does canceling the operation of the
+// calling thread, which also learns how many indexes are done: see operation.hpp.
 void share_out(std::size_t count, std::size_t threads, const Checkpoint& checkpoint,
                const std::function<void(std::size_t worker, std::size_t index)>& task);
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "scan/compared_bits.hpp"
 #include "scan/grid.hpp"
 #include "scan/leave_out.hpp"
@@ -134,7 +134,7 @@ std::vector<std::int64_t> each_query(std::vector<std::vector<Match>> found, std:
     constexpr std::size_t kQueriesPerTask = 1024;
     const auto emit_all = [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t query = begin; query < end; ++query) {
-            bits::stop_if_cancelled();
+            bits::stop_if_canceled();
             emit(static_cast<std::size_t>(offsets[query]), grouped.data() + offsets[query],
                  grouped.data() + offsets[query + 1]);
         }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "sign/signers.hpp"
 
 namespace lookalike::sign {
@@ -20,7 +20,7 @@ void per_document(std::size_t count, Work work, const State& initial, WorkOn wor
         tasks, states.size(), work.checkpoint, [&](std::size_t worker, std::size_t task) {
             const std::size_t end = std::min(count, (task + 1) * kDocumentsPerTask);
             for (std::size_t document = task * kDocumentsPerTask; document < end; ++document) {
-                bits::stop_if_cancelled();  // documents may be long
+                bits::stop_if_canceled();  // documents may be long
                 work_on(states[worker], document);
             }
         });

@@ -3,7 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "bits/kernels.hpp"
 #include "bits/prefetch.hpp"
 #include "scan/task_matches.hpp"
@@ -219,7 +219,7 @@ class SegmentWithin {
             ask_rows(at);
         for (std::size_t at = 0; at < probes.size(); ++at) {
             if (at % kProbesBetweenChecks == 0)
-                bits::stop_if_cancelled();
+                bits::stop_if_canceled();
             ask(at + kAhead);
             ask_rows(at + kAhead / 2);
             const Probe<Row>& probe = probes[at];
@@ -251,7 +251,7 @@ class SegmentWithin {
             ask(at);
         for (std::size_t at = 0; at < probes.size(); ++at) {
             if (at % kProbesBetweenChecks == 0)
-                bits::stop_if_cancelled();
+                bits::stop_if_canceled();
             ask(at + kAhead);
             const Probe<Row>& probe = probes[at];
             if (places.size() < probe.list.size)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "bits/kernels.hpp"
 #include "tables/sorted_table.hpp"
 
@@ -29,7 +29,7 @@ class BucketScan {
     bool scan(const SortedTable& table, SortedTable::Range bucket, const std::uint8_t* query,
               Take take) {
         if (bucket.end - bucket.begin > kLarge) {
-            bits::stop_if_cancelled();
+            bits::stop_if_canceled();
             return narrow(table, bucket, query, 0, 0, take);
         }
         return each(table, bucket, query, take);

@@ -4,7 +4,7 @@
 #include <bit>
 #include <tuple>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "bits/kernels.hpp"
 #include "bits/prefetch.hpp"
 #include "bits/top_k.hpp"
@@ -213,7 +213,7 @@ void prefix_nearest(const PrefixSearch& search, std::size_t k, std::size_t threa
                          [&](std::size_t, std::size_t begin, std::size_t end) {
                              PrefixTask task(search);
                              for (std::size_t query = begin; query < end; ++query) {
-                                 bits::stop_if_cancelled();
+                                 bits::stop_if_canceled();
                                  bits::TopK nearest(k);
                                  std::int64_t cutoff = nearest.cutoff(false);
                                  std::tie(output.places[query], output.compared[query]) =
@@ -241,7 +241,7 @@ Matches prefix_within(const PrefixSearch& search, std::uint32_t radius, std::siz
         [&](std::size_t, std::size_t begin, std::size_t end, TaskMatches& matches) {
             PrefixTask task(search);
             for (std::size_t query = begin; query < end; ++query) {
-                bits::stop_if_cancelled();
+                bits::stop_if_canceled();
                 std::tie(output.places[query], output.compared[query]) =
                     task.run(query, [&](std::size_t row, std::uint32_t distance) {
                         if (distance <= radius)

@@ -6,6 +6,8 @@
 #include <memory>
 #include <numeric>
 
+#include "bits/operation.hpp"
+
 namespace lookalike::search {
 
 namespace {
@@ -78,6 +80,8 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
         std::unique_ptr<Item[]> items(new Item[std::max<std::size_t>(1, count)]);
         std::vector<std::uint32_t> headers(count);
         std::vector<std::vector<std::size_t>> places(pieces, std::vector<std::size_t>(parts, 0));
+        bits::Stages stages(3);
+        stages.next();
         bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
             auto& counts = places[piece];
             for (std::size_t row = piece_begin(piece); row < piece_begin(piece + 1); ++row) {
@@ -96,6 +100,7 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
             }
         }
         starts[parts] = count;
+        stages.next();
         bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
             auto& next_place = places[piece];
             for (std::size_t row = piece_begin(piece); row < piece_begin(piece + 1); ++row) {
@@ -108,6 +113,7 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
         });
         headers = {};
         std::vector<std::vector<Item>> spares(std::max<std::size_t>(1, threads));
+        stages.next();
         bits::share_out(parts, threads, checkpoint, [&](std::size_t worker, std::size_t part) {
             const std::size_t begin = starts[part], size = starts[part + 1] - begin;
             std::vector<Item>& spare = spares[worker];

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "bits/top_k.hpp"
 #include "scan/scan.hpp"
 #include "sign/loops.hpp"
@@ -133,7 +133,7 @@ void each_near(const Rows& rows, const std::uint8_t* skip, const Queries& querie
         [&](std::size_t worker, std::size_t first, std::size_t last) {
             State& state = states[worker];
             for (std::size_t begin = first; begin < last; begin += tile_rows) {
-                bits::stop_if_cancelled();
+                bits::stop_if_canceled();
                 const std::size_t end = std::min(last, begin + tile_rows);
                 state.tile.fill(begin, end);
                 for (std::size_t group = 0; group < groups; ++group) {

@@ -133,11 +133,11 @@ def test_fewer_signatures_than_neighbors(count: int) -> None:
 
 
 def test_steps_are_told() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[tuple[str, float]] = []
     evaluate(
         clustered(50, 8), slice_bits=[4, 5], expand=[0], progress=lambda *step: told.append(step)
     )
-    assert told == [(1, 2), (2, 2)]
+    assert told == [("evaluate", 0.5), ("evaluate", 1)]
 
 
 def test_results_are_plain_values() -> None:

@@ -46,9 +46,9 @@ def test_orders_of_permuted_bits_are_measured() -> None:
         slice_bits=[8],
         expand=[0],
         orders=[2, 8],
-        progress=lambda done, total: progress.append((done, total)),
+        progress=lambda step, share: progress.append((step, share)),
     )
-    assert progress == [(1, 3), (2, 3), (3, 3)]
+    assert progress == [("evaluate", 1 / 3), ("evaluate", 2 / 3), ("evaluate", 1)]
     for row in evaluation.options[2:]:
         assert row.get("orders") is not None
         index = la.PrefixIndex(ROWS, row.get("orders"))

@@ -161,7 +161,7 @@ import sys
 from lookalike.cli import main
 from lookalike.cli.commands import kernels
 from lookalike.cli.terminal import say, warn
-from lookalike.cli.terminal import progress_bars
+from lookalike.progress import progress_bars
 
 def run(options):
     with progress_bars() as tell:

@@ -27,8 +27,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.care import transfer
+from lookalike.operation import stop_if_canceled
 from lookalike.service.batching import Lanes
 from lookalike.service.library import open_library
 from lookalike.service.problems import Problem, problem_for_clients

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.query import Question
 from lookalike.collection.reading import documents_with, page_of
 from lookalike.collection.search.answer import Budget
+from lookalike.operation import stop_if_canceled
 from lookalike.service.batching import Lanes, Later
 from lookalike.service.formats import JSON, MESSAGEPACK
 from lookalike.service.library import open_library

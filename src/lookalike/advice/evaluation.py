@@ -20,7 +20,7 @@ from lookalike.advice.measures import (
     recall_by_distance,
     top_in_top,
 )
-from lookalike.checks import callback, seed_number, thread_count, whole_number, whole_numbers
+from lookalike.checks import seed_number, thread_count, whole_number, whole_numbers
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ClusterIndex, Index, Neighbors, ScanIndex
 from lookalike.indexes.kinds import KINDS, Settings
@@ -36,10 +36,10 @@ from lookalike.indexes.tuning import (
     other_columns,
     sampling_error,
 )
+from lookalike.progress import Progress, listener, shows_progress
 from lookalike.shown import brief
 from lookalike.signatures import as_queries, as_signatures, hamming
 
-Progress = Callable[[int, int], None]  # called with the numbers of steps done and of all steps
 Search = Callable[..., Neighbors]  # searches an index: takes queries, k and `explain`
 Grid = list[tuple[Settings, list[Settings]]]  # build arguments, each with a list of search settings
 NEAR = 0.1  # near-duplicates differ in at most this share of their bits
@@ -121,6 +121,7 @@ class Measurement(Option):
         )
 
 
+@shows_progress
 def evaluate(
     signatures: ArrayLike,
     queries: ArrayLike | None = None,
@@ -132,7 +133,7 @@ def evaluate(
     admit: Iterable[SupportsIndex] | Literal["all"] | None = None,
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     rerank: Iterable[SupportsIndex] | None = None,
     orders: Iterable[SupportsIndex] | None = None,
     clusters: Iterable[SupportsIndex] | None = None,
@@ -154,7 +155,7 @@ def evaluate(
         admit: Values of `admit`, or "all" for 0 to `expand` (default: the same as `expand`).
         seed: Random seed for the sample (default: 0).
         threads: Number of threads (default: 1); None means all cores.
-        progress: Called with the numbers of settings measured and of all settings.
+        progress: Called with "evaluate" and the share of settings measured; True shows a bar.
         rerank: Values of `rerank`, each at least k, or 0 (default: the default of `SliceIndex`).
         orders: Also measure a `PrefixIndex` with each number of orders.
         clusters: Also measure a `ClusterIndex` with each number of groups.
@@ -166,7 +167,7 @@ def evaluate(
     """
     rows = as_signatures(signatures)
     count, bits = rows.shape[0], 8 * rows.shape[1]
-    hear = callback("progress", progress)
+    tell = listener(progress)
     workers = thread_count(threads)
     usual = GridRequest(count=count, bits=bits, k=whole_number("k", k, at_least=1))
     asked = replace(
@@ -204,8 +205,7 @@ def evaluate(
     for index, parameters, settings in grid:
         for measurement in measure_index(questions, rows, index, parameters, settings):
             measured.append(measurement)
-            if hear:
-                hear(len(measured) - 1, total)
+            tell("evaluate", (len(measured) - 1) / total)
     return Tuning(
         target=None,
         measure="cdr",
@@ -294,6 +294,7 @@ def setting_pairs(
     return [(most, n) for most in wide for n in sorted({min(one, most) for one in narrow_ones})]
 
 
+@shows_progress
 def growth(
     signatures: ArrayLike,
     *,
@@ -305,7 +306,7 @@ def growth(
     sample: SupportsIndex = 100,
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> list[Measurement]:
     """Measure the scan and `SliceIndex` on parts of the collection, each twice the one before.
 
@@ -320,7 +321,7 @@ def growth(
         sample: Number of queries (default: 100, at most a tenth of the collection).
         seed: Random seed (default: 0).
         threads: Number of threads (default: 1); None means all cores.
-        progress: Called with the numbers of sizes done and of all sizes.
+        progress: Called with "growth" and the share of sizes measured; True shows a bar.
 
     Returns:
         Two rows for each size, the scan first.
@@ -330,7 +331,7 @@ def growth(
         raise ArgumentError(f"the collection has {len(rows)} signatures; expected at least 2")
     held_out = min(whole_number("sample", sample, at_least=1), max(1, len(rows) // 10))
     counts = _sizes(sizes, len(rows) - held_out)
-    hear = callback("progress", progress)
+    tell = listener(progress)
     wide = whole_number("expand", expand, at_least=0)
     narrow = wide if admit is None else whole_number("admit", admit, at_least=0)
     settings = [{"expand": wide, "admit": min(narrow, wide)}]
@@ -346,8 +347,7 @@ def growth(
         if slice_bits is not None:
             width = whole_number("slice_bits", slice_bits, at_least=1)
         measured += measure_index(questions, part, "slices", {"slice_bits": width}, settings)
-        if hear:
-            hear(len(measured) // 2, len(counts))
+        tell("growth", len(measured) / 2 / len(counts))
     return measured
 
 

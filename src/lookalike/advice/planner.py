@@ -15,6 +15,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.tables.sorted_table import MOST_ROWS
 from lookalike.indexes.tuning import Option, Tuning, keywords
+from lookalike.operation import in_parts
 from lookalike.signatures import as_queries, as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 
@@ -204,7 +205,9 @@ def plan(
         key=lambda option: option.total_seconds(question.queries),
         default=None,
     )
-    options = [sure.pop(0) if kind[0].exact else _best(kind, question, exact) for kind in made]
+    options = [
+        sure.pop(0) if kind[0].exact else _best(kind, question, exact) for kind in in_parts(made)
+    ]
     possible = [option for option in options if option.obstacle is None]
     if not possible:
         raise ArgumentError(*_does_not_fit(options, question))

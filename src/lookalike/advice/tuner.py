@@ -8,24 +8,25 @@ from numpy.typing import ArrayLike
 
 from lookalike.advice.evaluation import (
     Measurement,
-    Progress,
     Questions,
     measure_index,
     measure_scan,
     setting_pairs,
 )
 from lookalike.advice.predictions import cluster_bytes
-from lookalike.checks import callback, share, thread_count, whole_number
+from lookalike.checks import share, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.clusters.groups import group_count
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.indexes.tuning import Measure, Tuning
+from lookalike.progress import Progress, listener, shows_progress
 from lookalike.signatures import as_signatures
 
 WIDTHS_AROUND = 3  # number of narrower and wider slice widths to try
 MOST_EXPAND = 4
 
 
+@shows_progress
 def tune(
     signatures: ArrayLike,
     k: SupportsIndex = 10,
@@ -37,7 +38,7 @@ def tune(
     threads: SupportsIndex | None = 1,
     memory: SupportsIndex | None = None,
     seed: SupportsIndex = 0,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Tuning[Measurement]:
     """Find the fastest slice or cluster index that reaches a CDR or a recall.
 
@@ -56,7 +57,7 @@ def tune(
         threads: Number of threads (default: 1); None means all cores.
         memory: Maximum size of the index in bytes (default: no limit).
         seed: Random seed for the sample (default: 0).
-        progress: Called with the numbers of indexes measured and of all indexes.
+        progress: Called with "tune" and the share of indexes measured; True shows a bar.
 
     Returns:
         All options and the choice. `build` builds it.
@@ -71,14 +72,13 @@ def tune(
         target = share("target_cdr", 0.95 if target_cdr is None else target_cdr)
     count, bits, workers = rows.shape[0], 8 * rows.shape[1], thread_count(threads)
     budget = None if memory is None else whole_number("memory", memory, at_least=0)
-    hear = callback("progress", progress)
+    tell = listener(progress)
     questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
     numbers = _cluster_numbers(count, bits, budget)
     widths = _widths(count, bits, budget, or_none=bool(numbers))
     measured: list[Measurement] = []
     for done, width in enumerate(widths):
-        if hear:
-            hear(done, len(widths) + len(numbers))
+        tell("tune", done / (len(widths) + len(numbers)))
         pairs = setting_pairs(range(min(MOST_EXPAND, width) + 1), "all")
         lists = [{"expand": expand, "admit": admit} for expand, admit in pairs]
         enough = MOST_EXPAND
@@ -89,8 +89,7 @@ def tune(
             if row.settings["expand"] == row.settings["admit"] == enough:
                 break  # a larger expand reads more, so takes longer
     for done, number in enumerate(numbers, len(widths)):
-        if hear:
-            hear(done, len(widths) + len(numbers))
+        tell("tune", done / (len(widths) + len(numbers)))
         groups = ({"probe": 1 << power} for power in range(64))
         for row in measure_index(questions, rows, "clusters", {"clusters": number}, groups):
             measured.append(row)

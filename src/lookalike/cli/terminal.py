@@ -10,9 +10,9 @@ import os
 import select
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
-from typing import IO, Any, BinaryIO, TypeAlias, cast
+from typing import IO, Any, BinaryIO, cast
 
 from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError
@@ -254,59 +254,3 @@ def _say_colored(parts: Sequence[tuple[str, str]]) -> bool:
     styled = [rich.Text(escape_lines(text), _STYLES.get(kind, "")) for kind, text in parts]
     console.Console(force_terminal=True, soft_wrap=True).print(rich.Text().join(styled), end="")
     return True
-
-
-Progress: TypeAlias = Callable[[str, float | None], None]
-
-
-@contextmanager
-def progress_bars(
-    quiet: bool = False, total: float = 0, unit: str = "MB", *, transient: bool = False
-) -> Iterator[Progress | None]:
-    """Yield a function that takes the name of a step and the share that is done, None if unknown.
-
-    Bars go to standard error, only if that is a terminal, with the time left, and the rate if the
-    work has a `total` of some `unit`.
-    """
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    console = optional_module("rich.console", "a progress bar", extra="")
-    bars = optional_module("rich.progress", "a progress bar", extra="")
-    columns = (
-        bars.TextColumn("{task.description:<10}"),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TextColumn("{task.fields[rate]}"),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("{task.fields[left]}"),
-        bars.TimeRemainingColumn(),
-    )
-    errors = console.Console(stderr=True)
-    with bars.Progress(*columns, console=errors, transient=transient) as shown:
-        tasks: dict[str, Any] = {}
-        latest = shown.get_time()
-
-        def tell(step: str, share: float | None) -> None:
-            nonlocal latest
-            if step not in tasks:
-                length, left = (None, "") if share is None else (1.0, "left")
-                number = shown.add_task(step, total=length, rate="", left=left)
-                tasks[step] = shown.tasks[number]
-                tasks[step].start_time = latest  # a step is announced when some of it is done
-            latest = shown.get_time()
-            if share is not None:
-                seconds = tasks[step].elapsed
-                rate = f"{share * total / seconds:,.0f} {unit}/s" if total and seconds else ""
-                shown.update(tasks[step].id, completed=share, rate=rate)
-
-        yield tell
-
-
-@contextmanager
-def busy(step: str, quiet: bool = False) -> Iterator[None]:
-    """Show how long a step takes whose length is not known, while it runs."""
-    with progress_bars(quiet, transient=True) as progress:
-        if progress is not None:
-            progress(step, None)
-        yield

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.documents import (
     Document,
     Row,
@@ -29,6 +28,7 @@ from lookalike.collection.search.answer import Budget, rows_with_texts
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbered, Stored
 from lookalike.collection.writing import Written, delete_documents
+from lookalike.operation import stop_if_canceled
 from lookalike.parts.signer import SignedParts
 
 if TYPE_CHECKING:

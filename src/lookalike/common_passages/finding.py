@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, SupportsFloat, SupportsIndex
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import callback, flag, instance, share, thread_count, whole_number
+from lookalike.checks import flag, instance, share, thread_count, whole_number
 from lookalike.common_passages.results import (
     HeldTexts,
     Overlap,
@@ -25,6 +25,7 @@ from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.columns import find_columns, text_strings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import text_batches
+from lookalike.progress import Progress, listener, shows_progress
 from lookalike.shown import brief
 
 LEAST = 0.6
@@ -42,7 +43,7 @@ class CorpusTexts:
     """The texts of a corpus, read once; `given` are the arguments of `passages` or `overlaps`."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        self.tell = callback("progress", given["progress"]) or (lambda step, share: None)
+        self.tell = listener(given["progress"])
         self.problems = Problems(flag("skip_bad", given["skip_bad"]))
         self._corpus = open_corpus(given["source"], given["format"], encoding=given["encoding"])
         longest = given["max_document"]
@@ -77,6 +78,7 @@ class CorpusTexts:
         }
 
 
+@shows_progress
 def passages(
     source: Any,
     query: str,
@@ -91,7 +93,7 @@ def passages(
     skip_bad: bool = False,
     max_document: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> Passages:
     """Find the documents of a corpus that contain a text, and where.
 
@@ -187,6 +189,7 @@ def piece_words(min_words: int, gap: int) -> int:
     return min_words if gap == 0 else max(1, min_words // _PIECES)
 
 
+@shows_progress
 def overlaps(
     source: Any,
     *,
@@ -200,7 +203,7 @@ def overlaps(
     skip_bad: bool = False,
     max_document: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> Overlaps:
     """Find passages of `min_words` words or more that two documents of a corpus have in common.
 

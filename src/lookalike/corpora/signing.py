@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from lookalike.checks import thread_count
 from lookalike.corpora.base import Corpus, Problems, StringWriter
 from lookalike.corpora.columns import Columns, text_strings
 from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.progress import Progress, listener
 from lookalike.signatures import save_signatures
 from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
@@ -50,7 +51,7 @@ def sign_corpus(
     fit: bool = False,
     skip_bad: bool = False,
     threads: SupportsIndex | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | bool | None = None,
     weighted: bool = False,
 ) -> SignedCorpus:
     """Write the signatures of all documents to a file, whole or not at all.
@@ -69,7 +70,7 @@ def sign_corpus(
         )
     if weighted:
         check_weighted(signer, path)
-    tell = progress or (lambda step, share: None)
+    tell = listener(progress)
     identity = corpus.identity()
     count = thread_count(threads)
     if fit:
@@ -143,7 +144,7 @@ def _fit(
     signer: DocumentSigner,
     skip_bad: bool,
     threads: int,
-    tell: Callable[[str, float], None],
+    tell: Progress,
 ) -> None:
     if not isinstance(signer, WeightedSigner) or not signer.weights.learns:
         raise ArgumentError(

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
+from lookalike.progress import Progress, shows_progress
+
 if TYPE_CHECKING:
     from lookalike.dedup.result import AnyResult as DedupResult
     from lookalike.features.choice import FeatureChoice
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from lookalike.recordings.audio_hash import AudioHash
 
 
+@shows_progress
 def dedup(
     source: Any,
     *,
@@ -58,7 +61,7 @@ def dedup(
     memory_limit: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     device: str = "cpu",
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | bool | None = None,
     save_signatures: str | os.PathLike[str] | None = None,
     num_perm: SupportsIndex | None = None,
     ngram_size: Lengths | None = None,
@@ -133,7 +136,8 @@ def dedup(
             and 600 MB; decoders of images at most 1 GiB together, or 176 MiB for each core.
         threads: The number of threads (default: all cores).
         device: "gpu": a CUDA GPU looks for the pairs of SimHash and TopSig; the result is the same.
-        progress: Is called with the name of a step and the share of it that is done.
+        progress: Is called with the name of a step and the share of it that is done; True shows
+            progress bars.
         save_signatures: Write the signatures of `against` and of the kept documents to this file.
             To write the result first, use `TextResult.save_signatures`.
 

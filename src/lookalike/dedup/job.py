@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from lookalike.checks import callback, file_path, flag, one_of, thread_count
+from lookalike.checks import file_path, flag, one_of, thread_count
 from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import (
@@ -40,6 +39,7 @@ from lookalike.jobs.documents import (
 )
 from lookalike.jobs.work_folder import WorkFolder
 from lookalike.pages import PageLimits
+from lookalike.progress import Progress, listener
 from lookalike.signatures.files import load_signatures
 from lookalike.storage.files import file_errors
 from lookalike.suggestions import did_you_mean
@@ -62,7 +62,7 @@ def run_job(
     skip_bad: bool,
     threads: SupportsIndex | None,
     device: str,
-    progress: Callable[[str, float], None] | None,
+    progress: Progress | bool | None,
     save_signatures: str | os.PathLike[str] | None,
     html: str | None,
     page_limits: PageLimits | None,
@@ -74,7 +74,7 @@ def run_job(
     chosen = settings_of(settings)
     features = chosen.feature_kind()
     skip_bad = flag("skip_bad", skip_bad)
-    progress = callback("progress", progress)
+    progress = listener(progress)
     workers = thread_count(threads)
     _check_device(device, chosen)
     if work is not None:

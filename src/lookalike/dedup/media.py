@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import callback, file_path, thread_count
+from lookalike.checks import file_path, thread_count
 from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.decide import decide, rank_by
 from lookalike.dedup.pairs import Ints, VerifiedPairs
@@ -20,6 +20,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
 from lookalike.jobs.context import JobProgress, memory_bytes
 from lookalike.media import Medium, Problem, SimilarPairs, find_files, first_equal
+from lookalike.progress import Progress, listener
 from lookalike.shown import brief
 
 
@@ -29,7 +30,7 @@ def run_media_job(
     *,
     memory_limit: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> MediaResult:
     """Find the files of one medium that are similar, and choose which of them are kept.
 
@@ -38,7 +39,7 @@ def run_media_job(
     and named. The same files give the same result, for any number of threads.
     """
     paths, memory = _paths(source), memory_bytes(memory_limit)
-    count, steps = thread_count(threads), JobProgress(callback("progress", progress))
+    count, steps = thread_count(threads), JobProgress(listener(progress))
     with steps.timed("read"):
         found = find_files(paths, type(medium))
         sizes = np.array(found.sizes, np.int64)

@@ -10,7 +10,7 @@ from typing import Any, SupportsFloat, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import callback, flag, share, thread_count, whole_number
+from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import id_column, id_strings
@@ -21,6 +21,8 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.jobs.context import JobProgress
 from lookalike.jobs.documents import comparable, dense_ranks
+from lookalike.operation import in_parts
+from lookalike.progress import Progress, listener
 from lookalike.shown import brief
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_vectors, in_single_precision
@@ -44,7 +46,7 @@ def run_vector_job(
     keep: Any,
     max_group: SupportsIndex,
     threads: SupportsIndex | None,
-    progress: Callable[[str, float], None] | None,
+    progress: Progress | bool | None,
 ) -> VectorResult:
     """Find rows whose vectors have a cosine of `threshold` or more, and choose which are kept.
 
@@ -62,7 +64,7 @@ def run_vector_job(
             f" is {keep!r}, which needs texts; expected first, last, none, max:COLUMN or "
             "min:COLUMN for vectors",
         )
-    steps = JobProgress(callback("progress", progress))
+    steps = JobProgress(listener(progress))
     corpus = open_corpus(source, format, encoding=encoding)
     identity = corpus.identity()
     with steps.timed("read"):
@@ -171,7 +173,7 @@ def read_embeddings(
     others = [one for one in (id_name, order) if one is not None]
     count, rows, parts = 0, list[Ints](), list[NDArray[Any]]()
     ids, deciding = list[str](), list[Any]()
-    for batch in corpus.read([name, *others], Problems()):
+    for batch in in_parts(corpus.read([name, *others], Problems()), lambda: corpus.done):
         vectors = batch.column(0)
         there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
         if len(there):

@@ -15,6 +15,8 @@ from lookalike.gpu.finding import Nearest, Queries, Question, Span, find, near_p
 from lookalike.gpu.tiles import Tiles
 
 QUERIES = 256  # batch size that shares one pass over the collection
+_BATCHES = (1, 64, QUERIES, 4 * QUERIES)
+CASES = len(_BATCHES) + 2
 _TIMES = 5
 _PIECES = 64 * 2**20
 
@@ -110,7 +112,7 @@ def lines(card: Card, count: int) -> Iterator[Line]:
     with card:
         wide, narrow = Layout.of(1024), Layout.of(64)
         tiles = random_tiles(card, wide, _fitting(card, wide, count))
-        for asked in (1, 64, QUERIES, 4 * QUERIES):
+        for asked in _BATCHES:
             yield _search(tiles, random_queries(card, wide, asked, asked))
         del tiles
         yield _within(random_tiles(card, narrow, _fitting(card, narrow, count // 5)))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self, SupportsIndex
@@ -14,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import callback, flag, optional_module, whole_number
+from lookalike.checks import flag, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.gpu.card import Layout, card
 from lookalike.gpu.finding import (
@@ -35,27 +33,8 @@ from lookalike.indexes.base import ExhaustiveIndex, Masks, RowsIndex
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.results import Matches, Neighbors, merged_matches
 from lookalike.indexes.rows import Rows, Signatures
+from lookalike.progress import Progress, listener, shows_progress
 from lookalike.storage.container import Container
-
-Progress = Callable[[int, int], object]
-"""Called with the numbers of signatures copied and of all signatures."""
-
-
-@contextmanager
-def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Yield the callback to call; for True, one that draws a progress bar on a terminal."""
-    if progress is not True:
-        yield callback("progress", None if progress is False else progress)
-        return
-    if not sys.stderr.isatty():
-        yield None
-        return
-    console = optional_module("rich.console", "a progress bar", extra="")
-    bars = optional_module("rich.progress", "a progress bar", extra="")
-    with bars.Progress(console=console.Console(stderr=True)) as shown:
-        task = shown.add_task("copying to the GPU", total=None)
-        yield lambda done, count: shown.update(task, completed=done, total=count)
-
 
 _COPIED = 32  # if at most one signature in 32 is chosen, copies of them are searched
 
@@ -87,8 +66,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         device: Number of the GPU (default: 0).
         stream: Keep the signatures in main memory and copy them to the GPU for each search, for
             collections larger than GPU memory.
-        progress: Called with the numbers of signatures copied and of all signatures; True draws a
-            bar.
+        progress: Called with "copy" and the share of signatures copied; True shows a bar.
 
     Examples:
         >>> index = la.GpuIndex(signatures)  # doctest: +SKIP
@@ -99,6 +77,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
     kind: ClassVar[str] = "scan"  # of its files
     _rows: Source  # type: ignore[assignment]
 
+    @shows_progress
     def __init__(
         self,
         signatures: Any,
@@ -111,10 +90,9 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         self._card = card(whole_number("device", device, at_least=0))
         self._streaming = flag("stream", stream)
         source = Source.of(self._card, signatures, ids)
-        with upload_progress(progress) as hear:
-            self._place(source, hear)
+        self._place(source, listener(progress))
 
-    def _place(self, source: Source, progress: Progress | None) -> None:
+    def _place(self, source: Source, tell: Progress) -> None:
         """Copy the signatures to the GPU, unless they are streamed."""
         self._rows = source
         self._layout = Layout.of(source.bits)
@@ -128,7 +106,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
         if not self._streaming:
             with self._card:
                 refuse_too_many(self._card, self._layout, len(source))
-                self._tiles = source.tiles(self._layout, progress)
+                self._tiles = source.tiles(self._layout, tell)
 
     def _living(self) -> tuple[Signatures, NDArray[np.int64]]:
         with self._card:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from lookalike.errors import ArgumentError, SignatureError
 from lookalike.gpu.card import PIECE, Card, Layout
 from lookalike.indexes.batch.signature_file import read_ahead
 from lookalike.indexes.rows import Rows, Signatures, check_ids
+from lookalike.progress import Progress, listener
 
 _UPLOAD = 64 * 2**20  # bytes uploaded and sorted at a time; the card has them twice
 
@@ -38,17 +39,17 @@ class Tiles:
         signatures: Any,
         base: int = 0,
         order: NDArray[np.int64] | None = None,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
     ) -> Tiles:
         """Return tiles of uint8[count, bytes]; `order` selects and orders the rows."""
         tiles = cls(card, layout, len(signatures) if order is None else len(order), base)
         step = max(1, _UPLOAD // (layout.bytes * PIECE)) * PIECE
+        tell = listener(progress)
         for begin in range(0, tiles.count, step):
             end = min(tiles.count, begin + step)
             part = signatures[begin:end] if order is None else signatures[order[begin:end]]
             tiles.fill(begin, end, card.put(part))
-            if progress is not None:
-                progress(end, tiles.count)
+            tell("copy", end / tiles.count)
         return tiles
 
     def fill(self, begin: int, end: int, signatures: Any) -> None:
@@ -201,7 +202,7 @@ class Source:
         ordered = rows if self.order is None else rows[self.order]
         return {"signatures": ordered, "ids": self.ids_in_order}
 
-    def tiles(self, layout: Layout, progress: Callable[[int, int], object] | None = None) -> Tiles:
+    def tiles(self, layout: Layout, progress: Progress | None = None) -> Tiles:
         """Return all signatures on the GPU."""
         tiles = Tiles.of(self._card, layout, self._rows, order=self.order, progress=progress)
         if not isinstance(self._rows, np.ndarray):  # a card need not hold them twice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import Any, Self, SupportsFloat, SupportsIndex
 
 from numpy.typing import NDArray
 
-from lookalike.checks import callback, file_path, instance, share, thread_count, whole_number
+from lookalike.checks import file_path, instance, share, thread_count, whole_number
 from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, DocumentError, FormatError
 from lookalike.indexes.base import StoredIndex
 from lookalike.parts.index import PartIndex
+from lookalike.progress import Progress, listener, shows_progress
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import read_recordings
 from lookalike.shown import brief
@@ -94,13 +95,14 @@ class RecordingIndex(StoredIndex):
         """Remove a recording."""
         self.parts.remove(name)
 
+    @shows_progress
     def add_files(
         self,
         files: Iterable[str | os.PathLike[str]],
         *,
         folder: str | os.PathLike[str] | None = None,
         threads: SupportsIndex | None = None,
-        progress: Callable[[str, float], None] | None = None,
+        progress: Progress | bool | None = None,
     ) -> list[Added]:
         """Add files under their paths, and return the outcome for each.
 
@@ -110,11 +112,11 @@ class RecordingIndex(StoredIndex):
         Args:
             folder: folder that the names of recordings are relative to.
             threads: number of processes (default: one for each processor core).
-            progress: called with "read" and the completed share.
+            progress: called with "read" and the completed share; True shows a progress bar.
         """
         paths = [file_path("files", file) for file in _several(files)]
         root = None if folder is None else file_path("folder", folder)
-        tell = callback("progress", progress)
+        tell = listener(progress)
         added, words, offsets = [], [], []
         names: dict[str, None] = {}
         found = read_recordings(paths, self.hash, threads=thread_count(threads))
@@ -131,8 +133,7 @@ class RecordingIndex(StoredIndex):
                 names[name] = None
                 words.append(one.signatures)
                 offsets.append(one.offsets)
-            if tell is not None:
-                tell("read", done / len(paths))
+            tell("read", done / len(paths))
         self.parts.add_many(names, words, offsets)
         return added
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from lookalike.cancellation import Canceled, Cancellation
 from lookalike.errors import LookalikeError
+from lookalike.operation import Canceled, Operation
 from lookalike.service.problems import service_ending
 
 Question = TypeVar("Question")
@@ -40,7 +40,7 @@ class _Lane(Generic[Question, Reply]):
     waiting: deque[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=deque)
     batch: list[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=list)
     running: bool = False
-    work: Cancellation = field(default_factory=Cancellation)
+    work: Operation = field(default_factory=Operation)
     """Cancels answering the batch."""
 
     async def ask(self, question: Question) -> Reply:
@@ -76,14 +76,14 @@ class _Lane(Generic[Question, Reply]):
             self.lanes.known.pop(self.kind, None)
             return
         self.lanes.taken(len(self.batch))
-        self.work = Cancellation()
+        self.work = Operation()
         questions = [question for question, _ in self.batch]
         try:
             self.lanes.submit(self._compute, self.work, questions)
         except RuntimeError as error:  # the threads have been shut down
             self._end([error] * len(questions))
 
-    def _compute(self, work: Cancellation, questions: list[Question]) -> None:
+    def _compute(self, work: Operation, questions: list[Question]) -> None:
         try:
             replies = work.run(_replies, self.answer, questions)
         except Canceled as error:  # before it began

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lookalike.cancellation import Canceled, Cancellation
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
 from lookalike.collection.answers import Work
 from lookalike.collection.search.answer import Budget
+from lookalike.operation import Canceled, Operation
 from lookalike.service.batching import Lanes
 from lookalike.service.jobs import Jobs
 from lookalike.service.library import Library
@@ -54,7 +54,7 @@ class Service:
         self.threads = settings.threads or thread_count(None)
         self.ending = False
         self.watch = Watch()
-        self._working: set[Cancellation] = set()
+        self._working: set[Operation] = set()
         self.read = Threads(max(8, 2 * self.threads), "read", self._working)
         """For reads that take milliseconds."""
         self.read_filtered = Threads(4, "filter", self._working)
@@ -156,8 +156,8 @@ class Service:
         awaited += self._writers.values()
         for threads in (*awaited, self.slowly, self._decode):
             threads.pool.shutdown(wait=False, cancel_futures=True)
-        for cancellation in list(self._working):
-            cancellation.cancel(shielded_too=True)
+        for operation in list(self._working):
+            operation.cancel(shielded_too=True)
         self.lanes.cancel()
         self.jobs.close()
         self.overviews.close()
@@ -169,7 +169,7 @@ class Service:
 class Threads:
     """Threads for one kind of work; call it with a function to run."""
 
-    def __init__(self, count: int, name: str, working: set[Cancellation]) -> None:
+    def __init__(self, count: int, name: str, working: set[Operation]) -> None:
         self.pool = ThreadPoolExecutor(count, name)
         self._working = working
 
@@ -179,12 +179,10 @@ class Threads:
         The memory of the request is held until the thread is done. A request that exceeds its time
         limit is answered earlier, but its body is still in memory then.
         """
-        cancellation, held = Cancellation(), HELD.get()
+        operation, held = Operation(), HELD.get()
         # A queue keeps canceled work until its turn comes, but its memory is no longer counted. So
         # the work is in a list, which is cleared.
-        waiting: list[Callable[[], T]] = [
-            partial(_counted, held, cancellation.run, work, *arguments)
-        ]
+        waiting: list[Callable[[], T]] = [partial(_counted, held, operation.run, work, *arguments)]
         if held is not None:
             held.share()
         try:
@@ -196,8 +194,8 @@ class Threads:
         future.add_done_callback(lambda _: waiting.clear())
         if held is not None:
             future.add_done_callback(held.release)
-        self._working.add(cancellation)
-        future.add_done_callback(lambda _: self._working.discard(cancellation))
+        self._working.add(operation)
+        future.add_done_callback(lambda _: self._working.discard(operation))
         done = asyncio.wrap_future(future)
         # An error refers to this frame. If the frame referred to the error, by its future, both
         # would stay in memory until the garbage collector finds them.
@@ -205,7 +203,7 @@ class Threads:
         try:
             return await done
         except asyncio.CancelledError:
-            cancellation.cancel()
+            operation.cancel()
             raise
         except Canceled:
             raise service_ending() from None

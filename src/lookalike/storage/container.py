@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import thread_count
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
+from lookalike.operation import report
 from lookalike.shown import brief
 from lookalike.storage.files import file_errors, whole_file
 from lookalike.suggestions import did_you_mean_file
@@ -56,7 +57,7 @@ _MOST_SECTIONS = 1024
 _LONGEST = 2**62  # of any dimension of an array, even if the other one is 0
 _DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 _NATIVE_ORDER = b"<" if np.little_endian else b">"
-_PIECE = 1 << 26  # bytes that are read between two checks whether to stop
+_PIECE = 1 << 26  # bytes that are read or written between two checks whether to stop
 _WORTH_A_THREAD = 1 << 23
 
 Mapped = mmap.mmap | NDArray[np.uint8]
@@ -173,9 +174,12 @@ def write_container(
 ) -> None:
     """Write `meta` and `arrays` to `path`, whole or not at all, replacing what was there."""
     pieces = _pieces(meta, arrays)
+    size = sum(map(len, pieces))
     with whole_file(path) as temporary, open(temporary, "x+b") as file:
         for piece in pieces:
-            file.write(piece)
+            for begin in range(0, len(piece), _PIECE):
+                file.write(piece[begin : begin + _PIECE])
+                report(file.tell(), size)
 
 
 def container_bytes(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from lookalike.progress import Progress, shows_progress
 
 if TYPE_CHECKING:
     from lookalike.features.choice import FeatureChoice
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from lookalike.topics.result import DocumentClusters
 
 
+@shows_progress
 def cluster_documents(
     source: Any,
     k: SupportsIndex | None = None,
@@ -33,7 +36,7 @@ def cluster_documents(
     max_document: SupportsIndex | None = None,
     skip_bad: bool = False,
     threads: SupportsIndex | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | bool | None = None,
     html: str | None = None,
     page_limits: PageLimits | None = None,
     min_words: int = 0,

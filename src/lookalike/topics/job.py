@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import callback, flag, thread_count, whole_number
+from lookalike.checks import flag, thread_count, whole_number
 from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.kinds import chosen
@@ -19,6 +19,7 @@ from lookalike.indexes.clusters.majority import cluster
 from lookalike.jobs.context import JobContext, JobProgress, longest_document
 from lookalike.jobs.documents import DocumentTable, Reading, read_documents
 from lookalike.jobs.work_folder import WorkFolder
+from lookalike.progress import listener
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
 from lookalike.topics.words import WordCounts, cluster_words
@@ -39,7 +40,7 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
     )
     skip_bad, tell = (
         flag("skip_bad", options["skip_bad"]),
-        callback("progress", options["progress"]),
+        listener(options["progress"]),
     )
     workers = thread_count(options["threads"])
     features = settings.signing.features

@@ -70,13 +70,13 @@ def test_flips_agree_with_the_index_chunk_by_chunk(tmp_path: Path) -> None:
     noise = np.random.default_rng(1).normal(0, 0.1, weights.shape).astype(np.float32)
     asked = weights + noise
     queries = np.packbits(asked >= 0, axis=1, bitorder="little")
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[str, float]] = []
     whole = la.FlipIndex(rows, batch_header_bits([6000], 6000, 64, 3, 0.95))
     for flips in (0, 7, 64, 90):
         expected = whole.within(queries, 3, weights=asked, flips=flips)
         matches = la.match_batch(
             tmp_path / "file", queries, weights=asked, flips=flips, append=False,
-            progress=lambda done, total: seen.append((done, total)),
+            progress=lambda step, share: seen.append((step, share)),
         )  # fmt: skip
         assert found(matches) == found(expected)
         assert matches.exact == expected.exact
@@ -85,7 +85,7 @@ def test_flips_agree_with_the_index_chunk_by_chunk(tmp_path: Path) -> None:
             tmp_path / "file", queries, weights=asked, flips=flips, append=False, chunk=1000
         )
         assert len(parts.ids) >= len(matches.ids)
-    assert seen[-1] == (6000, 6000)
+    assert seen[-1] == ("match", 1)
     exact = la.match_batch(tmp_path / "file", queries, method="blocks", append=False)
     tuned = la.match_batch(tmp_path / "file", queries, weights=asked, recall=0.9, append=False)
     assert 0.85 * len(exact.ids) < len(tuned.ids) < len(exact.ids)
@@ -153,14 +153,14 @@ def test_reading_stops_when_every_query_has_its_match(tmp_path: Path) -> None:
     rows, _ = edited(4000, 0)
     filled(tmp_path / "file", [rows[:2000], rows[2000:]])
     for method in ("flips", "blocks"):
-        seen: list[int] = []
+        seen: list[float] = []
         options: dict[str, Any] = {"method": method, "chunk": 2000, "append": False}
         first = la.match_batch(
             tmp_path / "file", rows[:50], 0, first=True, **options,
-            progress=lambda done, total: seen.append(done),  # noqa: B023
+            progress=lambda step, share: seen.append(share),  # noqa: B023
         )  # fmt: skip
         assert first.ids.tolist() == list(range(50))
-        assert seen == [2000]
+        assert seen == [0.5]
 
 
 def test_batches_are_appended_sorted_with_their_ids(tmp_path: Path) -> None:

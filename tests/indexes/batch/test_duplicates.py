@@ -113,7 +113,7 @@ def test_ids_are_those_that_were_appended_whoever_came_between(tmp_path: Path) -
     la.match_batch(path, rows)
     batch = np.concatenate([rows[:2] ^ 255, rows[:2] ^ 255])
 
-    def meanwhile(done: int, total: int) -> None:
+    def meanwhile(step: str, share: float) -> None:
         la.match_batch(path, rows[:3], method="blocks")
 
     matches = la.match_batch(path, batch, duplicates=True, progress=meanwhile)

@@ -10,10 +10,12 @@ from pathlib import Path
 from lookalike.checks import share, thread_count, whole_number
 from lookalike.cli.common import check_folder, check_not_read
 from lookalike.cli.parser import Parser, command
-from lookalike.cli.terminal import busy, progress_bars, say, say_json, warn, warn_left_out
+from lookalike.cli.terminal import say, say_json, warn, warn_left_out
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import DocumentError, FileError
 from lookalike.media import Problem, find_files
+from lookalike.operation import report
+from lookalike.progress import progress_bars, watched
 from lookalike.recordings.audio_hash import KINDS, LEAST_SCORE, AudioHash
 from lookalike.recordings.index import RecordingIndex, RecordingMatch
 from lookalike.recordings.medium import RecordingMedium
@@ -155,8 +157,11 @@ def _search(options: argparse.Namespace) -> None:
         )
     index = RecordingIndex.load(options.index)
     unread = 0
-    with busy("read", options.json):
-        found = list(read_recordings(options.files, index.hash, threads=threads))
+    with watched("read", options.json, len(options.files), "files"):
+        found = []
+        for one in read_recordings(options.files, index.hash, threads=threads):
+            found.append(one)
+            report(len(found), len(options.files))
     for file, one in zip(options.files, found, strict=True):
         if isinstance(one, DocumentError) and len(options.files) == 1:
             raise FileError(f"{file} {one}")

@@ -13,9 +13,11 @@ import numpy as np
 from lookalike.advice.planner import aligned
 from lookalike.checks import thread_count, whole_number
 from lookalike.cli.parser import refuse_given
-from lookalike.cli.terminal import busy, progress_bars, say, say_json
+from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.kinds import KINDS
+from lookalike.operation import in_parts, report
+from lookalike.progress import watched
 
 COUNT, GPU_COUNT, BITS = 100_000, 500_000_000, 256
 
@@ -87,10 +89,8 @@ def _measure_kinds(options: argparse.Namespace) -> None:
         query[random.choice(bits, max(1, bits // 64), replace=False)] = True
     queries = signatures[asked] ^ np.packbits(flips, axis=1, bitorder="little")
     k, rows = min(_K, count), [["kind", "build", "MB", "one", "of 256", "found"]]
-    with progress_bars(options.json, transient=True) as progress:
-        for place, kind in enumerate(kinds):
-            if progress is not None:
-                progress("bench", place / len(kinds))
+    with watched("bench", options.json):
+        for kind in in_parts(kinds):
             index, built = _timed(lambda: kind.build(signatures, threads=threads))  # noqa: B023
             index.search(queries[:1], k, threads=threads)  # some kinds learn at the first search
             answer, batch = _timed(lambda: index.search(queries, k, threads=threads))  # noqa: B023
@@ -123,13 +123,15 @@ def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _measure_gpu(options: argparse.Namespace) -> None:
-    from lookalike.gpu.bench import lines
+    from lookalike.gpu.bench import CASES, lines
     from lookalike.gpu.card import card
 
     here = card(options.gpu_number or 0)
     rows = [["case", "signatures", "bits", "queries", "ms", "a pass", "a second", "checked"]]
-    with busy("bench", options.json):
-        for line in lines(here, GPU_COUNT if options.count is None else options.count):
+    count = GPU_COUNT if options.count is None else options.count
+    with watched("bench", options.json):
+        for place, line in enumerate(lines(here, count), 1):
+            report(place, CASES)
             if options.json:
                 say_json({"card": here.name, **asdict(line)})
                 continue

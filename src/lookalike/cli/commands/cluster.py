@@ -6,11 +6,12 @@ import argparse
 
 from lookalike.cli import common
 from lookalike.cli.parser import ADVANCED, Parser
-from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
+from lookalike.cli.terminal import say, say_json, warn, warn_left_out
 from lookalike.corpora import check_table_target
 from lookalike.errors import ArgumentError
 from lookalike.features.choice import CHARS_NGRAM
 from lookalike.features.weights import WEIGHT_KINDS
+from lookalike.progress import progress_bars
 from lookalike.shown import escape_terminal
 from lookalike.topics import cluster_documents
 from lookalike.topics.settings import BITS, MOST_CLUSTERS, NGRAM, TOPIC_METHODS

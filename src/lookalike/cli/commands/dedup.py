@@ -21,7 +21,6 @@ from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import (
     check_read_once,
     is_standard,
-    progress_bars,
     say,
     say_json,
     standard_output,
@@ -39,6 +38,7 @@ from lookalike.dedup.write import check_file_list, check_kept_files
 from lookalike.errors import ArgumentError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
+from lookalike.progress import progress_bars
 from lookalike.shown import escape_terminal
 from lookalike.signatures.methods import usual_ngram
 from lookalike.storage.files import check_replaceable, same_file

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import cast
 
 from lookalike.cli.common import check_not_read
-from lookalike.cli.terminal import progress_bars, say
+from lookalike.cli.terminal import say
 from lookalike.dedup import dedup
 from lookalike.dedup.report.groups import largest_groups
 from lookalike.dedup.result import TextResult
 from lookalike.errors import FileError
+from lookalike.progress import progress_bars
 from lookalike.shown import escape_terminal
 
 _PATTERNS = ("*.py", "*.pyi", "*.txt", "*.md", "*.rst", "*.h", "LICEN[SC]E*", "COPYING*", "NOTICE*")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from lookalike import __version__, advice
 from lookalike.advice import Measurement
-from lookalike.advice.evaluation import Progress, measurement_table
+from lookalike.advice.evaluation import measurement_table
 from lookalike.checks import share, whole_number
 from lookalike.cli.parser import VALUES, numbers, refuse_given
-from lookalike.cli.terminal import progress_bars, say, say_json
+from lookalike.cli.terminal import say, say_json
 from lookalike.errors import FileError, MissingDependencyError
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning
+from lookalike.progress import progress_bars
 from lookalike.shown import escape_terminal
 
 _MOST_NEIGHBORS = 1 << 20
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> None:
             reason = error.strerror or error
             raise FileError(f"{options.output} cannot be made: {reason}") from error
     if options.tune is not None:
-        with _progress("tune") as progress:
+        with progress_bars(options.json, transient=True) as progress:
             tuning = advice.tune(
                 signatures,
                 queries=queries,
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> None:
         _conclude(options, {"tuning": tuning.to_dict()})
         return
     options.expand = EXPAND if options.expand is None else options.expand
-    with _progress("evaluate") as progress:
+    with progress_bars(options.json, transient=True) as progress:
         evaluation = advice.evaluate(
             signatures,
             queries,
@@ -157,10 +157,10 @@ def _growth(
     signatures: NDArray[np.uint8], settings: dict[str, Any]
 ) -> dict[str, list[Measurement]]:
     """Return the two series of the paper's Figure 3, by their names."""
-    with _progress("growth") as progress:
+    with progress_bars(transient=True) as progress:
         grown = advice.growth(signatures, **settings, progress=progress)
     first = grown[1].get("slice_bits")
-    with _progress("growth") as progress:
+    with progress_bars(transient=True) as progress:
         kept = advice.growth(signatures, **settings, slice_bits=first, progress=progress)
     return {"slices a bit wider with each doubling": grown, f"slices of {first} bits": kept}
 
@@ -204,10 +204,3 @@ def _draw(
             _say_beside(options, f"wrote {escape_terminal(folder / name)}")
     except MissingDependencyError as error:
         _say_beside(options, f"no plots: {error}")
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Progress | None]:
-    """Yield a function that shows how many settings, indexes or sizes are done, on a terminal."""
-    with progress_bars(transient=True) as tell:
-        yield None if tell is None else lambda done, total: tell(what, done / total)

@@ -10,11 +10,12 @@ from typing import Any
 from lookalike.cli import common
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors
 from lookalike.cli.parser import VALUES, RegisteredNames, refuse_given
-from lookalike.cli.terminal import busy, say, say_json, warn
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, open_index
 from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan
+from lookalike.progress import watched
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_hex
 from lookalike.vectors import VectorIndex
@@ -87,8 +88,8 @@ def run(options: argparse.Namespace) -> None:
     common.check_output("-o", options.output, [options.signatures])
     start = time.perf_counter()
     index: Any
-    with busy("index", options.quiet or options.json):
-        index, more = (_of_vectors if vectors else _of_signatures)(options, kind)
+    index, more = (_of_vectors if vectors else _of_signatures)(options, kind)
+    with watched("save", options.quiet or options.json):
         index.save(options.output)
     summary = {
         **index.stats(),
@@ -145,7 +146,10 @@ def _of_signatures(options: argparse.Namespace, kind: IndexKind) -> tuple[Index,
         source = named_scan(*load_hex(options.signatures, column=options.column))
     signatures, ids = source.living()
     own = ids if source.own_ids else None
-    index: Index = kind.build(signatures, own, threads=options.threads, **_chosen(options, kind))
+    with watched("index", options.quiet or options.json, len(signatures)):
+        index: Index = kind.build(
+            signatures, own, threads=options.threads, **_chosen(options, kind)
+        )
     index.signer, index.names = source.signer, source.names
     return index, {"signer": None if index.signer is None else type(index.signer).__name__}
 
@@ -165,16 +169,21 @@ def _of_vectors(options: argparse.Namespace, kind: IndexKind) -> tuple[VectorInd
     else:
         corpus = common.corpus_of([str(options.signatures)], options)
         common.check_not_read("-o", options.output, [Path(one) for one in corpus.files])
-        given, _ = read_embeddings(corpus, options.vectors, options.id, None)
+        with watched("read", options.quiet or options.json, common.megabytes(corpus), "MB"):
+            given, _ = read_embeddings(corpus, options.vectors, options.id, None)
         if not len(given.rows):
             raise ArgumentError(f"{corpus.name} has no vectors in the column {options.vectors!r}")
         missing = given.count - len(given.rows)
         vectors, ids, rows = given.vectors, given.ids, given.rows
     own = rows if missing else None
-    index: VectorIndex = kind.build(vectors, own, threads=options.threads, **_chosen(options, kind))
+    with watched("index", options.quiet or options.json, len(vectors), "vectors"):
+        index: VectorIndex = kind.build(
+            vectors, own, threads=options.threads, **_chosen(options, kind)
+        )
     if ids is not None:
         # Vectors that are added get the numbers behind the last, and none of these names.
         index.names = ids[: int(rows[-1]) + 1]
     if options.recall is not None:
-        index.tune(10, options.recall, threads=options.threads)
+        with watched("tune", options.quiet or options.json):
+            index.tune(10, options.recall, threads=options.threads)
     return index, {"without_vector": missing}

@@ -16,12 +16,13 @@ from lookalike.cli import common
 from lookalike.cli.finding.answers import Found, Lines
 from lookalike.cli.finding.options import check_flips, needs_weights, no_weights
 from lookalike.cli.parser import refuse_given
-from lookalike.cli.terminal import progress_bars, say, say_rows, warn
+from lookalike.cli.terminal import say, say_rows, warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.indexes import Index, Matches, SignatureFile
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.batch.match import match_batch
 from lookalike.indexes.kinds import open_with_weights
+from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import estimated_similarity
 
@@ -170,10 +171,10 @@ def _batches(
         try:
             with progress_bars(options.quiet or options.json, len(ids), "queries") as tell:
 
-                def read(done: int, total: int, begin: int = begin) -> None:
+                def read(step: str, share: float, begin: int = begin) -> None:
                     if tell is not None:
-                        here = min(size, len(ids) - begin) * done / total
-                        tell("match", (begin + here) / max(1, len(ids)))
+                        here = min(size, len(ids) - begin) * share
+                        tell(step, (begin + here) / max(1, len(ids)))
 
                 matches = match_batch(
                     options.file,

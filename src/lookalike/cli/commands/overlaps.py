@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from lookalike.cli import common
-from lookalike.cli.terminal import is_standard, progress_bars, say, say_json
+from lookalike.cli.terminal import is_standard, say, say_json
 from lookalike.common_passages.finding import COMMON, GAP, MIN_WORDS, overlaps, piece_words
 from lookalike.common_passages.results import Overlap, Overlaps
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said
+from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
 
 _AT_A_TIME = 1 << 14

@@ -15,7 +15,7 @@ from lookalike.checks import share, thread_count, whole_number
 from lookalike.cli import common
 from lookalike.cli.finding.origin import Origin
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
-from lookalike.cli.terminal import busy, say_rows, warn
+from lookalike.cli.terminal import say_rows, warn
 from lookalike.corpora import open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.corpora.formats import is_table
@@ -25,6 +25,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.progress import watched
 from lookalike.shown import counted
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.estimates import expected_distance
@@ -134,10 +135,11 @@ def run(options: argparse.Namespace) -> None:
         raise ArgumentError(Said("--radius"), " or --threshold is missing")
     reach, threads = min(radius, index.bits), thread_count(options.threads)
     rows = index.living()
-    with busy("pairs", options.quiet):
+    with watched("pairs", options.quiet, len(index)):
         pairs = pairs_of_rows(*rows, reach, limit, options.collapse, threads, recall=recall)
-        similarity, complete = None, pairs.exact
-        if origin is not None:
+    similarity, complete = None, pairs.exact
+    if origin is not None:
+        with watched("verify", options.quiet, len(pairs), "pairs"):
             pairs, similarity = _compared(index, pairs, origin, options.threshold)
     if options.groups:
         ids = index.living()[1].tolist()  # those without a pair, too

@@ -8,20 +8,14 @@ from pathlib import Path
 
 from lookalike.checks import whole_number
 from lookalike.cli import common
-from lookalike.cli.terminal import (
-    check_read_once,
-    is_standard,
-    progress_bars,
-    say,
-    say_json,
-    say_marked,
-)
+from lookalike.cli.terminal import check_read_once, is_standard, say, say_json, say_marked
 from lookalike.common_passages.finding import COMMON, CONTEXT, GAP, LEAST, PIECE, passages
 from lookalike.common_passages.results import Passage, Passages, word_places
 from lookalike.compare.texts import word_diff
 from lookalike.corpora.encodings import NotText, check_encoding, utf8_of
 from lookalike.corpora.opening import read_document
 from lookalike.errors import DocumentError, FileError
+from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
 
 _MOST_BYTES = 64 << 20

@@ -9,10 +9,11 @@ import math
 from lookalike import __version__
 from lookalike.advice.machine import machine_costs
 from lookalike.advice.planner import Prediction, Words, plan, plan_text
-from lookalike.cli.terminal import busy, say
+from lookalike.cli.terminal import say
 from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning
+from lookalike.progress import watched
 
 TASK = "tools"
 PURPOSE = "recommend an index for a collection and predict its cost"
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     if options.query_signatures is not None:
         queries = open_index(options.query_signatures).living()[0]
     asked = ("count", "bits", "radius", "k", "recall", "memory", "batch", "device")
-    with busy("plan", options.json):
+    with watched("plan", options.json):
         chosen = plan(
             **{name: getattr(options, name) for name in asked},
             queries=queries,

@@ -25,11 +25,12 @@ from lookalike.cli.finding.origin import Origin
 from lookalike.cli.finding.queries import Queries, is_signature_file, queries_of, take_files
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queries
 from lookalike.cli.parser import refuse_given
-from lookalike.cli.terminal import busy, warn
+from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.features import MEASURES
 from lookalike.indexes import Index, Matches, Neighbors, open_index
 from lookalike.indexes.kinds import kind_in
+from lookalike.progress import watched
 from lookalike.shown import escape_terminal
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.bit_weights import Mask
@@ -143,7 +144,7 @@ def run(options: argparse.Namespace) -> None:
             answers = _looked_up(list(answers), origin, options)
     short = 0
     # Where results are printed to a terminal, they are the progress.
-    with busy("search", quiet=sys.stdout is None or sys.stdout.isatty()):
+    with watched("search", quiet=sys.stdout is None or sys.stdout.isatty()):
         for queries, found in answers:
             show.begin(queries.labels)
             short += len(queries.masked)

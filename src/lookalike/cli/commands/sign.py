@@ -14,7 +14,7 @@ import numpy as np
 from lookalike.checks import thread_count
 from lookalike.cli import common, kinds
 from lookalike.cli.parser import Parser, refuse_given
-from lookalike.cli.terminal import progress_bars, say, say_json
+from lookalike.cli.terminal import say, say_json
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, check_weighted, sign_corpus
 from lookalike.corpora.writing import check_outside_folder
@@ -24,6 +24,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.media import MEDIA, find_files
+from lookalike.progress import progress_bars
 from lookalike.shown import escape_terminal
 from lookalike.signatures import load_signer, save_signatures
 from lookalike.signatures.methods import METHODS, Method

@@ -25,6 +25,7 @@ from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.indexes import Index
 from lookalike.indexes.kinds import open_with_weights
 from lookalike.media import MEDIA, Medium, find_files, head_of, medium_of_signer, with_article
+from lookalike.operation import in_parts
 from lookalike.shown import escape_terminal
 from lookalike.signatures.bit_weights import BitWeightSigner, Mask, sign_masked
 from lookalike.signatures.files import signatures_from_hex
@@ -120,7 +121,7 @@ def _file_queries(
         )
     problems, threads = list(found.problems), thread_count(options.threads)
     nothing = f"is {medium.no_features.partition(':')[0]}"
-    for begin in range(0, len(found.files), AT_A_TIME):
+    for begin in in_parts(range(0, len(found.files), AT_A_TIME)):
         part = found.files[begin : begin + AT_A_TIME]
         signed = medium.sign_files(signer, part, threads=threads, tell=lambda share: None)
         empty = frozenset(np.flatnonzero(~signed.clear).tolist())
@@ -159,19 +160,19 @@ def queries_of(
             ", whose bits have no weights; leave --recall and --flips out",
         )
     if options.queries:
-        for begin in range(0, len(options.queries), AT_A_TIME):
+        for begin in in_parts(range(0, len(options.queries), AT_A_TIME)):
             texts = options.queries[begin : begin + AT_A_TIME]
             yield _signed(texts, texts, signer, mask, options.threads, weighted)
         return
     corpus, columns = signed_corpus([options.file], options, signer)
     row = 0
     problems = Problems(options.skip_bad)
-    for batch in corpus.read(columns.names, problems):
+    for batch in in_parts(corpus.read(columns.names, problems), lambda: corpus.done):
         texts = text_strings(batch.column(0), columns.text, corpus).fill_null("").to_pylist()
         labels: Any = list(range(row, row + len(texts)))
         if columns.id:
             labels = id_strings(batch.column(1), row).to_pylist()
-        for begin in range(0, len(texts), AT_A_TIME):
+        for begin in in_parts(range(0, len(texts), AT_A_TIME)):
             part = slice(begin, begin + AT_A_TIME)
             yield _signed(labels[part], texts[part], signer, mask, options.threads, weighted)
         row += len(texts)
@@ -198,7 +199,7 @@ def _signature_queries(path: Path, index: Index, weighted: bool) -> Iterator[Que
         again = "; sign the queries again with --like INDEX"
         raise SignatureError(f"{path} was signed by ", *signers, again)
     signatures, ids = queries.living()
-    for begin in range(0, len(ids), AT_A_TIME):
+    for begin in in_parts(range(0, len(ids), AT_A_TIME)):
         part = slice(begin, begin + AT_A_TIME)
         labels: Any = [queries.name(id) for id in ids[part].tolist()]
         behind = weights[part] if weighted and weights is not None else None

@@ -15,6 +15,7 @@ from lookalike.cli.finding.queries import AT_A_TIME, Queries
 from lookalike.cli.parser import refuse_given
 from lookalike.dedup.vectors import read_embeddings, written_vectors
 from lookalike.errors import ArgumentError, FormatError, LookalikeError, Said
+from lookalike.operation import in_parts
 from lookalike.signatures.files import is_npy
 from lookalike.vectors.given import as_vectors
 
@@ -68,7 +69,7 @@ def vector_queries(options: argparse.Namespace, dimensions: int) -> Iterator[Que
 def _in_parts(
     labels: Sequence[str | int], vectors: NDArray[Any], there: NDArray[np.bool_] | None = None
 ) -> Iterator[Queries]:
-    for begin in range(0, len(labels), AT_A_TIME):
+    for begin in in_parts(range(0, len(labels), AT_A_TIME)):
         part = slice(begin, begin + AT_A_TIME)
         missing = () if there is None else np.flatnonzero(~there[part]).tolist()
         yield Queries(

@@ -23,6 +23,7 @@ from lookalike.collection.stores.base import (
 )
 from lookalike.collection.stores.schema import Numbered, State
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError, Said
+from lookalike.operation import report
 from lookalike.storage.files import is_there, whole_file
 
 _SQLITE = b"SQLite format 3\0"
@@ -148,10 +149,13 @@ def _copy(view: View, target: Store, name: str) -> None:
         kind = (state.bits, state.slice_bits, state.keep_text, state.signer)
         fresh = State(0, name, os.urandom(16).hex(), *kind, parts=state.parts)
         fresh = writer.create(fresh, view.checked_signer())
+    signatures, total = 0, max(1, state.signatures + state.documents)
     for batch in view.all_signatures():
         with _writing_to(target, fresh) as writer:
             writer.insert_signatures(batch)
             writer.insert_keys(*fresh.slicing.key_rows(batch))
+        signatures += len(batch)
+        report(signatures, total)
         if state.parts:
             _copy_parts(view, batch, target, fresh)
     count = 0
@@ -159,6 +163,7 @@ def _copy(view: View, target: Store, name: str) -> None:
         count += len(page)
         with _writing_to(target, fresh) as writer:
             writer.insert_documents([row for row, _ in page])
+        report(signatures + count, total)
     if count != state.documents:
         raise damaged(f"{count} documents are there to be copied, not {state.documents}")
     with _writing_to(target, fresh) as writer:

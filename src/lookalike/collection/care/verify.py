@@ -12,9 +12,11 @@ from lookalike.collection.stores.base import StaleView, Store, View
 from lookalike.collection.stores.schema import Numbered, Numbers, signer_hash
 from lookalike.display import Displayed
 from lookalike.errors import CollectionBusyError, CollectionError
+from lookalike.operation import in_part, report
 
 _PAGE = 2_000
 _MOST_NAMED = 20
+_REBUILT = 0.5  # share of a repair that is done before it verifies
 
 
 @dataclass(repr=False)
@@ -84,6 +86,7 @@ def repair(store: Store, name: str, native: CachedIndex) -> Report:
             value ^= kept.digest()
             count += len(kept)
             last = int(batch.numbers[-1])
+            report(_REBUILT * count, max(1, state.signatures))
         writer.delete_signatures(np.array(lost, np.int64))
         documents = sum(len(page) for page in writer.pages(_PAGE, text=False))
         writer.state = replace(
@@ -96,7 +99,8 @@ def repair(store: Store, name: str, native: CachedIndex) -> Report:
             removals_from=state.version + 1,  # indexes of earlier versions are built again
         )
         writer.save()
-    return verify(store, name, native)
+    with in_part(_REBUILT, 1):
+        return verify(store, name, native)
 
 
 def _check_tables(view: View, found: Report) -> None:
@@ -110,6 +114,7 @@ def _check_documents(view: View, found: Report) -> None:
     try:
         for page in view.pages(_PAGE):
             found.documents += len(page)
+            _report(view, found)
             for row, signature in page:
                 try:
                     as_document(row, signature)
@@ -128,9 +133,10 @@ def _check_signatures(view: View, found: Report) -> None:
     """Compare the keys in the table with those of the signatures, position by position."""
     state, slicing, problems = view.state, view.state.slicing, found.problems
     expected = [0] * slicing.count
-    whole, count = 0, 0
+    whole = 0
     for batch in view.signatures_after(-1):
-        count += len(batch)
+        found.signatures += len(batch)
+        _report(view, found)
         whole ^= batch.digest()
         for position, keys in enumerate(slicing.keys(batch.signatures)):
             expected[position] ^= _key_digest(keys, batch.numbers)
@@ -138,17 +144,24 @@ def _check_signatures(view: View, found: Report) -> None:
             problems.append(f"the signature {batch.numbers[-1]} has a number not given out yet")
     if whole != state.digest:
         problems.append("the signatures do not match the digest in the row of the collection")
-    found.signatures = count
     for position in range(slicing.count):
         stored, rows = 0, 0
         for keys, numbers in view.key_rows(position):
             stored ^= _key_digest(keys, numbers)
             rows += len(keys)
         found.keys += rows
-        if rows != count or stored != expected[position]:
+        _report(view, found)
+        if rows != found.signatures or stored != expected[position]:
             problems.append(
-                f"slice {position} has {rows} keys for {count} signatures, or keys of others"
+                f"slice {position} has {rows} keys for {found.signatures} signatures, or keys of "
+                "others"
             )
+
+
+def _report(view: View, found: Report) -> None:
+    state = view.state
+    expected = state.documents + state.signatures * (1 + state.slicing.count)
+    report(found.documents + found.signatures + found.keys, max(1, expected))
 
 
 def _check_parts(view: View, found: Report) -> None:

@@ -14,7 +14,6 @@ from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.answers import Answer, Level, Match, Work, joined_bound, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata, decoded_text
 from lookalike.collection.query import Question
@@ -24,6 +23,7 @@ from lookalike.collection.signing import Masks
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Signatures
 from lookalike.errors import ResultTooLargeError
+from lookalike.operation import stop_if_canceled
 
 _FOUND_AT_ONCE = 1 << 18  # signatures within the radius in memory at once, for all queries together
 _FOUND = 120  # bytes of each of them, at most

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lookalike.cancellation import Canceled, acquired, shielded
 from lookalike.collection.answers import Level, Work, joined, joined_bound
 from lookalike.collection.stores.address import Address
 from lookalike.collection.stores.base import StaleView, Store, View
@@ -29,6 +28,7 @@ from lookalike.collection.stores.schema import Numbered, Numbers, Signatures, St
 from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
+from lookalike.operation import Canceled, acquired, shielded
 
 _CACHE_NAME = r"[0-9a-f]{32}\.lookalike"  # the pattern of names of saved indexes
 _DAY = 24 * 3600

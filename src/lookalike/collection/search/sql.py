@@ -23,13 +23,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from lookalike.cancellation import stop_if_canceled
 from lookalike.collection.answers import Level, Work, joined, joined_bound
 from lookalike.collection.documents import damaged
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbers, Signatures, Slicing, flips
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes import ScanIndex
+from lookalike.operation import stop_if_canceled
 
 # Microseconds, roughly, in either database.
 PROBE_COST = 3.0

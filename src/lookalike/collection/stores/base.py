@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cancellation import interruptible
 from lookalike.collection.documents import Row, Seen, damaged
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import (
@@ -54,6 +53,7 @@ from lookalike.collection.stores.schema import (
     signer_hash,
 )
 from lookalike.errors import ArgumentError, CollectionError, FormatError, NotFoundError, Said
+from lookalike.operation import interruptible
 from lookalike.parts.signer import SignedParts
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cancellation import stop_if_canceled, wait_at_once
 from lookalike.collection.documents import MOST_ROW_BYTES, Row, damaged
 from lookalike.collection.stores.address import EXPECTED, Address, hide_passwords
 from lookalike.collection.stores.base import (
@@ -52,6 +51,7 @@ from lookalike.errors import (
     NotFoundError,
     Said,
 )
+from lookalike.operation import report, stop_if_canceled, wait_at_once
 from lookalike.storage.files import is_there, remove_if_same
 from lookalike.suggestions import did_you_mean_file
 
@@ -271,7 +271,7 @@ class SqliteStore(Store):
                 # Writers wait while a view is held, so the file can be copied in parts.
                 connection.execute("BEGIN")
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-                connection.backup(copy, pages=_COPIED_PAGES, progress=lambda *_: stop_if_canceled())
+                connection.backup(copy, pages=_COPIED_PAGES, progress=_copied)
                 connection.execute("ROLLBACK")
         return True
 
@@ -403,6 +403,12 @@ class SqliteStore(Store):
             yield
         except _ERRORS as error:
             raise _translate(error, self.shown, self._timeout) from error
+
+
+def _copied(_: int, remaining: int, pages: int) -> None:
+    """Report that a part of a file has been copied."""
+    report(pages - remaining, pages)
+    stop_if_canceled()
 
 
 def _code(error: Exception) -> int:

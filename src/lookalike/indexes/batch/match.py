@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, SupportsFloat, SupportsIndex
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import callback, file_path, flag, one_of, share, thread_count, whole_number
+from lookalike.checks import file_path, flag, one_of, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, Said
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
@@ -36,6 +36,7 @@ from lookalike.indexes.tables.flip_sets import (
 )
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.sorted_table import TableSteps, header_width
+from lookalike.progress import Progress, listener, shows_progress
 from lookalike.signatures import as_signatures
 from lookalike.storage.files import is_there
 
@@ -340,14 +341,12 @@ class OwnMatches:
             found.parts[self._part] = query, ids[positions], distances
 
 
-Progress = Callable[[int, int], None]
-"""Called with the numbers of signatures read and of all signatures."""
-
 _CHUNK_BYTES = 1 << 27
 _SMALL = 1 << 16
 _SHORT = 4  # times the batch: longer runs are not put together to one chunk
 
 
+@shows_progress
 def match_batch(
     file: str | os.PathLike[str],
     queries: ArrayLike,
@@ -364,7 +363,7 @@ def match_batch(
     chunk: SupportsIndex | None = None,
     limit: SupportsIndex = DEFAULT_LIMIT,
     threads: SupportsIndex | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     duplicates: bool = False,
 ) -> BatchMatches:
     """Find the matches of a batch of queries in a signature file, then append the queries.
@@ -387,7 +386,7 @@ def match_batch(
             MB).
         limit: Maximum number of matches of all queries together.
         threads: Number of threads (default: all cores).
-        progress: Called with the numbers of signatures read and of all signatures.
+        progress: Called with "match" and the share of signatures read; True shows a bar.
         duplicates: Also match each query with the queries before it; exact.
 
     Returns:
@@ -416,7 +415,7 @@ def match_batch(
     names = None if ids is None else Rows.of(rows, ids).all_ids()
     one, keep = flag("first", first), flag("append", append)
     own = OwnMatches(rows, near, workers) if flag("duplicates", duplicates) else None
-    hear = callback("progress", progress)
+    tell = listener(progress)
     values = None if weights is None else as_weights(weights, len(rows), bits)
     tries = None if flips is None else whole_number("flips", flips, at_least=0)
     target = share("recall", recall)
@@ -445,7 +444,7 @@ def match_batch(
     if own is not None:
         own.match(found)
     chunks = chunks_for(store, len(rows), size, matcher.joins_runs)
-    _match(chunks, matcher, found, len(store), hear)
+    _match(chunks, matcher, found, len(store), tell)
     if keep:
         numbers = np.arange(len(rows)) if names is None else names
         raised = store.append(*sorted_run(rows, numbers, workers), number_on=names is None)
@@ -471,7 +470,7 @@ def chunk_rows(queries: int, bits: int) -> int:
 
 
 def _match(
-    chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, progress: Progress | None
+    chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, tell: Progress
 ) -> None:
     """Read the file and add matches until no query is open, then verify."""
     sizes = chunks.sizes()
@@ -482,7 +481,6 @@ def _match(
             chunk = following
             matcher.match(chunk, found)
             done += len(chunk.ids)
-            if progress is not None:
-                progress(done, total)
+            tell("match", done / total)
     if chunk is not None:
         chunk.last.verify()

@@ -22,6 +22,7 @@ from lookalike import _native
 from lookalike.checks import seed_number, thread_count, whole_number
 from lookalike.display import Displayed, Table, column_rows
 from lookalike.indexes.rows import Signatures
+from lookalike.operation import in_part, in_parts
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
@@ -122,10 +123,14 @@ def clustered(
 ) -> tuple[Signatures, NDArray[np.int64], NDArray[np.int32]]:
     """Return k centers, and the center of each row with its distance."""
     if k > LARGE:
-        found = CenterTree.trained(rows, k, seed, rounds, threads, each)
-        return found.centers, *found.nearest(rows, threads)
-    centers = trained_centers(rows, k, seed, rounds, threads, each)
-    return centers, *nearest_centers(rows, centers, threads)
+        with in_part(0, 0.5):
+            found = CenterTree.trained(rows, k, seed, rounds, threads, each)
+        with in_part(0.5, 1):
+            return found.centers, *found.nearest(rows, threads)
+    with in_part(0, 0.5):
+        centers = trained_centers(rows, k, seed, rounds, threads, each)
+    with in_part(0.5, 1):
+        return centers, *nearest_centers(rows, centers, threads)
 
 
 def sampled(rows: Signatures, most: int, seed: int) -> Signatures:
@@ -143,7 +148,7 @@ def trained_centers(
     first = np.argpartition(keys, k - 1)[:k]
     centers = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
     sample = sampled(rows, each * k, seed)
-    for _ in range(rounds):
+    for _ in in_parts(range(rounds)):
         before = centers.copy()
         labels, distances = nearest_centers(sample, centers, threads)
         improve_centers(sample, labels, distances, centers, threads)

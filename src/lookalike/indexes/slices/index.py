@@ -40,6 +40,7 @@ from lookalike.indexes.slices.search import (
     search_settings,
     within_in,
 )
+from lookalike.operation import in_part
 from lookalike.signatures import as_queries
 from lookalike.storage.container import Container, new_container, open_container
 
@@ -77,9 +78,10 @@ def write_with_lists(
         for first, end, start, size in _pieces(offsets, len(rows), rows.bits, slice_bits, at_once):
             filled = np.empty(size, empty.postings.dtype)
             sketches = None if empty.sketches is None else np.empty(size, np.uint16)
-            _native.fill_lists(
-                rows.signatures, slice_bits, threads, offsets, first, end, filled, sketches
-            )
+            with in_part(start / postings, (start + size) / postings):
+                _native.fill_lists(
+                    rows.signatures, slice_bits, threads, offsets, first, end, filled, sketches
+                )
             file.write("0.postings", start, filled)
             if sketches is not None:
                 file.write("0.sketches", start, sketches)

@@ -32,6 +32,7 @@ from lookalike.indexes.segments import Segment, only_among, scan_nearest, scan_w
 from lookalike.indexes.slices.search import usual_compared
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
+from lookalike.operation import in_parts
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 from lookalike.storage.container import Container
@@ -83,7 +84,7 @@ class PrefixIndex(RowsIndex):
                 runs,
                 workers,
             )
-            for places in self._places
+            for places in in_parts(self._places)
         )
 
     @property

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes.rows import Signatures, empty_in_large_pages
+from lookalike.operation import in_parts
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.storage.container import Container
 
@@ -162,9 +163,12 @@ def build_parts(
     return tuple(
         Part(
             begin,
-            tuple(SortedTable.build(signatures[begin:end], r, threads, compressed) for r in runs),
+            tuple(
+                SortedTable.build(signatures[begin:end], header, threads, compressed)
+                for header in in_parts(runs)
+            ),
         )
-        for begin, end in pairwise(bounds)
+        for begin, end in in_parts(pairwise(bounds))
     )
 
 

@@ -13,21 +13,13 @@ from typing import TYPE_CHECKING, Any
 from lookalike.cli import common
 from lookalike.cli.commands.collection.content import DATABASE, action, database_name, opened
 from lookalike.cli.parser import Subparsers, command, refuse_given
-from lookalike.cli.terminal import (
-    busy,
-    is_standard,
-    progress_bars,
-    say,
-    say_json,
-    standard_output,
-    tell,
-    warn,
-)
+from lookalike.cli.terminal import is_standard, say, say_json, standard_output, tell, warn
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.collection.care.transfer import Imported, export_documents, import_documents
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.media import Medium, find_files, medium_of_files, medium_of_signer
+from lookalike.progress import progress_bars, watched
 from lookalike.shown import counted, escape_terminal
 from lookalike.storage.files import temporary_folder
 
@@ -112,14 +104,14 @@ def _stats(options: argparse.Namespace) -> None:
 
 def _verify(options: argparse.Namespace) -> None:
     with opened(options) as docs:
-        with busy("verify", options.json):
+        with watched("verify", options.json, docs.count(), "documents"):
             report = docs.verify()
         _print_report(report, options)
 
 
 def _repair(options: argparse.Namespace) -> None:
     with opened(options) as docs:
-        with busy("repair", options.json):
+        with watched("repair", options.json, docs.count(), "documents"):
             report = docs.repair()
         _print_report(report, options)
 
@@ -141,7 +133,7 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
 
 
 def _snapshot(options: argparse.Namespace) -> None:
-    with opened(options) as docs, busy("snapshot", options.json):
+    with opened(options) as docs, watched("snapshot", options.json, docs.count(), "documents"):
         docs.snapshot(options.file)
     tell(options.json, {"file": str(options.file)}, f"wrote {escape_terminal(options.file)}")
 
@@ -150,7 +142,7 @@ def _restore(options: argparse.Namespace) -> None:
     if options.dry_run:
         _tell_restore(options)
         return
-    with busy("restore", options.json):
+    with watched("restore", options.json):
         name = restore_collection(
             options.file, options.database, options.name, replace=options.replace
         )

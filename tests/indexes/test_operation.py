@@ -1,4 +1,4 @@
-"""Searches that are cancelled end early, and leave the index as it was."""
+"""Searches that are canceled end early, and leave the index as it was."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.cancellation import Canceled, Cancellation, shielded, stop_if_canceled
+from lookalike.operation import Canceled, Operation, shielded, stop_if_canceled
 from support.cases.index_kinds import KINDS, made
 
 _RNG = np.random.default_rng(5)
@@ -47,7 +47,7 @@ def _plain(answer: Any) -> list[Any]:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=12)
 @given(threads=st.integers(1, 4), name=st.sampled_from(["within", "pairs", "search"]))
-def test_a_cancelled_search_raises_and_the_index_still_answers(
+def test_a_canceled_search_raises_and_the_index_still_answers(
     kind: str, threads: int, name: str
 ) -> None:
     index = _index(kind)
@@ -55,17 +55,17 @@ def test_a_cancelled_search_raises_and_the_index_still_answers(
     if search is None:
         return
     expected = _plain(search())
-    cancellation = Cancellation()
-    cancellation.cancel()
+    operation = Operation()
+    operation.cancel()
     with pytest.raises(Canceled):
-        cancellation.run(search)
+        operation.run(search)
     assert _plain(search()) == expected
     # At any other moment: the whole answer, or none.
-    cancellation = Cancellation()
-    timer = threading.Thread(target=cancellation.cancel)
+    operation = Operation()
+    timer = threading.Thread(target=operation.cancel)
     timer.start()
     with suppress(Canceled):
-        assert _plain(cancellation.run(search)) == expected
+        assert _plain(operation.run(search)) == expected
     timer.join()
     assert _plain(search()) == expected
 
@@ -75,7 +75,7 @@ def test_a_cancelled_search_raises_and_the_index_still_answers(
 def test_a_search_of_minutes_ends_while_it_runs(kind: str, threads: int) -> None:
     rows = _RNG.integers(0, 256, (60_000, 128), dtype=np.uint8)
     index = made(kind, rows, None)
-    cancellation = Cancellation()
+    operation = Operation()
     begun = threading.Event()
 
     def search() -> Any:
@@ -85,11 +85,11 @@ def test_a_search_of_minutes_ends_while_it_runs(kind: str, threads: int) -> None
 
     def cancel() -> None:
         begun.wait()
-        cancellation.cancel()
+        operation.cancel()
 
     threading.Thread(target=cancel).start()
     with pytest.raises(Canceled):
-        cancellation.run(search)
+        operation.run(search)
     assert index.search(rows[:2], 1).ids[:, 0].tolist() == [0, 1]
 
 
@@ -114,16 +114,16 @@ def test_other_work_of_the_core(threads: int) -> None:
     ]
     for work in works:
         work()
-        cancellation = Cancellation()
-        cancellation.cancel()
+        operation = Operation()
+        operation.cancel()
         with pytest.raises(Canceled):
-            cancellation.run(work)
+            operation.run(work)
         work()
 
 
 def test_other_threads_go_on() -> None:
-    cancellation = Cancellation()
-    cancellation.cancel()
+    operation = Operation()
+    operation.cancel()
     index = _index("scan")
     found: list[Any] = []
 
@@ -133,34 +133,34 @@ def test_other_threads_go_on() -> None:
         thread.join()
 
     with pytest.raises(Canceled):
-        cancellation.run(work)
-    assert not found  # cancelled before it began
-    cancellation = Cancellation()
+        operation.run(work)
+    assert not found  # canceled before it began
+    operation = Operation()
 
-    def cancelled_work() -> None:
-        cancellation.cancel()
+    def canceled_work() -> None:
+        operation.cancel()
         work()
 
-    cancellation.run(cancelled_work)
+    operation.run(canceled_work)
     assert len(found) == 1
     stop_if_canceled()  # nothing is left behind in this thread
 
 
 def test_what_is_shielded_goes_on_to_its_end() -> None:
     index = _index("slices")
-    cancellation = Cancellation()
+    operation = Operation()
     steps: list[str] = []
 
     def work() -> None:
         with shielded():
-            cancellation.cancel()
+            operation.cancel()
             index.search(_ROWS, 1)
             steps.append("complete")
         stop_if_canceled()
         steps.append("too far")
 
     with pytest.raises(Canceled):
-        cancellation.run(work)
+        operation.run(work)
     assert steps == ["complete"]
 
     def end() -> None:
@@ -168,6 +168,6 @@ def test_what_is_shielded_goes_on_to_its_end() -> None:
             ending.cancel(shielded_too=True)
             index.search(_ROWS, 1)
 
-    ending = Cancellation()
+    ending = Operation()
     with pytest.raises(Canceled):
         ending.run(end)

@@ -1,4 +1,4 @@
-"""Work on a collection that is cancelled: it ends, writes nothing, and nothing is wrong later."""
+"""Work on a collection that is canceled: it ends, writes nothing, and nothing is wrong later."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.cancellation import Canceled, Cancellation
 from lookalike.collection.query import Question
 from lookalike.collection.search import answer as answering
 from lookalike.collection.search.answer import Budget
 from lookalike.collection.search.native import NativeSearch
 from lookalike.collection.stores.postgresql import PostgresTransaction
 from lookalike.collection.stores.sqlite import SqliteTransaction
+from lookalike.operation import Canceled, Operation
 
 ENDLESS = (
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000000000000) "
@@ -37,7 +37,7 @@ def _filled(url: str, **options: Any) -> la.Collection:
 
 def test_a_statement_without_end_is_interrupted(url: str) -> None:
     with _filled(url) as docs:
-        cancellation, begun = Cancellation(), threading.Event()
+        operation, begun = Operation(), threading.Event()
 
         def work(view: Any) -> None:
             begun.set()
@@ -45,17 +45,17 @@ def test_a_statement_without_end_is_interrupted(url: str) -> None:
 
         def cancel() -> None:
             begun.wait()
-            cancellation.cancel()
+            operation.cancel()
 
         threading.Thread(target=cancel).start()
         with pytest.raises(Canceled):
-            cancellation.run(docs._read, work)
+            operation.run(docs._read, work)
         assert docs.search(_ROWS[5], 1).ids == ["d005"]
         assert docs.search(_ROWS[5], 1, plan="sql").ids == ["d005"]
 
 
 @pytest.mark.parametrize("plan", ["native", "sql"])
-def test_searches_and_reads_raise_when_they_are_cancelled(url: str, plan: Any) -> None:
+def test_searches_and_reads_raise_when_they_are_canceled(url: str, plan: Any) -> None:
     with _filled(url) as docs:
         works: list[Callable[[], Any]] = [
             lambda: docs.search(_ROWS[0], 5, plan=plan),
@@ -69,30 +69,30 @@ def test_searches_and_reads_raise_when_they_are_cancelled(url: str, plan: Any) -
         ]
         for work in works:
             expected = repr(work())
-            cancellation = Cancellation()
-            cancellation.cancel()
+            operation = Operation()
+            operation.cancel()
             with pytest.raises(Canceled):
-                cancellation.run(work)
+                operation.run(work)
             assert repr(work()) == expected
 
 
-def test_a_cancelled_write_writes_nothing(
+def test_a_canceled_write_writes_nothing(
     url: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transaction: Any = SqliteTransaction if kind == "sqlite" else PostgresTransaction
     insert = transaction.insert_documents
-    cancellation = Cancellation()
+    operation = Operation()
 
-    def then_cancelled(self: Any, *given: Any) -> None:
+    def then_canceled(self: Any, *given: Any) -> None:
         insert(self, *given)
-        cancellation.cancel()
+        operation.cancel()
 
     with _filled(url) as docs:
         version = docs.version
         with monkeypatch.context() as patched:
-            patched.setattr(transaction, "insert_documents", then_cancelled)
+            patched.setattr(transaction, "insert_documents", then_canceled)
             with pytest.raises(Canceled):
-                cancellation.run(docs.add, ["new"], signatures=_ROWS[:1] ^ 255)
+                operation.run(docs.add, ["new"], signatures=_ROWS[:1] ^ 255)
         assert docs.version == version and "new" not in docs
         docs.add(["new"], signatures=_ROWS[:1] ^ 255)
         assert docs.search(_ROWS[0] ^ 255, 1).ids == ["new"]
@@ -100,18 +100,18 @@ def test_a_cancelled_write_writes_nothing(
 
 
 def test_the_index_is_completed_for_others(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cancellation = Cancellation()
+    operation = Operation()
     built = NativeSearch._built
 
     def cancelled_meanwhile(self: NativeSearch, view: Any) -> Any:
-        cancellation.cancel()
+        operation.cancel()
         return built(self, view)
 
     with _filled(url) as docs:
         with monkeypatch.context() as patched:
             patched.setattr(NativeSearch, "_built", cancelled_meanwhile)
             with pytest.raises(Canceled):
-                cancellation.run(docs.search, _ROWS[0], 1)
+                operation.run(docs.search, _ROWS[0], 1)
         assert docs._native.version == docs.version
         monkeypatch.setattr(NativeSearch, "_built", None)  # which is not called again
         assert docs.search(_ROWS[5], 1).ids == ["d005"]
@@ -121,10 +121,10 @@ def test_the_index_is_completed_for_others(url: str, monkeypatch: pytest.MonkeyP
 def test_an_index_that_changes_when_the_service_ends_is_made_again(
     url: str, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
-    cancellation = Cancellation()
+    operation = Operation()
 
-    def cancelled(*given: Any) -> None:
-        cancellation.cancel(shielded_too=True)
+    def canceled(*given: Any) -> None:
+        operation.cancel(shielded_too=True)
         change(*given)
         la.ScanIndex(_ROWS).search(_ROWS[:1], 1)
 
@@ -134,9 +134,9 @@ def test_an_index_that_changes_when_the_service_ends_is_made_again(
         docs.add(["new"], signatures=_ROWS[:1] ^ 255)
         docs.delete(["d005"])
         with monkeypatch.context() as patched:
-            patched.setattr(NativeSearch, before, cancelled)
+            patched.setattr(NativeSearch, before, canceled)
             with pytest.raises(Canceled):
-                cancellation.run(docs.search, _ROWS[0], 1)
+                operation.run(docs.search, _ROWS[0], 1)
         assert docs.search(_ROWS[0] ^ 255, 1).ids == ["new"]
         assert "d005" not in docs.search(_ROWS[5], 300).ids
 
