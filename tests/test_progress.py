@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import progress
-from lookalike.operation import Operation, in_part, in_parts, report
+from lookalike.operation import Operation, in_batches, in_part, in_parts, report
 from support.cases.index_kinds import KINDS, made
 
 _RNG = np.random.default_rng(7)
@@ -67,7 +67,7 @@ def test_parts_may_be_as_long_as_their_source_says(ends: list[float]) -> None:
 
     def work() -> list[float | None]:
         seen = []
-        for _ in in_parts(ends, lambda: next(following)):
+        for _ in in_batches(ends, lambda: next(following)):
             report(1, 2)
             seen.append(operation.done())
         return seen
@@ -149,7 +149,7 @@ def test_loops_inside_a_piece_of_work_report_nothing() -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("lookalike.progress.time.monotonic", lambda: now[0])
 
     def passes(seconds: float) -> None:
         now[0] += seconds
@@ -258,9 +258,10 @@ def test_work_goes_on_if_standard_error_is_closed_or_full(
 
 
 def test_progress_is_a_function_or_a_flag() -> None:
+    bad: Any
     for bad in ("yes", 3, []):
         with pytest.raises(la.errors.ArgumentError, match="expected a function, True or None"):
-            la.dedup(["a"], progress=bad)  # type: ignore[arg-type]
+            la.dedup(["a"], progress=bad)
 
 
 COMMAND = """

@@ -6,14 +6,15 @@
     operation.cancel()  # `search` raises `Canceled` within about a second
 
 The core checks for cancellation and reports progress between pieces of work, on all its threads.
-Loops in Python call `stop_if_canceled` and `report`, or go through their pieces `in_parts`.
+Loops in Python call `stop_if_canceled` and `report`, or go through their pieces `in_parts`
+or `in_batches`.
 Database statements are interrupted: see `interruptible`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import ParamSpec, TypeVar
 
@@ -98,10 +99,11 @@ def report(done: float, total: float = 1) -> None:
 
 
 @contextmanager
-def in_part(begin: float, end: float) -> Iterator[None]:
-    """Run the part of this thread's operation between two shares of the current part."""
+def in_part(begin: float, end: float, total: float = 1) -> Iterator[None]:
+    """Run what is done between `begin` and `end` of the `total` of the current part."""
     outer = _thread.begin, _thread.width
-    _place(outer[0] + outer[1] * begin, outer[1] * (end - begin))
+    if total:
+        _place(outer[0] + outer[1] * begin / total, outer[1] * (end - begin) / total)
     report(0)
     try:
         yield
@@ -109,20 +111,20 @@ def in_part(begin: float, end: float) -> Iterator[None]:
         _place(*outer)
 
 
-def in_parts(items: Iterable[T], done: Callable[[], float] | None = None) -> Iterator[T]:
-    """Yield items, each of which is a part of this thread's operation.
-
-    Args:
-        items: What the operation works on, one after the other.
-        done: Returns the share of all items up to the latest one (default: all parts are equal).
-    """
-    if done is None:
-        items = list(items)
-    begin = 0.0
-    for place, item in enumerate(items, 1):
-        end = place / len(items) if done is None else done()
-        with in_part(begin, end):
+def in_parts(items: Sequence[T]) -> Iterator[T]:
+    """Yield items, each of which is an equal part of this thread's operation."""
+    for place, item in enumerate(items):
+        with in_part(place, place + 1, len(items)):
             yield item
+
+
+def in_batches(batches: Iterable[T], done: Callable[[], float]) -> Iterator[T]:
+    """Yield batches, each of which is the part up to the share that `done` returns then."""
+    begin = 0.0
+    for batch in batches:
+        end = done()
+        with in_part(begin, end):
+            yield batch
         begin = end
 
 

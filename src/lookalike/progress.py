@@ -129,7 +129,8 @@ def _bars(total: float, unit: str, transient: bool) -> Iterator[Bars]:
         def tell(step: str, share: float | None) -> None:
             nonlocal latest
             if step not in tasks:
-                tasks[step] = shown.tasks[shown.add_task(step, total=None, rate="", left="")]
+                number = shown.add_task(step, total=None, rate="", left="")
+                tasks[step] = shown.tasks[number]
                 tasks[step].start_time = latest  # a step is announced when some of it is done
             task, latest = tasks[step], shown.get_time()
             if share is None:

@@ -21,7 +21,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.jobs.context import JobProgress
 from lookalike.jobs.documents import comparable, dense_ranks
-from lookalike.operation import in_parts
+from lookalike.operation import in_batches
 from lookalike.progress import Progress, listener
 from lookalike.shown import brief
 from lookalike.vectors import VectorIndex
@@ -173,7 +173,7 @@ def read_embeddings(
     others = [one for one in (id_name, order) if one is not None]
     count, rows, parts = 0, list[Ints](), list[NDArray[Any]]()
     ids, deciding = list[str](), list[Any]()
-    for batch in in_parts(corpus.read([name, *others], Problems()), lambda: corpus.done):
+    for batch in in_batches(corpus.read([name, *others], Problems()), lambda: corpus.done):
         vectors = batch.column(0)
         there = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
         if len(there):

@@ -221,7 +221,7 @@ class GpuIndex(RowsIndex, ExhaustiveIndex):
     def _restore(self, container: Container) -> None:
         rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)
         self._card, self._streaming = card(0), False
-        self._place(Source(self._card, rows.signatures, rows.ids, rows.ascending), None)
+        self._place(Source(self._card, rows.signatures, rows.ids, rows.ascending), listener(None))
 
 
 def _nearest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, SupportsIndex
@@ -12,6 +12,7 @@ from lookalike.checks import whole_number
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.errors import ArgumentError, Said
 from lookalike.jobs.work_folder import WorkFolder
+from lookalike.progress import Progress
 
 _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
@@ -23,7 +24,7 @@ _BYTES_A_BYTE = 40  # memory per byte of the longest document; measured: 14 to 2
 class JobProgress:
     """Reports the progress of each step to a listener, and adds up its seconds."""
 
-    listener: Callable[[str, float], None] | None = None
+    listener: Progress
     seconds: dict[str, float] = field(default_factory=dict)
     reused: list[str] = field(default_factory=list)
     """Steps that an earlier run has done, or a part of them."""
@@ -32,8 +33,7 @@ class JobProgress:
 
     def step(self, name: str, share: float) -> None:
         """Report that this share of a step is done."""
-        if self.listener is not None:
-            self.listener(name, share)
+        self.listener(name, share)
 
     def reuse(self, *names: str) -> None:
         """Note that an earlier run has done these steps."""

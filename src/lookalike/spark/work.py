@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lookalike.jobs.context import JobProgress
+from lookalike.progress import listener
 
 
 class SparkWork:
@@ -24,7 +25,7 @@ class SparkWork:
         self._tables = 0
         self._held: list[tuple[Any, Any]] = []
         self._sent: list[Any] = []
-        self._progress = JobProgress(None)
+        self._progress = JobProgress(listener(None))
         self.seconds = self._progress.seconds
 
     @property

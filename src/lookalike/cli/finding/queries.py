@@ -25,7 +25,7 @@ from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.indexes import Index
 from lookalike.indexes.kinds import open_with_weights
 from lookalike.media import MEDIA, Medium, find_files, head_of, medium_of_signer, with_article
-from lookalike.operation import in_parts
+from lookalike.operation import in_batches, in_parts
 from lookalike.shown import escape_terminal
 from lookalike.signatures.bit_weights import BitWeightSigner, Mask, sign_masked
 from lookalike.signatures.files import signatures_from_hex
@@ -167,7 +167,7 @@ def queries_of(
     corpus, columns = signed_corpus([options.file], options, signer)
     row = 0
     problems = Problems(options.skip_bad)
-    for batch in in_parts(corpus.read(columns.names, problems), lambda: corpus.done):
+    for batch in in_batches(corpus.read(columns.names, problems), lambda: corpus.done):
         texts = text_strings(batch.column(0), columns.text, corpus).fill_null("").to_pylist()
         labels: Any = list(range(row, row + len(texts)))
         if columns.id:

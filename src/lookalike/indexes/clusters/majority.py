@@ -22,7 +22,7 @@ from lookalike import _native
 from lookalike.checks import seed_number, thread_count, whole_number
 from lookalike.display import Displayed, Table, column_rows
 from lookalike.indexes.rows import Signatures
-from lookalike.operation import in_part, in_parts
+from lookalike.operation import in_part
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
@@ -148,9 +148,10 @@ def trained_centers(
     first = np.argpartition(keys, k - 1)[:k]
     centers = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
     sample = sampled(rows, each * k, seed)
-    for _ in in_parts(range(rounds)):
+    for done in range(rounds):
         before = centers.copy()
-        labels, distances = nearest_centers(sample, centers, threads)
+        with in_part(done, done + 1, rounds):
+            labels, distances = nearest_centers(sample, centers, threads)
         improve_centers(sample, labels, distances, centers, threads)
         if np.array_equal(centers, before):
             break

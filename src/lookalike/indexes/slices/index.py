@@ -78,7 +78,7 @@ def write_with_lists(
         for first, end, start, size in _pieces(offsets, len(rows), rows.bits, slice_bits, at_once):
             filled = np.empty(size, empty.postings.dtype)
             sketches = None if empty.sketches is None else np.empty(size, np.uint16)
-            with in_part(start / postings, (start + size) / postings):
+            with in_part(start, start + size, postings):
                 _native.fill_lists(
                     rows.signatures, slice_bits, threads, offsets, first, end, filled, sketches
                 )

@@ -84,7 +84,7 @@ class PrefixIndex(RowsIndex):
                 runs,
                 workers,
             )
-            for places in in_parts(self._places)
+            for places in in_parts(list(self._places))
         )
 
     @property

@@ -168,7 +168,7 @@ def build_parts(
                 for header in in_parts(runs)
             ),
         )
-        for begin, end in in_parts(pairwise(bounds))
+        for begin, end in in_parts(list(pairwise(bounds)))
     )
 
 
