@@ -42,7 +42,7 @@ def names_used(text: str) -> Iterator[tuple[str, str]]:
             yield module, names[0]
 
 
-LAZY = ["lookalike", "lookalike.images", "lookalike.results"]
+LAZY = ["lookalike", "lookalike.images", "lookalike.results", "lookalike.spark"]
 """Modules whose names are all imported when they are first used."""
 
 

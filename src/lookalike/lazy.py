@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -37,18 +37,6 @@ def lazy_names(
         return sorted({*public, *modules.split(), *own})
 
     return public, attribute, names
-
-
-def names_from(
-    package: dict[str, Any], later: Mapping[str, str | Sequence[str]]
-) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that imports names when they are first used."""
-    table = {
-        module: names if isinstance(names, str) else " ".join(names)
-        for module, names in later.items()
-    }
-    modules = " ".join(module.removeprefix(f"{package['__name__']}.") for module in table)
-    return lazy_names(package, table, modules)[1]
 
 
 class LazyModule:

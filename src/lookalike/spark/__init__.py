@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lookalike.lazy import names_from
+from lookalike.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from lookalike.spark.job import dedup, pairs
-    from lookalike.spark.result import SparkDedup
-    from lookalike.spark.search import search
-    from lookalike.spark.signing import fit, sign
-
-__all__ = ["SparkDedup", "dedup", "fit", "pairs", "search", "sign"]
-
-__getattr__ = names_from(
-    globals(),
-    {
-        "lookalike.spark.job": ("dedup", "pairs"),
-        "lookalike.spark.result": ("SparkDedup",),
-        "lookalike.spark.search": ("search",),
-        "lookalike.spark.signing": ("fit", "sign"),
-    },
-)
+    from lookalike.spark.job import dedup as dedup
+    from lookalike.spark.job import pairs as pairs
+    from lookalike.spark.result import SparkDedup as SparkDedup
+    from lookalike.spark.search import search as search
+    from lookalike.spark.signing import fit as fit
+    from lookalike.spark.signing import sign as sign
+else:
+    __all__, __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "lookalike.spark.job": "dedup pairs",
+            "lookalike.spark.result": "SparkDedup",
+            "lookalike.spark.search": "search",
+            "lookalike.spark.signing": "fit sign",
+        },
+    )
