@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -14,6 +15,7 @@ import pytest
 from PIL import Image
 
 import lookalike as la
+from lookalike import spark as on_spark
 from lookalike.cli import full_parser
 from lookalike.cli.commands import dedup as command
 from lookalike.corpora.columns import Filters
@@ -48,13 +50,39 @@ def test_parameters_are_options() -> None:
     assert not COMMAND_ONLY & parameters
 
 
-def test_parameters_are_typed_and_have_the_defaults_of_the_settings() -> None:
-    kinds = {one.kind for one in PARAMETERS.values()}
-    assert kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
-    assert all(one.annotation is not inspect.Parameter.empty for one in PARAMETERS.values())
+@pytest.mark.parametrize("function", [la.dedup, on_spark.dedup, on_spark.pairs])
+def test_parameters_are_typed_and_have_the_defaults_of_the_settings(function: Any) -> None:
+    parameters = inspect.signature(function).parameters
+    first, *others = parameters.values()
+    assert first.kind == inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert {one.kind for one in others} == {inspect.Parameter.KEYWORD_ONLY}
+    assert all(one.annotation is not inspect.Parameter.empty for one in parameters.values())
     for one in fields(DedupSettings):
         expected = None if one.name == "threshold" else one.default  # it depends on the kind
-        assert PARAMETERS[one.name].default == expected
+        assert parameters[one.name].default == expected
+    described = re.findall(r"^    (\w+): ", inspect.getdoc(function) or "", re.MULTILINE)
+    assert described[: len(parameters) - len(ALIASES)] == [
+        name for name in parameters if name not in ALIASES
+    ]
+
+
+@pytest.mark.parametrize("function", [on_spark.dedup, on_spark.pairs])
+def test_spark_has_the_parameters_of_the_local_job(function: Any) -> None:
+    parameters = inspect.signature(function).parameters
+    shared = set(parameters) - {"frame", "order"}
+    frames = {"format", "skip_bad"}  # of files; a DataFrame has been read
+    supported = {name for name in PARAMETERS if supports(SPARK, ALIASES.get(name, name))}
+    assert shared == supported - frames - {"source", "kind", "progress"}
+    own_types = {"work"}  # an address, for all workers
+    for name in shared - own_types:
+        assert parameters[name].default == PARAMETERS[name].default
+        assert parameters[name].annotation == PARAMETERS[name].annotation
+
+
+def test_a_setting_is_given_once() -> None:
+    for function in (la.dedup, on_spark.dedup, on_spark.pairs):
+        with pytest.raises(la.errors.ArgumentError, match="num_perm and permutations are the same"):
+            function([], permutations=64, num_perm=64)
 
 
 def parameters_of(*functions: Any) -> set[str]:

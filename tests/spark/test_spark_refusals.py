@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,16 +12,15 @@ from lookalike import spark as on_spark
 from support.running.refusals import refused
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"treshold": 0.5}, "'treshold' is not a setting"),
-        ({}, "frame is 'no frame' .* expected a DataFrame of PySpark"),
-    ],
-)
-def test_settings_that_are_refused(settings: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize("function", [on_spark.dedup, on_spark.pairs])
+def test_arguments_that_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match="treshold"):
+        function("no frame", treshold=0.5)
+    with pytest.raises(la.errors.ArgumentError, match=r"threshold is 80"):
+        function("no frame", threshold=80)
+    told = "frame is 'no frame' .* expected a DataFrame of PySpark"
     with pytest.raises(la.errors.ArgumentError, match=told):
-        on_spark.dedup("no frame", **settings)
+        function("no frame")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from lookalike.dedup.join import join_documents
 from lookalike.dedup.pairs import Ints, count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.result import DedupCounts, TextResult
-from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
+from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, collapse, sign_documents
 from lookalike.dedup.verify import Comparer, Verdict, earlier_verdict, verify_pairs
 from lookalike.errors import ArgumentError, FormatError, Said
@@ -42,7 +42,6 @@ from lookalike.pages import PageLimits
 from lookalike.progress import Progress, listener
 from lookalike.signatures.files import load_signatures
 from lookalike.storage.files import file_errors
-from lookalike.suggestions import did_you_mean
 
 STEPS = ("read", "collapse", "sign", "propose", "verify", "group", "write")
 
@@ -68,15 +67,14 @@ def run_job(
     page_limits: PageLimits | None,
     encoding: str | None,
     filters: Filters,
-    settings: dict[str, Any],
+    settings: DedupSettings,
 ) -> TextResult:
     """Run a job; see `lookalike.dedup`."""
-    chosen = settings_of(settings)
-    features = chosen.feature_kind()
+    features = settings.feature_kind()
     skip_bad = flag("skip_bad", skip_bad)
     progress = listener(progress)
     workers = thread_count(threads)
-    _check_device(device, chosen)
+    _check_device(device, settings)
     if work is not None:
         work = file_path("work", work)
     if save_signatures is not None:
@@ -93,15 +91,15 @@ def run_job(
         longest=longest_document(max_document, limit),
         was_given=max_document is not None,
     )
-    opened = reading.source(source, features, text, id, chosen.keep_column)
+    opened = reading.source(source, features, text, id, settings.keep_column)
     old: Source | OldSignatures | None = None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
-        old = _old_signatures(against, chosen)
+        old = _old_signatures(against, settings)
     elif against is not None:
         old = reading.old_source(against, features, opened.columns)
     folder = WorkFolder(work)
     job = DedupJob(
-        settings=chosen,
+        settings=settings,
         skip_bad=skip_bad,
         memory_limit=limit,
         threads=workers,
@@ -280,25 +278,6 @@ def _conclude(
         signed=signed,
         first_equal=first,
     )
-
-
-def settings_of(given: dict[str, Any]) -> DedupSettings:
-    """Return the settings, of which some also have the names of other tools."""
-    named: dict[str, Any] = {}
-    for name, value in given.items():
-        own = ALIASES.get(name, name)
-        if own in named:
-            other = next(alias for alias, meant in ALIASES.items() if meant == own)
-            raise ArgumentError(f"{other} and {own} are the same setting; give it once")
-        named[own] = value
-    known = DedupSettings.__dataclass_fields__
-    unknown = sorted(set(named) - set(known))
-    if unknown:
-        raise ArgumentError(
-            f"{unknown[0]!r} is not a setting; expected one of {', '.join([*known, *ALIASES])}"
-            f"{did_you_mean(unknown[0], [*known, *ALIASES])}"
-        )
-    return DedupSettings(**named)
 
 
 def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) -> OldSignatures:

@@ -17,7 +17,7 @@ from lookalike.checks import is_address
 from lookalike.corpora.formats import format_of
 from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.tables import is_vectors
-from lookalike.dedup.settings import ALIASES, DedupSettings
+from lookalike.dedup.settings import ALIASES, DedupSettings, given_settings
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.media import MEDIA, Medium, medium_of_files
 from lookalike.shown import brief
@@ -204,7 +204,7 @@ def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> Any:
     given = given_options(options, defaults)
     refuse(name, [ALIASES.get(one, one) for one in given])
     if name == TEXT:
-        return _run_text(source, options, defaults)
+        return _run_text(source, options)
     if name == VECTORS:
         from lookalike.dedup.vectors import run_vector_job
 
@@ -229,16 +229,15 @@ def chosen(options: Mapping[str, Any], function: Any) -> dict[str, Any]:
     return {name: options[name] for name in signature(function).parameters if name in options}
 
 
-def _run_text(source: Any, options: dict[str, Any], defaults: Mapping[str, Any]) -> TextResult:
+def _run_text(source: Any, options: dict[str, Any]) -> TextResult:
     from lookalike.corpora.columns import Filters
+    from lookalike.dedup import dedup
     from lookalike.dedup.job import run_job
 
-    names = (*(one.name for one in fields(DedupSettings)), *ALIASES)
-    settings = {name: options[name] for name in names if options[name] is not defaults[name]}
     return run_job(
         source,
         filters=Filters(**chosen(options, Filters)),
-        settings=settings,
+        settings=given_settings(options, dedup),
         **chosen(options, run_job),
     )
 

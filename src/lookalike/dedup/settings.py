@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -340,3 +341,19 @@ class DedupSettings(Displayed):
                 " is a function, and with measure='containment' the larger document is kept; leave "
                 "one of them out",
             )
+
+
+def given_settings(options: Mapping[str, Any], function: Callable[..., Any]) -> DedupSettings:
+    """Return the settings among the arguments of a function; some also have the names of `ALIASES`.
+
+    An argument with the default of the function is not given.
+    """
+    parameters, given = signature(function).parameters, dict[str, Any]()
+    for name in (*DedupSettings.__dataclass_fields__, *ALIASES):
+        if options[name] is parameters[name].default:
+            continue
+        own = ALIASES.get(name, name)
+        if own in given:
+            raise ArgumentError(f"{name} and {own} are the same setting; give it once")
+        given[own] = options[name]
+    return DedupSettings(**given)

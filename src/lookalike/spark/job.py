@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
-from lookalike.dedup.job import settings_of
 from lookalike.dedup.result import DedupCounts
-from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.settings import DedupSettings, given_settings
 from lookalike.features import FeatureKind
+from lookalike.features.choice import FeatureChoice
+from lookalike.features.text import Lengths
 from lookalike.indexes.bands import choose_bands
 from lookalike.pages import PageLimits
 from lookalike.spark import propose
@@ -54,7 +56,26 @@ def dedup(
     min_links: int = 0,
     strip_urls: bool = False,
     work: str | None = None,
-    **settings: Any,
+    method: str = "minhash",
+    threshold: SupportsFloat | None = None,
+    ngram: Lengths | None = None,
+    permutations: SupportsIndex = 128,
+    bits: SupportsIndex | None = None,
+    radius: SupportsIndex | None = None,
+    seed: SupportsIndex = 0,
+    verify: bool = True,
+    min_features: SupportsIndex = 1,
+    grouping: str = "star",
+    max_group: SupportsIndex = 1000,
+    keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
+    exact: bool = False,
+    features: FeatureChoice = "words",
+    stop_words: Any = None,
+    stem: str | None = None,
+    measure: str | None = None,
+    num_perm: SupportsIndex | None = None,
+    ngram_size: Lengths | None = None,
+    bit_diff: SupportsIndex | None = None,
 ) -> SparkDedup:
     """Find the near-duplicates of a DataFrame and choose which rows to keep, as `la.dedup` does.
 
@@ -64,25 +85,59 @@ def dedup(
     found, also those that samples of features may miss.
 
     Texts are read twice, and sent only where pairs are compared. The result's frames are valid
-    until `SparkDedup.close`.
+    until `SparkDedup.close`. With `html`, or an option that leaves out or changes documents, a copy
+    of the corpus with texts in place of pages is kept in `work`.
 
     Args:
-        frame: the DataFrame. Rows are in the order of the files they come from and of the lines
+        frame: The DataFrame. Rows are in the order of the files they come from and of the lines
             there, or of the partitions.
-        text, id: columns (default: detected).
-        order: a column of unique values to sort by, for a frame without an order of its own.
+        text: The column with the document text (default: detected).
+        id: The column with ids (default: detected, or the positions of rows).
+        order: A column of unique values to sort by, for a frame without an order of its own.
             This shuffles the corpus once.
-        against: an old corpus, a DataFrame or files. Rows that are already there are dropped, and
+        against: An old corpus, a DataFrame or files. Rows that are already there are dropped, and
             none of its rows is among the kept rows.
-        html: a column of web pages; their main text is compared.
-        page_limits, min_words, language, min_links, strip_urls: as in `la.dedup`. With one of
-            these, or `html`, a copy of the corpus with texts in place of pages is kept in `work`.
-        work: a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
+        html: The column with web pages, whose main text is compared.
+        page_limits: What a web page may have and cost.
+        min_words: Leave out documents with fewer words.
+        language: Leave out documents in other languages than these: "en", or "en,de".
+        min_links: Leave out pages with fewer links.
+        strip_urls: Ignore URLs when comparing texts.
+        work: A folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
             steps. Without it workers hold that, and compute it again when one of them is lost.
-        settings: those of `DedupSettings`, with the same defaults. Workers call a function that is
-            given as `keep`, with the rows of a whole group at a time.
+        method: The signatures: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or
+            "topsig" (cosine of word n-gram counts).
+        threshold: The least similarity (default: 0.8).
+        ngram: Words or characters of a feature, or several such lengths. Also `ngram_size`.
+        permutations: Of MinHash: a pair at the threshold is proposed with a chance of at least
+            99.5%. Also `num_perm`.
+        bits: Bits of a signature, of SimHash and TopSig.
+        radius: The maximum Hamming distance of a candidate pair (default: derived from the
+            threshold). Also `bit_diff`.
+        seed: The random seed for signatures.
+        verify: Compare candidate pairs exactly. Without it, signatures estimate similarities.
+        min_features: Keep documents with fewer features, without comparing them.
+        grouping: "star": drop only near-duplicates of a kept document. "components": keep one of
+            all documents that pairs connect.
+        max_group: With components: split larger ones into stars.
+        keep: Which document of a group to keep: "first", "last", "longest", "shortest",
+            "max:COLUMN", "min:COLUMN", "none" to drop the whole group, or a function that gets the
+            rows of a group as a list of dicts, and returns the one to keep, or its position.
+            Workers call it, with a whole group at a time.
+        exact: Find every pair at or above the threshold, not only those that signatures propose.
+        features: "words", "chars", both ("words,chars"), an object such as `la.Words(...)`, or a
+            function from a text to its features.
+        stop_words: Words to leave out: "english", or a list.
+        stem: Compare the stems of words of this language.
+        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
+
+    Returns:
+        A `SparkDedup`, with frames of the kept rows, of all rows and of the pairs.
+
+    Raises:
+        ArgumentError: An option has a value that is not allowed, or `frame` is not a DataFrame.
     """
-    chosen = settings_of(settings)
+    chosen = given_settings(dict(locals()), dedup)
     filters = Filters(
         min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
     )
@@ -98,12 +153,81 @@ def dedup(
         raise
 
 
-def pairs(frame: Any, *, text: str | None = None, id: str | None = None, **settings: Any) -> Any:
+def pairs(
+    frame: Any,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    order: str | None = None,
+    against: Any = None,
+    html: str | None = None,
+    page_limits: PageLimits | None = None,
+    min_words: int = 0,
+    language: str | None = None,
+    min_links: int = 0,
+    strip_urls: bool = False,
+    work: str | None = None,
+    method: str = "minhash",
+    threshold: SupportsFloat | None = None,
+    ngram: Lengths | None = None,
+    permutations: SupportsIndex = 128,
+    bits: SupportsIndex | None = None,
+    radius: SupportsIndex | None = None,
+    seed: SupportsIndex = 0,
+    verify: bool = True,
+    min_features: SupportsIndex = 1,
+    grouping: str = "star",
+    max_group: SupportsIndex = 1000,
+    keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
+    exact: bool = False,
+    features: FeatureChoice = "words",
+    stop_words: Any = None,
+    stem: str | None = None,
+    measure: str | None = None,
+    num_perm: SupportsIndex | None = None,
+    ngram_size: Lengths | None = None,
+    bit_diff: SupportsIndex | None = None,
+) -> Any:
     """Return the verified pairs of a DataFrame: `left`, `right`, `similarity`, `distance`.
 
     They are the pairs of `dedup`, which takes the same arguments.
+
+    Args:
+        frame: The DataFrame.
+        text: The column with the document text (default: detected).
+        id: The column with ids (default: detected, or the positions of rows).
+        order: A column of unique values to sort by.
+        against: An old corpus, a DataFrame or files.
+        html: The column with web pages.
+        page_limits: What a web page may have and cost.
+        min_words: Leave out documents with fewer words.
+        language: Leave out documents in other languages.
+        min_links: Leave out pages with fewer links.
+        strip_urls: Ignore URLs when comparing texts.
+        work: A folder that all workers can reach.
+        method: "minhash", "simhash" or "topsig".
+        threshold: The least similarity (default: 0.8).
+        ngram: Words or characters of a feature. Also `ngram_size`.
+        permutations: Of MinHash. Also `num_perm`.
+        bits: Bits of a signature, of SimHash and TopSig.
+        radius: The maximum Hamming distance of a candidate pair (default: derived from the
+            threshold). Also `bit_diff`.
+        seed: The random seed for signatures.
+        verify: Compare candidate pairs exactly.
+        min_features: Do not compare documents with fewer features.
+        grouping: "star" or "components".
+        max_group: With components: split larger ones into stars.
+        keep: Which document of a group to keep.
+        exact: Find every pair at or above the threshold.
+        features: "words", "chars", both, an object such as `la.Words(...)`, or a function.
+        stop_words: Words to leave out: "english", or a list.
+        stem: Compare the stems of words of this language.
+        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
+
+    Returns:
+        A DataFrame.
     """
-    return dedup(frame, text=text, id=id, **settings).pairs
+    return dedup(**locals()).pairs
 
 
 def _sources(
