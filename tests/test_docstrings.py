@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -30,3 +32,12 @@ def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.M
     module = importlib.import_module(name)
     names = {"la": la, "np": np}
     assert doctest.testmod(module, extraglobs=names, optionflags=FLAGS).failed == 0
+
+
+def test_each_parameter_has_its_own_line() -> None:
+    for path in (SOURCE / "lookalike").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+                described = (ast.get_docstring(node) or "").partition("Args:\n")[2]
+                joined = re.findall(r"^    \w+(?:, \w+)+: .*", described, re.MULTILINE)
+                assert not joined, (path, node.name)

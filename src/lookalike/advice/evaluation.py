@@ -317,7 +317,9 @@ def growth(
         sizes: Numbers of signatures (default: 1000, 2000, ...).
         slice_bits: Slice width for all sizes (default: the default of `SliceIndex`).
         k: Number of neighbors (default: 10).
-        expand, admit: Settings of the search (default: 3).
+        expand: Read lists that differ from a query's slice in at most this many bits (default: 3).
+        admit: Add candidates only from lists that differ in at most this many bits (default:
+            `expand`).
         sample: Number of queries (default: 100, at most a tenth of the collection).
         seed: Random seed (default: 0).
         threads: Number of threads (default: 1); None means all cores.

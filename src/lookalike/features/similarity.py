@@ -41,7 +41,8 @@ def jaccard(
     """Return the Jaccard similarity of two documents: |A ∩ B| / |A ∪ B| of their features.
 
     Args:
-        a, b: Two documents, or two sequences of documents of equal length.
+        a: A document, or a sequence of documents.
+        b: Another document, or a sequence of equal length.
         features: Features to compare (default: `Words()`).
         threads: Number of threads (default: all cores).
 
@@ -131,7 +132,8 @@ def similarity_pairs(
     Args:
         measure: "jaccard", "cosine", "containment" or "weighted_jaccard".
         documents: Sequence of documents.
-        left, right: Positions of the documents of each pair.
+        left: Position of the first document of each pair.
+        right: Position of the second document of each pair.
         features: Features to compare (default: `Words()`).
         weights: Weights of features, for "cosine" and "weighted_jaccard" (default: "count").
         threads: Number of threads (default: all cores).

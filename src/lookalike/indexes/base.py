@@ -380,9 +380,11 @@ class Index(StoredIndex):
         """Return every signature within Hamming distance `radius` of each query.
 
         Args:
-            queries, among, threads: See `search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
             radius: Largest Hamming distance.
             limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.
@@ -543,9 +545,12 @@ class ExhaustiveIndex(PlainSearch):
         """Return every signature within Hamming distance `radius` of each query; exact.
 
         Args:
-            queries, among, masks, threads: See `search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
             radius: Largest Hamming distance.
             limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: One mask per query: only bits that are 1 in it are compared.
+            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.

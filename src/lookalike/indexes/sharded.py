@@ -200,11 +200,19 @@ class ShardedIndex(Index):
         """Return the k nearest signatures over all shards.
 
         Args:
-            queries, k, among, masks, threads: See `SliceIndex.search`.
-            expand, admit, rerank: Options of slice indexes. With `expand`, the best candidates of
-                all shards are reranked together. With `rerank=0`, all shards must be slice indexes.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
+            expand: Option of slice indexes, as in `SliceIndex.search`. With it, the best candidates
+                of all shards are reranked together.
+            admit: Option of slice indexes, as in `SliceIndex.search`.
+            rerank: Option of slice indexes, as in `SliceIndex.search`. With 0, all shards must be
+                slice indexes.
             exact: Make slice, prefix and cluster indexes exact; other indexes always are.
             explain: Return what was read as `explanation`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: One mask per query: only bits that are 1 in it are compared. Excludes `expand`,
+                `admit`, `rerank`.
+            threads: Number of threads (default: all cores).
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
@@ -299,8 +307,13 @@ class ShardedIndex(Index):
         """Return every signature within Hamming distance `radius` over all shards.
 
         Args:
-            queries, radius, limit, among, masks, threads: See `SliceIndex.within`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            radius: Largest Hamming distance.
+            limit: Maximum number of matches of all queries together.
             exact: Make prefix indexes exact.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: One mask per query: only bits that are 1 in it are compared.
+            threads: Number of threads (default: all cores).
 
         Returns:
             The matches. `exact` is True if the results of all shards are.

@@ -88,7 +88,8 @@ def hamming(
     """Return the number of bits in which signatures differ.
 
     Args:
-        a, b: Signatures, or a single signature that is compared with all of the other side.
+        a: Signatures, or a single signature that is compared with all of `b`.
+        b: Signatures, or a single signature that is compared with all of `a`.
         all_pairs: Return the matrix `int32[len(a), len(b)]` instead of comparing row by row.
         threads: Number of threads of a matrix (default: all cores).
 

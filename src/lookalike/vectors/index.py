@@ -250,11 +250,13 @@ class VectorIndex(SelfTuned, GrowingIndex):
         """Return every vector whose cosine with a query is at least `similarity`.
 
         Args:
-            vectors, among, threads: See `search`.
+            vectors: Queries, or a single vector.
             similarity: Smallest cosine.
             recall: Compare a vector at the similarity with at least this probability, by its
                 signature (default: compare all vectors). Faster for high similarities.
             limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.
@@ -281,7 +283,9 @@ class VectorIndex(SelfTuned, GrowingIndex):
         """Return every pair of vectors whose cosine is at least `similarity`, each once.
 
         Args:
-            similarity, recall: See `within`.
+            similarity: Smallest cosine.
+            recall: Compare a pair at the similarity with at least this probability, by its
+                signatures (default: compare all pairs). Faster for high similarities.
             limit: Maximum number of pairs.
             threads: Number of threads (default: all cores).
 

@@ -93,19 +93,29 @@ def import_documents(
 
     Other columns become metadata, or a column `metadata` with a JSON object, as `export_documents`
     writes it. Title, language and links of web pages become metadata. An error ends the import;
-    what was committed before stays. `html`, `page_limits` and the conditions on documents are those
-    of `dedup`.
+    what was committed before stays.
 
     Args:
+        docs: The collection.
         source: Files, folders, patterns or tables, as `dedup` takes them.
-        text, id, signature: Names of columns (default: detected; rows without ids are numbered).
-            Signatures are hexadecimal or bytes; without them, texts are signed.
+        text: Column with the document text (default: detected).
+        id: Column with ids (default: detected; rows without ids are numbered).
+        signature: Column with signatures, hexadecimal or bytes (default: detected). Without it,
+            texts are signed.
+        format: Input format (default: from the file extension).
         replace: Whether to replace documents with the same ids, which are errors otherwise.
         skip_bad: Whether to leave out bad rows, instead of ending with an error.
         max_document: Bytes of a row above which it is bad (default: 256 MiB).
         batch: Rows of a batch (default: 50,000, or 200 if documents have many parts), but 32 MiB
             at most.
+        progress: Called with the name of the step and the share of it that is done.
+        html: Column with web pages, whose main text is taken.
+        page_limits: What a web page may have and cost.
         encoding: Encoding of text files (default: detected).
+        min_words: Leave out documents with fewer words.
+        language: Leave out documents in other languages than these: "en", or "en,de".
+        min_links: Leave out pages with fewer links.
+        strip_urls: Ignore URLs when signing texts.
     """
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
     if batch is None:

@@ -376,8 +376,11 @@ def match_batch(
         radius: Largest Hamming distance (default: 3).
         method: "flips" looks up the queries in each chunk, most likely headers first. "blocks"
             looks up each signature of the file in tables of the queries, and is exact.
-        weights, flips, recall: See `FlipIndex.within`. The number of flips is measured on the first
-            chunk if it has at least 50 matches.
+        weights: Weights of the queries' bits, `(queries, bits)`, float32 or quantized (default: all
+            flips are tried, which is exact and slow).
+        flips: Number of flips (default: measured for the `recall` on the first chunk if that has at
+            least 50 matches, or an estimate).
+        recall: Share of matches that "flips" finds (default: 0.95); 1 tries all flips.
         first: Return the first match of each query, and stop when all queries have one.
         tables: Number of tables of "blocks".
         ids: Ids of the queries (default: the numbers after the largest id of the file).

@@ -253,19 +253,21 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         Large batches are faster per query.
 
         Args:
-            queries, k, among, threads: See `Index.search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
             probe: Number of groups to read, nearest centers first (default: every 12th group, at
                 least 16, and enough to find 99.9% of near-duplicates).
             recall: Read as many groups as `tune_probes` measured for this recall.
             exact: Read all groups that can contain a nearer signature.
             explain: Return what was read as `explanation`: groups are `lists`, signatures
                 `postings`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
 
         Returns:
             The neighbors. `exact` is True if no other group can contain a nearer signature, by the
-                triangle
-            inequality.
+            triangle inequality.
         """
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
@@ -319,9 +321,13 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
         Skips groups and signatures that the triangle inequality excludes.
 
         Args:
-            queries, explain, among, masks, threads: See `search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
             radius: Largest Hamming distance.
             limit: Maximum number of matches of all queries together.
+            explain: Return what was read as `explanation`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.

@@ -184,8 +184,11 @@ class SliceIndex(GrowingIndex, Index):
 
         Args:
             path: File to write.
-            signatures, slice_bits, ids, threads: See `SliceIndex`.
+            signatures: Array `uint8[n, bits // 8]`.
+            slice_bits: Slice width, 1 to 28 (default: derived from the number of signatures).
+            ids: Ids of the signatures, distinct and at least 0 (default: their positions).
             memory: Bytes of lists that are built at a time (default: 1 GiB).
+            threads: Number of threads (default: all cores).
         """
         target = file_path("path", path)
         rows = Rows.of(signatures, ids)
@@ -335,9 +338,13 @@ class SliceIndex(GrowingIndex, Index):
         Uses the general pigeonhole principle, or a scan if that is cheaper.
 
         Args:
-            queries, explain, among, masks, threads: See `search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
             radius: Largest Hamming distance.
             limit: Maximum number of matches of all queries together.
+            explain: Return what was read as `explanation`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: One mask per query: only bits that are 1 in it are compared.
+            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.

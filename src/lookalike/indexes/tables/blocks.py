@@ -218,7 +218,8 @@ class BlockIndex(TabledIndex):
         tables: Number of tables, such as 4 or 10 for 64 bits and radius 3 (default: the fastest
             within `memory`).
         ids: Ids of the signatures, distinct and at least 0 (default: their positions).
-        blocks, lead: Numbers of blocks and of leading blocks, in place of `tables`.
+        blocks: Number of blocks, in place of `tables`.
+        lead: Number of leading blocks that a table is sorted by, in place of `tables`.
         memory: Maximum size of the tables in bytes (default: no limit).
         compressed: Store row numbers only, n · 4 bytes per table, and use the signatures in place.
             Slow with fewer than 10 tables.
@@ -323,11 +324,13 @@ class BlockIndex(TabledIndex):
         a scan is faster.
 
         Args:
-            queries, among, threads: See `Index.search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
             radius: Largest Hamming distance (default: the radius of the index).
             first: Stop each query at its first match, which is not always the nearest.
             limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.

@@ -241,7 +241,7 @@ class FlipIndex(SelfTuned, TabledIndex):
         Looks up the query's own header and `flips` more, most likely first.
 
         Args:
-            queries, among, threads: See `Index.search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
             radius: Largest Hamming distance.
             weights: Weights of the queries' bits, `(queries, bits)`, float32 or quantized (default:
                 all flips are tried, which is exact and slow).
@@ -250,7 +250,9 @@ class FlipIndex(SelfTuned, TabledIndex):
             recall: Share of matches to find (default: 0.95); 1 tries all flips.
             first: Stop each query at its first match.
             limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
 
         Returns:
             The matches. `exact` is True if all flips were allowed.

@@ -111,12 +111,15 @@ class PrefixIndex(RowsIndex):
         """Return k near signatures of each query, nearest first, ties by id.
 
         Args:
-            queries, k, among, threads: See `Index.search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            k: Number of neighbors.
             examine: Number of signatures to compare, those with the longest common prefix in any
                 order (default: the larger of 1000 and 10·k).
             exact: Compare all signatures.
             explain: Return what was read as `explanation`: orders are `lists`, entries `postings`.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
 
         Returns:
             The neighbors. `exact` is True if all signatures were compared.
@@ -160,9 +163,16 @@ class PrefixIndex(RowsIndex):
         """Return the examined signatures within Hamming distance `radius` of each query.
 
         Args:
-            queries, examine, exact, explain, among, masks, threads: See `search`.
+            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
             radius: Largest Hamming distance.
+            examine: Number of signatures to compare, those with the longest common prefix in any
+                order (default: 1000).
+            exact: Compare all signatures.
+            explain: Return what was read as `explanation`.
             limit: Maximum number of matches of all queries together.
+            among: Ids to search, or a mask `bool[next_id]` (default: all ids).
+            masks: Not supported; raises if given.
+            threads: Number of threads (default: all cores).
 
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.
