@@ -199,6 +199,10 @@ def test_invalid_utf8_ends_words_and_nothing_worse() -> None:
         (lambda: la.Words(stopwords="klingon"), "stopwords is 'klingon'; expected 'english'"),
         (lambda: la.Words(stopwords=wrong([1, 2])), r"stopwords are \[1, 2\]"),
         (lambda: la.Words(stopwords=wrong(5)), "stopwords are 5"),
+        (
+            lambda: la.Words(stopwords=["the", "a\ud800"]),
+            r"the stop word 'a\\ud800' has half of a surrogate pair",
+        ),
         (lambda: la.Words(stem="klingon"), "stem is 'klingon'; expected one of: .*english"),
         (lambda: la.Chars(0), "ngram is 0"),
     ],

@@ -170,6 +170,14 @@ def _word_list(words: Iterable[str] | None) -> list[str] | None:
         raise ArgumentError(
             f"stopwords are {brief(words)}; expected 'english', a list of str or None"
         )
+    for word in unique:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ArgumentError(
+                f"the stop word {brief(word)} has half of a surrogate pair, which is not a "
+                "character; correct it, or leave it out"
+            ) from None
     return unique
 
 
