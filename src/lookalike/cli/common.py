@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import Field, fields
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.checks import is_address, whole_number, without_secret
+from lookalike.checks import is_address, whole_number
 from lookalike.cli.parser import ADVANCED, VALUES, Parser, RegisteredNames, share_of_one
 from lookalike.cli.terminal import STANDARD, check_read_once, is_standard, say, warn, warn_left_out
 from lookalike.corpora import FORMATS, Corpus, open_corpus
@@ -20,7 +20,7 @@ from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, f
 from lookalike.corpora.opening import with_pages
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.settings import ALIASES, DedupSettings, refuse_idle
-from lookalike.errors import ArgumentError, FileError, LookalikeError, Said
+from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.features.text import STOP_LISTS
 from lookalike.pages import PageLimits
 from lookalike.shown import escape_terminal
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lookalike.corpora.signing import SignedCorpus
 
 _FILTERS = ("min_words", "language", "min_links", "strip_urls")
-OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")
 _TYPED = "typed_settings"
 _LIMITS = {one.name: one.default for one in fields(PageLimits)}
 
@@ -296,46 +295,3 @@ def filters_of(options: argparse.Namespace) -> Filters:
     """Return which documents are wanted."""
     given = {name: getattr(options, name, None) for name in _FILTERS}
     return Filters(**{name: value for name, value in given.items() if value is not None})
-
-
-@contextmanager
-def uploads_of(options: argparse.Namespace) -> Iterator[None]:
-    """Replace addresses in options by local paths; `publish` uploads what was written there.
-
-    The addresses are checked at once. Errors name them. Spark writes to addresses by itself.
-    """
-    options.uploads = {}
-    options.command_line = [without_secret(word) for word in options.command_line]
-    if options.engine[0] == "spark":
-        yield
-        return
-    used: list[object] = [*options.input, options.against]
-    with ExitStack() as left:
-        for option in OUTPUTS:
-            address = getattr(options, option)
-            if isinstance(address, str):
-                from lookalike.corpora.remote import Upload
-
-                upload = left.enter_context(Upload(address, used))
-                used.append(address)
-                options.uploads[upload.path] = upload
-                setattr(options, option, upload.path)
-        try:
-            yield
-        except LookalikeError as error:
-            for path, upload in options.uploads.items():
-                error.args = tuple(
-                    part.replace(str(path), upload.shown) if isinstance(part, str) else part
-                    for part in error.args
-                )
-            raise
-
-
-def publish(options: argparse.Namespace, path: Path) -> str:
-    """Upload a file that is for an address, but not in a dry run; return the name to show."""
-    upload = options.uploads.get(path)
-    if upload is None:
-        return str(path)
-    if not options.dry_run:
-        upload.publish()
-    return str(upload.shown)

@@ -7,7 +7,8 @@ import io
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -15,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.checks import whole_number
+from lookalike.checks import whole_number, without_secret
 from lookalike.cli import common, kinds
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import (
@@ -35,7 +36,7 @@ from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, sup
 from lookalike.dedup.result import MediaResult, TextResult
 from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.write import check_file_list, check_kept_files
-from lookalike.errors import ArgumentError, ResultTooLargeError, Said
+from lookalike.errors import ArgumentError, LookalikeError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
 from lookalike.progress import progress_bars
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from lookalike.dedup.result import AnyResult
 
 _SIGNATURES = ".lookalike"
+_OUTPUTS = ("output", "pairs", "report", "save_signatures", "dropped")
 
 _NGRAM = usual_ngram("minhash")
 
@@ -145,8 +147,41 @@ def _engine(text: str) -> tuple[str, str | None]:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write the outputs, print the summary."""
-    with common.uploads_of(options):
+    with _uploads(options):
         _run(options)
+
+
+@contextmanager
+def _uploads(options: argparse.Namespace) -> Iterator[None]:
+    """Replace addresses in options by local paths; `_publish` uploads what was written there.
+
+    The addresses are checked at once. Errors name them. Spark writes to addresses by itself.
+    """
+    options.uploads = {}
+    options.command_line = [without_secret(word) for word in options.command_line]
+    if options.engine[0] == SPARK:
+        yield
+        return
+    used: list[object] = [*options.input, options.against]
+    with ExitStack() as left:
+        for option in _OUTPUTS:
+            address = getattr(options, option)
+            if isinstance(address, str):
+                from lookalike.corpora.remote import Upload
+
+                upload = left.enter_context(Upload(address, used))
+                used.append(address)
+                options.uploads[upload.path] = upload
+                setattr(options, option, upload.path)
+        try:
+            yield
+        except LookalikeError as error:
+            for path, upload in options.uploads.items():
+                error.args = tuple(
+                    part.replace(str(path), upload.shown) if isinstance(part, str) else part
+                    for part in error.args
+                )
+            raise
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -316,10 +351,10 @@ def _check_outputs(options: argparse.Namespace, reason: str) -> list[Path]:
     if options.pairs is None:
         alone = "needs a file of pairs: --pairs FILE"
         refuse_given(options, ("max_pairs", "collapse"), alone)
-    for name in common.OUTPUTS[1:]:
+    for name in _OUTPUTS[1:]:
         if is_standard(getattr(options, name)):
             raise ArgumentError(Said(name), f" is -; expected a file: {reason}")
-    outputs = [getattr(options, name) for name in common.OUTPUTS]
+    outputs = [getattr(options, name) for name in _OUTPUTS]
     paths = [path for path in outputs if path is not None and not is_standard(path)]
     for path in paths:
         common.check_folder(path)
@@ -349,19 +384,29 @@ def _write(options: argparse.Namespace, result: AnyResult, progress: Any) -> dic
     ]
     wanted = [(what, path, job) for what, path, job in jobs if path is not None]
     if options.dry_run:
-        return {what: common.publish(options, path) for what, path, _ in wanted}
+        return {what: _publish(options, path) for what, path, _ in wanted}
     written: dict[str, str] = {}
     start = time.perf_counter()
     for what, path, job in wanted:
         if progress is not None:
             progress("write", len(written) / len(wanted))
         job(path)
-        written[what] = common.publish(options, path)
+        written[what] = _publish(options, path)
     if written:
         result.seconds["write"] = time.perf_counter() - start
         if progress is not None:
             progress("write", 1.0)
     return written
+
+
+def _publish(options: argparse.Namespace, path: Path) -> str:
+    """Upload a file that is for an address, but not in a dry run; return the name to show."""
+    upload = options.uploads.get(path)
+    if upload is None:
+        return str(path)
+    if not options.dry_run:
+        upload.publish()
+    return str(upload.shown)
 
 
 def _write_pairs(options: argparse.Namespace, result: AnyResult, path: Path) -> None:
