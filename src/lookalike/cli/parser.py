@@ -399,9 +399,18 @@ def _declare_one(group: Group, usage: str, help: str) -> None:
     group.add_argument(*names, help=help.removesuffix(_REQUIRED) + told or None, **settings)
 
 
+def file_name(text: str) -> Path:
+    """Return the path of a file; refuse a slash at the end, which a path would lose."""
+    if text.endswith("/"):
+        raise ArgumentError(
+            f"{text!r} ends with a slash, so it names a folder; expected the name of a file"
+        )
+    return Path(text)
+
+
 def output_name(text: str) -> Path | str:
-    """Return the path of a file, or an address as it was typed: a path would lose a slash."""
-    return text if is_address(text) else Path(text)
+    """Return a path; or as it was typed an address, or a folder's name that ends with a slash."""
+    return text if is_address(text) or text.endswith("/") else Path(text)
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -425,12 +434,13 @@ def numbers(text: str) -> list[int]:
         ) from None
 
 
-_PATHS = ("FILE", "FOLDER", "PATH", "SIGNATURES", "INDEX", "COLLECTION", "QUERIES")
+_PATHS = ("FOLDER", "PATH", "SIGNATURES", "INDEX", "QUERIES")
 Value: TypeAlias = Callable[[str], Any] | Collection[str]
 VALUES: dict[str, Value] = {
     **dict.fromkeys(("N", "K", "R"), int),
     **dict.fromkeys(("SHARE", "T"), share_of_one),
     **dict.fromkeys(_PATHS, Path),
+    **dict.fromkeys(("FILE", "COLLECTION"), file_name),
     "COUNT": item_count,
     "JSON": json_object,
     "LENGTHS": typed_lengths,

@@ -198,11 +198,16 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
             f"that ends in {table_suffixes()}"
         )
-    if target == "files" or (named is None and _is_folder_of_shards(corpus, path)):
+    if is_written_as_folder(corpus, path):
         if is_there(path):
             raise FileError(f"{path} already exists; give another name, or remove it")
     else:
         check_replaceable(path)
+
+
+def is_written_as_folder(corpus: Corpus, path: Path) -> bool:
+    """Return whether `write_corpus` makes a new folder: of files, or of shards."""
+    return target_format(corpus, path) == "files" or _is_folder_of_shards(corpus, path)
 
 
 def check_table_target(path: Path) -> None:

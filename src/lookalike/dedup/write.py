@@ -211,20 +211,21 @@ def check_file_list(path: Path) -> None:
 
 def check_kept_files(path: Path) -> None:
     """Refuse a name that neither a list nor a folder of copies can have."""
-    if not _is_folder(path):
+    if not is_folder_name(path):
         check_file_list(path)
     elif is_there(path):
         raise FileError(f"{path} exists already; name a new folder, or remove it")
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder_name(path: Path) -> bool:
+    """Return whether kept files are copied to a new folder of this name, and not listed."""
     return format_of(path) is None and not path.suffix
 
 
 def write_kept_files(result: MediaResult, path: Path) -> int:
     """Copy the kept files into a new folder, or list them."""
     check_kept_files(path)
-    if _is_folder(path):
+    if is_folder_name(path):
         return _copy(result, result.kept_rows, path)
     return write_files(result, result.kept_rows, path, annotated=False)
 

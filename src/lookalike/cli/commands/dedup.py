@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.checks import whole_number, without_secret
+from lookalike.checks import is_address, whole_number, without_secret
 from lookalike.cli import common, kinds
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import (
@@ -30,12 +30,12 @@ from lookalike.cli.terminal import (
 )
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.corpora.opening import expand_paths, with_old_pages
-from lookalike.corpora.writing import check_outside_folder
+from lookalike.corpora.writing import check_outside_folder, is_written_as_folder
 from lookalike.dedup import dedup
 from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, support_lines, supports
 from lookalike.dedup.result import MediaResult, TextResult
 from lookalike.dedup.settings import DEVICES, DedupSettings
-from lookalike.dedup.write import check_file_list, check_kept_files
+from lookalike.dedup.write import check_file_list, check_kept_files, is_folder_name
 from lookalike.errors import ArgumentError, LookalikeError, ResultTooLargeError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
@@ -147,6 +147,12 @@ def _engine(text: str) -> tuple[str, str | None]:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write the outputs, print the summary."""
+    typed = {name: getattr(options, name) for name in _OUTPUTS}
+    options.folder_names = [
+        name for name, one in typed.items() if isinstance(one, str) and not is_address(one)
+    ]
+    for name in options.folder_names:
+        setattr(options, name, Path(typed[name]))
     with _uploads(options):
         _run(options)
 
@@ -295,7 +301,8 @@ def _check_row_outputs(
         raise ArgumentError(
             f"--in-place replaces the input, but -o is {options.output}; use one of them"
         )
-    for path in _check_outputs(options, "only the kept documents go to standard output"):
+    to_folder = isinstance(options.output, Path) and is_written_as_folder(corpus, options.output)
+    for path in _check_outputs(options, "only the kept documents go to standard output", to_folder):
         if path is not options.output:
             check_outside_folder(corpus.root, path)
     # Only new signatures may replace the old, and kept documents their input, if that was asked.
@@ -331,7 +338,8 @@ def _check_file_outputs(options: argparse.Namespace, paths: Sequence[Path]) -> N
         "pairs": check_table_target,
         "report": check_replaceable,
     }
-    _check_outputs(options, "a list or a folder cannot go to standard output")
+    copied = options.output is not None and not options.annotate and is_folder_name(options.output)
+    _check_outputs(options, "a list or a folder cannot go to standard output", copied)
     for name, check in checks.items():
         path = getattr(options, name)
         if path is None:
@@ -342,8 +350,15 @@ def _check_file_outputs(options: argparse.Namespace, paths: Sequence[Path]) -> N
         check(path)
 
 
-def _check_outputs(options: argparse.Namespace, reason: str) -> list[Path]:
-    """Return the files to write, after checks that all kinds share."""
+def _check_outputs(options: argparse.Namespace, reason: str, folder: bool) -> list[Path]:
+    """Return the files to write, after checks that all kinds share; `folder`: -o is a folder."""
+    for name in options.folder_names:
+        if not (folder and name == "output"):
+            raise ArgumentError(
+                Said(name),
+                f" is {getattr(options, name)}/, so it names a folder, but a file is written here; "
+                "give the name of a file",
+            )
     if options.annotate and options.output is None:
         raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     if options.max_pairs is not None:
