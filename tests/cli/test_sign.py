@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import lookalike as la
 from lookalike.cli import main
@@ -205,3 +206,27 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for arguments, message in cases:
         assert message in refused(["sign", *arguments], capsys), arguments
     assert not Path(out).exists()
+
+
+def test_one_of_each_is_said_in_the_singular(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts, photos = tmp_path / "texts", tmp_path / "photos"
+    for folder in (texts, photos):
+        folder.mkdir()
+    (texts / "a.txt").write_text("the quick brown fox jumps over the lazy dog")
+    (texts / "b.bin").write_bytes(b"\0\1\2")
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8).repeat(8, 0).repeat(8, 1)
+    Image.fromarray(pixels).save(photos / "a.png")
+    (photos / "notes.txt").write_text("not an image")
+    file = str(tmp_path / "one.lookalike")
+    assert main(["sign", str(texts), "-o", file]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("1 signature of ") and "\n  1 document in " in printed
+    assert "\n  1 binary file: left out\n" in printed
+    assert main(["sign", str(photos), "-o", file, "--kind", "images"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("1 signature of ") and "\n  1 image in " in printed
+    assert "\n  1 other file: not looked at\n" in printed
+    assert main(["index", file, "-o", str(tmp_path / "two.lookalike")]) == 0
+    assert capsys.readouterr().out.startswith("1 signature of ")

@@ -55,7 +55,7 @@ def test_parts_that_are_merged_equal_the_whole() -> None:
     assert whole is not None
     merged = la.Vocabulary.merge(part for part in parts if part)
     assert merged.to_dict() == whole.to_dict()
-    assert repr(merged) == "Vocabulary(3071 features of 3000 documents)"
+    assert repr(merged) == "Vocabulary(3,071 features of 3,000 documents)"
     with pytest.raises(la.errors.ArgumentError, match="no vocabularies to merge"):
         la.Vocabulary.merge([])
 

@@ -12,6 +12,7 @@ from tools.loopback_spark import LoopbackSpark
 
 from lookalike.cli import main
 from lookalike.corpora import Problems, open_corpus, write_table
+from lookalike.shown import counted
 from support.cases.spark_corpora import mixed_corpus
 from support.running.refusals import refused
 
@@ -40,8 +41,8 @@ def test_lines_stay_as_they_are(
     counts = json.loads(printed.out)["counts"]
     for name in ("kept", "left_out"):
         assert counts[name] == expected["counts"][name] > 0
-    assert "1 bad lines were left out" in printed.err
-    assert f"{counts['left_out']} documents were left out: too short" in printed.err
+    assert "1 bad line left out" in printed.err
+    assert f"{counted(counts['left_out'], 'document')} left out: too short" in printed.err
     written = "".join(path.read_text() for path in sorted(out.glob("part-*")))
     local = "".join((tmp_path / "local" / name).read_text() for name in ("a.jsonl", "b.jsonl"))
     # Spark begins with the largest pieces; the lines are the same.

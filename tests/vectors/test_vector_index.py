@@ -224,7 +224,7 @@ def test_what_there_is_to_know(index: la.VectorIndex) -> None:
     assert stats["vectors"] == len(index) == 3900
     assert (stats["dimensions"], stats["dtype"], stats["bits"]) == (40, "float32", 512)
     assert stats["memory_bytes"] >= 3900 * (160 + 64)
-    assert repr(index) == "VectorIndex(3900 vectors of 40 dimensions, float32, 512 bits)"
+    assert repr(index) == "VectorIndex(3,900 vectors of 40 dimensions, float32, 512 bits)"
     found = index.search(index.vectors([5, 7]), 1)
     assert found.ids.tolist() == [[5], [7]]
     assert repr(found) == "VectorNeighbors(queries=2, k=1, exact=False)"

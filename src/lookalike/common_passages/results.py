@@ -15,6 +15,7 @@ from lookalike.checks import flag
 from lookalike.display import Displayed, Table
 from lookalike.features.base import text_batches
 from lookalike.indexes.results import Result, as_int64
+from lookalike.shown import counted
 
 Run = tuple[int, int, int]
 """Equal words: the first one on the left, the first one on the right, their number."""
@@ -183,7 +184,7 @@ class Passages(_Listed[Passage]):
         return self._columns(Passage._SHOWN)
 
     def __repr__(self) -> str:
-        return f"Passages({len(self)} in {self.documents} documents)"
+        return f"Passages({len(self):,} in {counted(self.documents, 'document')})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,4 +252,4 @@ class Overlaps(_Listed[Overlap]):
         return self._columns(Overlap._SHOWN)
 
     def __repr__(self) -> str:
-        return f"Overlaps({len(self)} among {self.documents} documents)"
+        return f"Overlaps({len(self):,} among {counted(self.documents, 'document')})"

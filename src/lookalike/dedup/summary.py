@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lookalike.features.choice import unit_text
-from lookalike.shown import escape_terminal
+from lookalike.shown import counted, escape_terminal
 
 if TYPE_CHECKING:
     from lookalike.corpora.columns import Columns
@@ -209,7 +209,7 @@ def _rate(result: Summarized, seconds: float) -> str:
 def size_text(count: int) -> str:
     """Return a number of bytes in the unit that suits it."""
     if count < 1000:
-        return "1 byte" if count == 1 else f"{count} bytes"
+        return counted(count, "byte")
     value = count / 1000
     for unit in ("KB", "MB", "GB"):
         if value < 1000:

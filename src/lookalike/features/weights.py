@@ -25,6 +25,7 @@ from lookalike import _native
 from lookalike.checks import instance, instances, one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, NotFittedError, Said
 from lookalike.features.base import FeatureKind, as_features
+from lookalike.shown import counted
 
 _KINDS = {
     "uniform": _native.WeightKind.uniform,
@@ -62,7 +63,8 @@ class Vocabulary:
         return len(self._native)
 
     def __repr__(self) -> str:
-        return f"Vocabulary({len(self)} features of {self.documents} documents)"
+        documents = counted(self.documents, "document")
+        return f"Vocabulary({counted(len(self), 'feature')} of {documents})"
 
     @property
     def documents(self) -> int:

@@ -23,7 +23,7 @@ from lookalike.features import jaccard, weighted_jaccard
 from lookalike.indexes.bands import BandLayout, bands_for, least_equal
 from lookalike.indexes.base import DEFAULT_LIMIT, StoredIndex
 from lookalike.indexes.keys import key_arrays, restored_keys
-from lookalike.shown import brief
+from lookalike.shown import brief, counted
 from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
 from lookalike.signatures.signer import WeightedSigner, signer_from_dict, signer_in
 from lookalike.storage.container import Container
@@ -252,8 +252,9 @@ class BandIndex(StoredIndex):
 
     def __repr__(self) -> str:
         return (
-            f"BandIndex({len(self)} rows of {self.permutations} values, "
-            f"threshold={self.threshold}, {self.layout.bands} bands of {self.layout.rows})"
+            f"BandIndex({counted(len(self), 'row')} of {counted(self.permutations, 'value')}, "
+            f"threshold={self.threshold}, {counted(self.layout.bands, 'band')} of "
+            f"{self.layout.rows})"
         )
 
     def insert(self, key: Hashable, document: Any, *, replace: bool = False) -> None:

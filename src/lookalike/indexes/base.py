@@ -35,7 +35,7 @@ from lookalike.indexes.filters import Among, as_masks, no_masks
 from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
 from lookalike.indexes.rows import Rows, Signatures, as_ids
 from lookalike.indexes.segments import Segment
-from lookalike.shown import brief
+from lookalike.shown import brief, counted
 from lookalike.signatures import Signer, as_queries
 from lookalike.signatures.signer import signer_contents, signer_in
 from lookalike.storage.container import (
@@ -425,11 +425,11 @@ class Index(StoredIndex):
         return {}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"
+        return f"{type(self).__name__}({counted(len(self), 'signature')} of {self.bits} bits)"
 
     def summary(self) -> str:
         """Return a one-line description of the index."""
-        return f"{len(self):,} signatures of {self.bits} bits"
+        return f"{counted(len(self), 'signature')} of {self.bits} bits"
 
     @property
     def memory_bytes(self) -> int:

@@ -23,7 +23,7 @@ from lookalike.indexes.keys import key_arrays, restored_keys
 from lookalike.indexes.kinds import KINDS, signature_index_in
 from lookalike.parts.segment import MOST_PARTS, Integers, Item, Segment, distinct, merged, tidied
 from lookalike.parts.votes import Indexed, PartAnswer, Reach, ballots
-from lookalike.shown import brief
+from lookalike.shown import brief, counted
 from lookalike.signatures import as_signatures
 from lookalike.signatures.simhash import signature_bits
 from lookalike.storage.container import Container, open_container
@@ -257,7 +257,8 @@ class PartIndex(StoredIndex):
         return self._parts
 
     def __repr__(self) -> str:
-        return f"PartIndex({len(self)} items, {self.part_count} parts of {self.bits} bits)"
+        items, parts = counted(len(self), "item"), counted(self.part_count, "part")
+        return f"PartIndex({items}, {parts} of {self.bits} bits)"
 
     def add(
         self,

@@ -14,7 +14,7 @@ from lookalike.display import Displayed, Table
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.results import as_int64
 from lookalike.parts.segment import Integers, Item, Segment, distinct, spread
-from lookalike.shown import brief
+from lookalike.shown import brief, counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +73,7 @@ class PartAnswer(Displayed):
 
     def __repr__(self) -> str:
         return (
-            f"PartAnswer({len(self)} items, query_parts={self.query_parts}, "
+            f"PartAnswer({counted(len(self), 'item')}, query_parts={self.query_parts}, "
             f"left_out={self.left_out}, exact={self.exact})"
         )
 

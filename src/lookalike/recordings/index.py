@@ -19,7 +19,7 @@ from lookalike.parts.index import PartIndex
 from lookalike.progress import Progress, listener, shows_progress
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import read_recordings
-from lookalike.shown import brief
+from lookalike.shown import brief, counted
 from lookalike.storage.container import Container
 
 
@@ -85,7 +85,8 @@ class RecordingIndex(StoredIndex):
         return len(self.parts)
 
     def __repr__(self) -> str:
-        return f"RecordingIndex({len(self)} recordings, {self.parts.part_count} words)"
+        recordings, words = counted(len(self), "recording"), counted(self.parts.part_count, "word")
+        return f"RecordingIndex({recordings}, {words})"
 
     def add(self, name: str | int, recording: Recording | Fingerprint) -> None:
         """Add a recording, decoded in this process, or its words."""

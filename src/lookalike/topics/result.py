@@ -226,7 +226,8 @@ class DocumentClusters(Displayed, Assigned):
 
     def __repr__(self) -> str:
         return (
-            f"DocumentClusters({len(self.labels)} documents in {len(self)} clusters, "
+            f"DocumentClusters({counted(len(self.labels), 'document')} in "
+            f"{counted(len(self), 'cluster')}, "
             f"{self.mean_distance:.1f} of {self.bits} bits from their centers)"
         )
 

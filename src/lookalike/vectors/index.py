@@ -132,7 +132,8 @@ class VectorIndex(SelfTuned, GrowingIndex):
 
     def __repr__(self) -> str:
         return (
-            f"VectorIndex({len(self)} vectors of {self.dimensions} dimensions, {self.dtype}, "
+            f"VectorIndex({counted(len(self), 'vector')} of "
+            f"{counted(self.dimensions, 'dimension')}, {self.dtype}, "
             f"{self.bits} bits)"
         )
 
@@ -167,8 +168,9 @@ class VectorIndex(SelfTuned, GrowingIndex):
     def summary(self) -> str:
         """Return a one-line description of the index."""
         return (
-            f"{len(self):,} vectors of {counted(self.dimensions, 'dimension')}, {self.dtype}, "
-            f"with signatures of {self.bits} bits in {counted(self.clusters, 'group')}"
+            f"{counted(len(self), 'vector')} of {counted(self.dimensions, 'dimension')}, "
+            f"{self.dtype}, with signatures of {self.bits} bits in "
+            f"{counted(self.clusters, 'group')}"
         )
 
     def stats(self) -> dict[str, Any]:

@@ -325,7 +325,7 @@ def test_parameters_that_make_no_sense_are_named(options: dict[str, Any], messag
 def test_what_the_index_says_of_itself() -> None:
     rows = oracle.collection(1000, 8, "uniform", 0)
     index = la.BlockIndex(rows, 3, 4)
-    assert repr(index) == "BlockIndex(1000 signatures of 64 bits)"
+    assert repr(index) == "BlockIndex(1,000 signatures of 64 bits)"
     assert index.memory_bytes == 4 * (1000 * 12 + 4 * (2**9 + 1))
     assert index.stats() == {
         "index": "blocks",

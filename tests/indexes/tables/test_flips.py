@@ -356,7 +356,7 @@ def test_what_cannot_be_learned_from_is_named() -> None:
 
 def test_what_the_index_says_of_itself() -> None:
     index = la.FlipIndex(oracle.collection(1024, 8, "uniform", 0))
-    assert repr(index) == "FlipIndex(1024 signatures of 64 bits)"
+    assert repr(index) == "FlipIndex(1,024 signatures of 64 bits)"
     assert index.header_bits == 10
     assert index.memory_bytes == 1024 * 12 + 4 * (1024 + 1) + 2 * 1023
     assert index.stats()["tables"] == 2

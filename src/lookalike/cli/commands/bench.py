@@ -18,6 +18,7 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.kinds import KINDS
 from lookalike.operation import in_parts, report
 from lookalike.progress import watched
+from lookalike.shown import counted
 
 COUNT, GPU_COUNT, BITS = 100_000, 500_000_000, 256
 
@@ -113,7 +114,7 @@ def _measure_kinds(options: argparse.Namespace) -> None:
             cells += [f"{line['milliseconds']:.3f}", f"{line['batch_milliseconds']:.3f}"]
             rows.append([kind.name, *cells, f"{line['found']:.3f}"])
     if not options.json:
-        say(f"{count:,} signatures of {bits} bits\n\n{aligned(rows)}")
+        say(f"{counted(count, 'signature')} of {bits} bits\n\n{aligned(rows)}")
 
 
 def _timed(action: Callable[[], Any]) -> tuple[Any, float]:

@@ -40,7 +40,7 @@ from lookalike.errors import ArgumentError, LookalikeError, ResultTooLargeError,
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
 from lookalike.progress import progress_bars
-from lookalike.shown import escape_terminal
+from lookalike.shown import counted, escape_terminal
 from lookalike.signatures.methods import usual_ngram
 from lookalike.storage.files import check_replaceable, same_file
 
@@ -498,9 +498,9 @@ def _run_on_spark(options: argparse.Namespace) -> None:
     found = replace(found, counts=counts, seconds=seconds)
     _tell(options, found, written, bad_rows=bad)
     for kind, count in found.left_out.items():
-        warn(f"{count:,} documents were left out: {kind}")
+        warn(f"{counted(count, 'document')} left out: {kind}")
     if bad:
-        warn(f"{bad:,} bad lines were left out")
+        warn(f"{counted(bad, 'bad line')} left out")
 
 
 def _check_pair_count(count: int, options: argparse.Namespace) -> None:

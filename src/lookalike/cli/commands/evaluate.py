@@ -24,7 +24,7 @@ from lookalike.errors import FileError, MissingDependencyError
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning
 from lookalike.progress import progress_bars
-from lookalike.shown import escape_terminal
+from lookalike.shown import counted, escape_terminal
 
 _MOST_NEIGHBORS = 1 << 20
 EXPAND = (0, 1, 2, 3)
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
     queries = open_index(options.queries).living()[0] if options.queries else None
     count, bits = signatures.shape[0], 8 * signatures.shape[1]
     settings = {"k": options.k, "sample": options.sample, "threads": options.threads}
-    threads = "1 thread" if options.threads == 1 else f"{options.threads} threads"
+    threads = counted(options.threads, "thread")
     if options.output:
         try:
             options.output.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,8 @@ def run(options: argparse.Namespace) -> None:
                 **{f"target_{options.target}": options.tune},
             )
         if not options.json:
-            say(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
+            asked = counted(tuning.queries, "query", "queries")
+            say(f"{count:,} signatures of {bits} bits, {asked}, {threads}\n")
             say(tuning)
         _conclude(options, {"tuning": tuning.to_dict()})
         return
@@ -129,7 +130,8 @@ def run(options: argparse.Namespace) -> None:
     if options.growth:
         series = _growth(signatures, {**settings, "expand": max(options.expand)})
     if not options.json:
-        say(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
+        asked = counted(evaluation.queries, "query", "queries")
+        say(f"{count:,} signatures of {bits} bits, {asked}, {threads}\n")
         say(evaluation)
         for name, rows in series.items():
             table = measurement_table(rows, options.k, sizes=True)

@@ -156,7 +156,9 @@ def run(options: argparse.Namespace) -> None:
         some = "" if complete else f", each found with a chance of {options.recall:g} or more"
         if options.threshold is not None:
             near = f"of {options.threshold:g} or more" + (" (estimated)" if origin is None else "")
-        summary = f"{counted(len(pairs), 'pair')} {near} among {len(index):,} signatures{some}"
+        summary = (
+            f"{counted(len(pairs), 'pair')} {near} among {counted(len(index), 'signature')}{some}"
+        )
         common.say_summary(options, summary)
 
 
@@ -233,7 +235,8 @@ def _show_groups(found: PairGroups, options: argparse.Namespace) -> None:
         warn(warning)
     if not options.quiet:
         groups, kept = counted(len(found.groups()), "group"), int(found.keep.sum())
-        common.say_summary(options, f"{len(found):,} documents, {groups}, {kept:,} kept")
+        documents = counted(len(found), "document")
+        common.say_summary(options, f"{documents}, {groups}, {kept:,} kept")
 
 
 def _group_batch(columns: dict[str, list[Any]]) -> Any:

@@ -25,7 +25,7 @@ from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.media import MEDIA, find_files
 from lookalike.progress import progress_bars
-from lookalike.shown import escape_terminal
+from lookalike.shown import counted, escape_terminal
 from lookalike.signatures import load_signer, save_signatures
 from lookalike.signatures.methods import METHODS, Method
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
@@ -117,13 +117,13 @@ def run(options: argparse.Namespace) -> None:
             weighted=options.bit_weights,
         )
     left_out = {
-        f"without words: {_left_out(options)}": signed.without_features,
-        "that could not be read: left out": signed.bad_rows,
-        "binary files: left out": signed.binary_files,
-        **{f"{kind}: left out": count for kind, count in signed.left_out.items()},
+        f"{signed.without_features:,} without words: {_left_out(options)}": signed.without_features,
+        f"{signed.bad_rows:,} that could not be read: left out": signed.bad_rows,
+        f"{counted(signed.binary_files, 'binary file')}: left out": signed.binary_files,
+        **{f"{count:,} {kind}: left out": count for kind, count in signed.left_out.items()},
     }
     told = {**vars(signed), "signer": _settings(signer)}
-    _tell(options, start, told, "documents", left_out)
+    _tell(options, start, told, ("document", "documents"), left_out)
     common.warn_read(signed)
 
 
@@ -135,21 +135,26 @@ def _tell(
     options: argparse.Namespace,
     start: float,
     told: dict[str, Any],
-    what: str,
+    noun: tuple[str, str],
     left_out: Mapping[str, int],
 ) -> None:
-    """Print what was signed: all as JSON, or a summary of it."""
+    """Print what was signed: all as JSON, or a summary of it.
+
+    `noun` names what is signed, one and many of them. `left_out` has lines and their counts; those
+    of 0 are not printed.
+    """
     seconds = time.perf_counter() - start
     if options.json:
         say_json({**told, "seconds": round(seconds, 3), "file": str(options.output)})
     elif not options.quiet:
-        rate = f", {told[what] / seconds:,.0f} {what}/s" if seconds > 0 else ""
+        one, many = noun
+        rate = f", {told[many] / seconds:,.0f} {many}/s" if seconds > 0 else ""
         output = escape_terminal(options.output)
-        say(f"{told['signatures']:,} signatures of {told['bits']} bits: {output}")
-        say(f"  {told[what]:,} {what} in {seconds:.2f} s{rate}")
-        for reason, count in left_out.items():
+        say(f"{counted(told['signatures'], 'signature')} of {told['bits']} bits: {output}")
+        say(f"  {counted(told[many], one, many)} in {seconds:.2f} s{rate}")
+        for line, count in left_out.items():
             if count:
-                say(f"  {count:,} {reason}")
+                say(f"  {line}")
 
 
 def _signer(options: argparse.Namespace) -> DocumentSigner:
@@ -240,9 +245,9 @@ def _sign_files(options: argparse.Namespace, kind: str) -> None:
         "signer": signer.to_dict(),
     }
     left_out = {
-        f"{medium.no_features.partition(':')[0]}: {_left_out(options)}": unclear,
-        "that could not be read: left out": len(problems),
-        "other files: not looked at": len(found.others),
+        f"{unclear:,} {medium.no_features.partition(':')[0]}: {_left_out(options)}": unclear,
+        f"{len(problems):,} that could not be read: left out": len(problems),
+        f"{counted(len(found.others), 'other file')}: not looked at": len(found.others),
     }
-    _tell(options, start, told, kind, left_out)
+    _tell(options, start, told, (medium.noun, kind), left_out)
     kinds.warn_problems(problems)

@@ -13,6 +13,7 @@ from lookalike.collection.stores.schema import Numbered, Numbers, signer_hash
 from lookalike.display import Displayed
 from lookalike.errors import CollectionBusyError, CollectionError
 from lookalike.operation import in_part, report
+from lookalike.shown import counted
 
 _PAGE = 2_000
 _MOST_NAMED = 20
@@ -123,7 +124,7 @@ def _check_documents(view: View, found: Report) -> None:
     finally:
         if found.damaged:
             found.problems.append(
-                f"{len(found.damaged)} documents do not match their checksums, such as "
+                f"{counted(len(found.damaged), 'document')} with a wrong checksum, such as "
                 f"{found.damaged[0]!r}"
             )
             del found.damaged[_MOST_NAMED:]

@@ -36,7 +36,7 @@ def write_report(result: MediaResult, path: Path, command: Sequence[str] | None 
     counts, medium = result.counts, result.medium
     are = "is" if counts.kept == 1 else "are"
     found = (
-        f"Of {counts.documents:,} {result.kind}, {counts.kept:,} {are} kept: "
+        f"Of {counted(counts.documents, medium.noun, result.kind)}, {counts.kept:,} {are} kept: "
         f"{counted(counts.documents - counts.kept, medium.noun)} could be deleted, which saves "
         f"{size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)}. Nothing was deleted."
     )
@@ -67,7 +67,7 @@ def write_vector_report(result: VectorResult, path: Path, command: Sequence[str]
     counts, groups = result.counts, result.groups()
     share = share_text(counts.kept, counts.documents)
     are = "is" if counts.kept == 1 else "are"
-    found = f"Of {counts.documents:,} rows, {counts.kept:,} {are} kept ({share})."
+    found = f"Of {counted(counts.documents, 'row')}, {counts.kept:,} {are} kept ({share})."
 
     def cells(group: Ints) -> list[str]:
         lowest = similarity_text(float(np.nanmin(result.similarity[group])))

@@ -49,7 +49,7 @@ def write_report(result: TextResult, path: Path, command: Sequence[str] | None =
     counts = result.counts
     are = "is" if counts.kept == 1 else "are"
     found = (
-        f"Of {counts.documents:,} documents, {counts.kept:,} {are} kept "
+        f"Of {counted(counts.documents, 'document')}, {counts.kept:,} {are} kept "
         f"({share_text(counts.kept, counts.documents)}). "
         f"That saves {size_text(counts.bytes_saved or 0)} of {size_text(counts.bytes)} of text."
         f"{_guarantee(result)}"
@@ -158,7 +158,7 @@ def _sizes(result: TextResult) -> str:
     sizes, title = groups.group_sizes(result), "Group sizes"
     if not len(sizes):
         return figure(title, "", "There are no groups.")
-    caption = f"{counted(len(sizes), 'group')} with {int(sizes.sum()):,} documents."
+    caption = f"{counted(len(sizes), 'group')} with {counted(int(sizes.sum()), 'document')}."
     return figure(title, figures.group_chart(sizes), caption)
 
 

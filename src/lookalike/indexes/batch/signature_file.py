@@ -51,6 +51,7 @@ from lookalike.errors import ArgumentError, CorruptIndexError, FileError, Format
 from lookalike.indexes.rows import Signatures, as_ids
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
+from lookalike.shown import counted
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.storage.container import RunningChecksum, checksums
@@ -401,7 +402,7 @@ class SignatureFile:
         >>> file.append(np.zeros((2, 8), np.uint8), [0, 1])
         0
         >>> file
-        SignatureFile(2 signatures of 64 bits, 1 runs)
+        SignatureFile(2 signatures of 64 bits, 1 run)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -444,7 +445,8 @@ class SignatureFile:
         return sum(self.runs)
 
     def __repr__(self) -> str:
-        return f"SignatureFile({len(self)} signatures of {self.bits} bits, {len(self.runs)} runs)"
+        signatures, runs = counted(len(self), "signature"), counted(len(self.runs), "run")
+        return f"SignatureFile({signatures} of {self.bits} bits, {runs})"
 
     @property
     def bits(self) -> int:

@@ -23,6 +23,7 @@ from lookalike.checks import seed_number, thread_count, whole_number
 from lookalike.display import Displayed, Table, column_rows
 from lookalike.indexes.rows import Signatures
 from lookalike.operation import in_part
+from lookalike.shown import counted
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
@@ -74,7 +75,7 @@ class Clusters(Displayed):
 
     def __repr__(self) -> str:
         return (
-            f"Clusters({len(self.labels)} signatures in {len(self)} groups, "
+            f"Clusters({counted(len(self.labels), 'signature')} in {counted(len(self), 'group')}, "
             f"{self.mean_distance:.1f} bits from their centers)"
         )
 

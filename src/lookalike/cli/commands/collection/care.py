@@ -121,14 +121,14 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
         say_json({"ok": report.ok, **vars(report)})
     else:
         say(
-            f"{report.documents} documents, {report.signatures} signatures and {report.keys} "
-            f"slices read: {'no errors' if report.ok else 'DAMAGED'}"
+            f"{counted(report.documents, 'document')}, {counted(report.signatures, 'signature')} "
+            f"and {counted(report.keys, 'slice')} read: {'no errors' if report.ok else 'DAMAGED'}"
         )
         for problem in report.problems:
             say(f"  {escape_terminal(problem)}")
     if not report.ok:
         raise CollectionError(
-            f"{database_name(options)} is damaged: {len(report.problems)} problems"
+            f"{database_name(options)} is damaged: {counted(len(report.problems), 'problem')}"
         )
 
 

@@ -174,8 +174,8 @@ def _print_answer(
     if options.explain and answer.work is not None:
         work = answer.work
         say(
-            f"{work.plan}: {work.probes} slice values looked up, {work.candidates} signatures "
-            f"compared; version {answer.version}, "
+            f"{work.plan}: {counted(work.probes, 'slice value')} looked up, "
+            f"{counted(work.candidates, 'signature')} compared; version {answer.version}, "
             f"{'complete' if answer.exact else 'not complete'}",
             file=sys.stderr,
         )
