@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import lookalike as la
-from lookalike.cli import full_parser, main
-from lookalike.cli.commands import bench
+from lookalike.cli import COMMANDS, ORDER, full_parser, main
+from lookalike.cli.commands import bench, collection
 from lookalike.cli.commands.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
@@ -272,6 +272,21 @@ def test_help_is_short_and_ends_with_examples(monkeypatch: pytest.MonkeyPatch) -
             else (f"`{told} --help-all` shows all options and details.")
         )
         assert lines[-1].endswith(last)
+
+
+def test_help_lists_commands_in_the_order_of_their_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert COMMANDS[: len(ORDER)] == tuple(ORDER)
+    for words, order in (([], COMMANDS), (["collection"], collection.ORDER)):
+        with pytest.raises(SystemExit):
+            main([*words, "--help"])
+        listed = re.findall(r"^  ([a-z]+)  ", capsys.readouterr().out, re.MULTILINE)
+        assert listed == list(order)
+        (action,) = (
+            one
+            for one in full_parser().parser_of(words)._actions
+            if isinstance(one, argparse._SubParsersAction)
+        )
+        assert set(action.choices) == set(order)
 
 
 def test_help_all_has_every_option(capsys: pytest.CaptureFixture[str]) -> None:

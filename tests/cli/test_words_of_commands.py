@@ -283,8 +283,8 @@ def test_file_means_one_thing(folder: Path, capsys: pytest.CaptureFixture[str]) 
         if "--file" in action.option_strings
     ]
     assert [command for command, _ in found] == [
-        "passages",
         "search",
+        "passages",
         "collection add",
         "collection search",
     ]

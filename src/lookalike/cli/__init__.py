@@ -34,8 +34,19 @@ from lookalike.cli.parser import WRONG_USAGE, Parser, command, wrong_usage
 from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.files import remove_unfinished
 
-TASKS = ("remove duplicates", "search", "collections", "tools")
-COMMANDS = tuple(module.name for module in iter_modules(commands.__path__))
+ORDER = """
+    dedup compare pairs overlaps
+    sign index search match passages audio
+    collection serve
+    demo cluster plan evaluate bench kernels completion
+""".split()
+"""The order of commands in help: the tasks, and for each the command that is needed first."""
+COMMANDS = tuple(
+    sorted(
+        (module.name for module in iter_modules(commands.__path__)),
+        key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name),
+    )
+)
 _EXAMPLES = """\
   lookalike dedup corpus.jsonl -o unique.jsonl
   lookalike sign corpus.jsonl -o corpus.lookalike
@@ -134,7 +145,7 @@ def _parser(names: Sequence[str]) -> Parser:
     parser.examples = _EXAMPLES
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     modules: dict[str, Any] = {name: import_module(f"{commands.__name__}.{name}") for name in names}
-    for name, module in sorted(modules.items(), key=lambda one: TASKS.index(one[1].TASK)):
+    for name, module in modules.items():
         made = command(
             subparsers,
             name,

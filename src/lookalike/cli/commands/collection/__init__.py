@@ -15,9 +15,13 @@ EXAMPLES = """\
 """
 DETAILS = DATABASE
 
+ORDER = "create import add search get delete stats export snapshot restore verify repair".split()
+"""The order of actions in help."""
+
 
 def add(parser: Parser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for sort in (content, search, care):
         sort.declare(actions)
+    actions._choices_actions.sort(key=lambda one: ORDER.index(one.dest))
