@@ -54,7 +54,7 @@ class RowLists {
     }
     std::uint32_t* at(List list) { return words_.data() + kSmallest * std::size_t{list}; }
 
-    // A block of so many words, a power of two.
+    // A block of this number of words, a power of two.
     List block(std::size_t words) {
         std::vector<List>& unused = free_[class_of(words)];
         if (!unused.empty()) {

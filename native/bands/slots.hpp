@@ -29,7 +29,7 @@ struct RowReference {
 // A key's place follows its order, so that growing reads and writes memory from front to back.
 class KeySlots {
   public:
-    // Room for so many keys, without growing on the way.
+    // Makes room for `keys`, so that the table does not grow on the way.
     void reserve(std::size_t keys) {
         if (keys * 10 > capacity_ * 7)
             grow(std::max(keys * 10 / 7 + 8, 2 * capacity_));

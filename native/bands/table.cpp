@@ -81,8 +81,8 @@ bool BandTable::has(const std::uint32_t* row, std::size_t band) const {
     return empty_counts_ || !any_empty(row + band * shape_.band_values, shape_.band_values);
 }
 
-// Multilinear hashing (Lemire and Kaser): with factors that nobody knows, bands that differ share a
-// key once in 2^32.
+// Multilinear hashing (Lemire and Kaser): with secret factors, bands that differ share a key once
+// in 2^32.
 std::uint32_t BandTable::key(const std::uint32_t* row, std::size_t band) const {
     const std::uint32_t* const first = row + band * shape_.band_values;
     std::uint64_t sum = factors_[shape_.band_values];

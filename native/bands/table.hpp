@@ -25,10 +25,11 @@ struct BandMatches {
     std::vector<std::int32_t> equal;
 };
 
-// May be used by many threads at once; whoever changes it waits for those who read, and they for
-// him. Rows are numbered in the order in which they came. A band is looked up by a hash, and what
-// is found is compared value by value: hashes are never taken for values. Values that are 2^32 - 1
-// stand for nothing, unless `empty_counts`: a band with one is in no table, and equals no other.
+// May be used by many threads at once; a thread that changes it waits for those that read, and they
+// wait for it. Rows are numbered in the order in which they came. A band is looked up by a hash,
+// and what is found is compared value by value: hashes are never taken for values. Values that are
+// 2^32 - 1 mean nothing, unless `empty_counts`: a band with one is in no table, and equals no
+// other.
 class BandTable {
   public:
     // `seed` is of the hashes: it changes where things lie, and no answer.

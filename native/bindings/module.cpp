@@ -8,7 +8,7 @@
 
 // Defines PyInit__core; Python calls PyInit__native, below.
 NB_MODULE(_core, module) {
-    // Signers that live in somebody's module are there until the interpreter ends; that is no leak.
+    // Signers in a module of the caller live until the interpreter ends; that is not a leak.
     nanobind::set_leak_warnings(false);
     module.attr("__version__") = LOOKALIKE_VERSION;
     nanobind::exception<lookalike::bindings::BorderError>(module, "BorderError",

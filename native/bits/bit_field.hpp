@@ -7,8 +7,8 @@
 
 namespace lookalike::search {
 
-// Bits `from` and following, at least 57 of them where the signature has so many, in the low bits
-// of the result; never reads outside of the signature's `bytes`.
+// Bits `from` and following, at least 57 of them or the rest of the signature, in the low bits of
+// the result; never reads outside of the signature's `bytes`.
 inline std::uint64_t bits_from(const std::uint8_t* signature, std::size_t bytes, std::size_t from) {
     const std::size_t byte = from / 8;
     std::uint64_t word = 0;

@@ -44,7 +44,7 @@ inline void* allocate_pages(std::size_t bytes) {
     return memory;
 }
 
-// Something of that type that is in nobody else's use, and goes back when this object ends.
+// An object of that type that is not in use elsewhere, and goes back when this one ends.
 template <class Thing>
 class Pooled {
   public:
@@ -58,7 +58,7 @@ class Pooled {
             shelf().put_back(std::move(thing_));
     }
 
-    // Frees what is in nobody's use, for things that have grown large.
+    // Frees objects that are not in use, for those that have grown large.
     static void free_unused() { shelf().clear(); }
 
     explicit operator bool() const { return thing_ != nullptr; }  // false after a move
@@ -113,7 +113,7 @@ class Room {
     static_assert(std::is_trivially_copyable_v<Value>);
 
   public:
-    // At least so many places. What was in them is lost if there were fewer.
+    // At least `count` places. What was in them is lost if there were fewer.
     Value* of(std::size_t count) {
         if (count > size_) {
             places_.reset();

@@ -6,7 +6,7 @@
 
 namespace lookalike::bits {
 
-// Asks for all cache lines of so many bytes, into the second-level cache: that takes more requests
+// Prefetches the cache lines of these bytes into the second-level cache, which takes more requests
 // at a time than the first-level one. Always inlined, because a function that only prefetches has
 // no effect in the eyes of GCC, and calls to it are left out.
 [[gnu::always_inline]] inline void prefetch_all(const std::uint8_t* from, std::size_t bytes) {

@@ -10,7 +10,7 @@
 namespace lookalike::bits {
 
 // The one mutex of `Owner`. Forks wait for it: in a child, a mutex that another thread held at that
-// moment would stay locked for ever. Whoever holds one must not ask for that of another owner.
+// moment would stay locked for ever. A thread that holds one must not lock that of another owner.
 template <class Owner>
 std::mutex& process_mutex() {
     static std::mutex mutex;

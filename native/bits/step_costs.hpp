@@ -7,9 +7,9 @@
 
 namespace lookalike::bits {
 
-// Whoever has several ways to the same answer counts the steps of each and weighs them by these.
-// They are those of a usual processor: only how they compare counts, and all who choose have them
-// from here. What a step costs on the machine at hand is measured where times are predicted.
+// Code with several ways to the same answer counts the steps of each and weighs them by these. They
+// are those of a usual processor: only their ratios matter, and every choice uses the same ones.
+// What a step costs on the machine at hand is measured where times are predicted.
 struct StepCosts {
     double touch = 6;             // something at a place of its own in memory, asked for in time
     double compared_byte = 0.12;  // of a signature that lies at a place of its own
@@ -34,15 +34,15 @@ struct StepCosts {
     constexpr double bucket(std::size_t bytes) const {
         return bucket_byte * static_cast<double>(bytes);
     }
-    // All of so many bytes, for one of some queries that are asked together.
+    // Reading all bytes, for one of some queries that are asked together.
     constexpr double scan(double bytes, double queries) const {
         constexpr double kCached = 1 << 24;
         return bytes * (bytes <= kCached || scanned_byte * queries > read_byte
                             ? scanned_byte
                             : read_byte / queries);
     }
-    // What a touch costs more if it is anywhere in so many bytes: a little for each doubling beyond
-    // a cache, up to what main memory costs.
+    // What a touch costs more if it is anywhere in these bytes: a little for each doubling beyond a
+    // cache, up to what main memory costs.
     double missed(double bytes) const {
         return std::clamp(2 * std::log2(bytes / (1 << 20)), 0.0, 12.0);
     }

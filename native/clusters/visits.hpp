@@ -21,8 +21,8 @@ struct Visit {
     Groups::Range rows;
 };
 
-// How many queries are answered together, each with up to so many visits: the more, the more share
-// a group, and the more memory is taken for that.
+// The number of queries that are answered together, each with up to `visits`: with more queries,
+// more of them share a group, and more memory is taken.
 inline std::size_t queries_together(std::size_t visits) {
     constexpr std::size_t kMostQueries = 4096, kMostVisits = std::size_t{1} << 21;
     return std::clamp<std::size_t>(kMostVisits / std::max<std::size_t>(1, visits), 1, kMostQueries);

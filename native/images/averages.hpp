@@ -27,7 +27,7 @@ struct Blocks {
     Axis rows, columns;
 };
 
-// So many pixels that sums of them, and 256 times these, are exact.
+// The most pixels of which sums, and 256 times these, are exact.
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 44;
 inline constexpr std::size_t kMostParts = 4096;  // each way
 

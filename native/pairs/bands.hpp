@@ -38,7 +38,7 @@ void deal_bands(const BandKeys& keys, std::size_t bands, const std::int64_t* pos
                 std::uint64_t buckets, BandEntry* entries, std::int64_t* begins);
 
 // Rows that share a key: group g has rows[offsets[g]] to rows[offsets[g + 1]], ascending. Rows
-// whose key nobody shares are left out.
+// whose key no other row shares are left out.
 struct BandGroups {
     std::vector<std::uint32_t> rows;
     std::vector<std::int64_t> offsets;
@@ -62,8 +62,8 @@ struct LargeKeys {
 // (these were pairs there) and those with both rows below `first_new`. Of a group with more than
 // `most` rows, each is paired only with the first `kLeaders`, with the first `kLeaders` that are
 // not below `first_new`, and with the `kLeaders` that follow it, in the order in which they come;
-// those below `first_new` come first. Who shared only such large groups before, `large`, may not
-// have been a pair there, so a smaller group makes it one, perhaps for the second time.
+// those below `first_new` come first. Rows that shared only such large groups before, `large`, may
+// not have been a pair there, so a smaller group makes them one, perhaps for the second time.
 constexpr std::size_t kLeaders = 16;
 RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t band,
                      const std::uint32_t* rows, const std::int64_t* offsets, std::size_t groups,

@@ -71,7 +71,7 @@ class Keys {
 
     std::size_t of_a_draw() const { return each_; }
 
-    // Whether two signatures meet in one of the first so many keys.
+    // Whether two signatures meet in one of the first keys, `first` of them.
     bool meet(const std::uint8_t* one, const std::uint8_t* two, std::size_t bytes,
               std::size_t first, std::vector<std::uint64_t>& differing) const {
         differing.assign(words_, 0);

@@ -175,7 +175,7 @@ void FeatureSets::add(const sign::Source& source, sign::Work work) {
 FeatureSets::Numbers FeatureSets::number_features(std::size_t threads,
                                                   const bits::Checkpoint& checkpoint) {
     // Each worker goes through all features and takes those of a partition, by document, so that
-    // numbers do not depend on who does it. Features are replaced by partition and number, the
+    // numbers do not depend on the worker. Features are replaced by partition and number, the
     // features of one partition by one worker.
     std::vector<std::vector<std::uint32_t>> times(kPartitions);
     std::vector<std::uint8_t> partitions(features_.size());

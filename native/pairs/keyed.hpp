@@ -15,8 +15,8 @@ struct Keyed {
     std::uint32_t row;
 };
 
-// Sorts by the lower bits of keys, so many of them, least significant digit first; rows of equal
-// keys stay in order. Returns which of the two arrays has the result.
+// Sorts by the lower `key_bits` of keys, least significant digit first; rows of equal keys stay in
+// order. Returns which of the two arrays has the result.
 template <class Entry>
 Entry* sort_by_key(Entry* entries, Entry* spare, std::size_t count, std::size_t key_bits) {
     constexpr std::size_t kDigitBits = 11;

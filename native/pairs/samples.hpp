@@ -43,8 +43,8 @@ class Samples {
     std::size_t size() const { return size_; }
     std::size_t observed() const { return sizes_.size(); }
     std::size_t looked_up() const { return offsets_.size() - 1; }
-    // Documents whose samples have so many features that were not looked up for everybody that
-    // larger ones may have been missed: known after the first `pairs`.
+    // Documents of which larger ones may have been missed, because too many features of their
+    // samples were not looked up for all documents: known after the first `pairs`.
     std::size_t in_large_groups() const { return in_large_groups_; }
 
   private:
@@ -75,8 +75,8 @@ class Samples {
     std::vector<std::uint32_t> found_;
     std::vector<std::uint64_t> offsets_{0};
 
-    // From which place on documents look a feature up, and how many such features samples have
-    // that are not looked up for everybody.
+    // From which place on documents look a feature up, and how many features of each sample are
+    // not looked up for all documents.
     bool limited_ = false;
     std::vector<std::uint32_t> from_, doubtful_;
     std::size_t in_large_groups_ = 0;

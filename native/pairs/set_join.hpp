@@ -28,7 +28,7 @@ class SetJoin {
     SetJoin(Sets sets, SetMeasure measure, std::vector<std::uint8_t> old,
             std::size_t most_postings);
 
-    // The next pairs, at most so many, perhaps none although there are more to come.
+    // The next pairs, at most `most`, perhaps none although there are more to come.
     SimilarPairs next(std::size_t most, std::size_t threads, const bits::Checkpoint& checkpoint);
 
     bool finished() const { return waiting_from_ == waiting_.size() && begin_ == order_.size(); }
@@ -90,7 +90,7 @@ class SetJoin {
     std::vector<std::uint32_t> probed_, indexed_;
     std::vector<float> rests_;  // Euclidean lengths of weighted sets from each stored element on
 
-    // The block of sets that can be found at present, as places in order_; who asks next is next_.
+    // The block of sets that can be found at present, as places in order_; next_ is the next query.
     std::size_t begin_ = 0, end_ = 0, next_ = 0;
     std::vector<std::uint64_t> lists_;
     std::vector<Posting> postings_;

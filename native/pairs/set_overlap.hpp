@@ -10,8 +10,8 @@
 
 namespace lookalike::search {
 
-// How many elements two ascending lists have in common, of which so many may be without a partner;
-// -1 as soon as more are.
+// The number of elements that two ascending lists have in common; -1 as soon as more elements than
+// are spare have no partner.
 inline std::int64_t overlap(std::span<const std::uint32_t> left,
                             std::span<const std::uint32_t> right, std::int64_t left_spare,
                             std::int64_t right_spare) {

@@ -13,7 +13,7 @@ namespace lookalike::search {
 
 namespace {
 
-constexpr std::size_t kRowsPerPartBits = 13;  // parts of so many rows stay in the cache
+constexpr std::size_t kRowsPerPartBits = 13;  // parts of this number of rows stay in the cache
 constexpr std::size_t kMostPartBits = 11, kMostRestBits = 11;
 
 // 12 bytes: a row and its word, in two halves that need no padding.

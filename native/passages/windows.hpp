@@ -17,14 +17,14 @@ namespace lookalike::passages {
 struct Sampling {
     std::size_t words, window;
 
-    // One for runs of so many words.
+    // The sampling for runs of `piece` words.
     static Sampling for_runs(std::size_t piece) {
         const std::size_t words = piece / 2 + 1;
         return {words, piece - words + 1};
     }
 };
 
-// The hash of each window of so many words, by where it begins; none of a shorter text.
+// The hash of each window of `words`, by where it begins; none of a shorter text.
 std::vector<std::uint64_t> window_hashes(std::span<const Word> text, std::size_t words);
 
 // Where sampled windows begin, ascending.

@@ -26,7 +26,7 @@ class Vocabulary {
 
     // Counts all documents of a source. Sums do not depend on order, nor on the number of threads.
     void observe(const Source& source, std::size_t threads, const bits::Checkpoint& checkpoint);
-    // Makes room for so many more features, before those of another vocabulary are added.
+    // Makes room for `more` features, before those of another vocabulary are added.
     void reserve(std::size_t more) { features_.reserve(features_.size() + more); }
     void add(std::uint64_t feature, Counts counts);
     void add_totals(Counts totals, Counts forgotten);

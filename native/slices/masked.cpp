@@ -36,9 +36,9 @@ std::int32_t unmasked_of(std::uint32_t both) {
 struct CountedSlice {
     std::size_t position, width, counted;
     std::uint32_t value, mask;
-    int threshold = -1;  // of bits that count, so many may differ; -1: it is not looked at
+    int threshold = -1;  // the most counted bits that may differ; -1: it is not looked at
 
-    // How many values differ from it in just so many bits that count.
+    // The number of values that differ from it in exactly `ones` counted bits.
     double variants(std::size_t ones) const {
         return choose(counted, ones) * static_cast<double>(std::uint64_t{1} << (width - counted));
     }

@@ -95,8 +95,8 @@ class TopSearch {
             alive_ += segment.alive;
     }
 
-    // How many queries should be re-ranked together: as many as candidates of a few megabytes are
-    // of, but not so many that nobody could interrupt for long.
+    // The number of queries to re-rank together: candidates of a few megabytes, but few enough that
+    // an interruption is noticed soon.
     std::size_t group_size() const {
         if (settings_.exact)
             return 1;

@@ -29,8 +29,8 @@ class Reranking {
         std::uint16_t query, score;
     };
 
-    // 2^32 rows of a segment, or fewer, in parts that have room for so many entries each. A part
-    // that is full is compared and empty again.
+    // 2^32 rows of a segment, or fewer, in parts that have room for the same number of entries. A
+    // part that is full is compared and empty again.
     struct Strip {
         const Collection* collection;
         std::uint64_t first;

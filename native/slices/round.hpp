@@ -88,7 +88,7 @@ inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::s
         return 1;
     const double target =
         static_cast<double>(wanted) * static_cast<double>(sample.size()) / all * 1.3 + 8;
-    // The largest score that so many reach, by halves; 1 if fewer do.
+    // The largest score that `target` rows of the sample reach, by halves; 1 if fewer do.
     std::uint32_t least = 1;
     for (std::uint32_t step = 128; step != 0; step /= 2)
         if (least + step <= UINT8_MAX &&

@@ -27,9 +27,9 @@ struct Segment {
 struct NearestSettings {
     std::size_t k;
     std::size_t
-        expand;  // lists of values that differ in up to so many bits are read (the paper's i)
-    std::size_t admit;   // beyond so many differing bits, lists bring in no new candidates (j)
-    std::size_t rerank;  // so many candidates of the best score get their true distance
+        expand;  // bits in which the values of the lists that are read may differ (the paper's i)
+    std::size_t admit;   // lists that differ in more bits bring in no new candidates (j)
+    std::size_t rerank;  // number of candidates, best score first, whose distance is computed
     bool exact;          // go on until the answer is proven, or scan
     bool or_scan;        // scan where lists would take longer
     bool explain;        // count candidates, which takes a sweep over all scores
@@ -39,7 +39,7 @@ struct NearestSettings {
 // One row per query each; unused places are -1.
 struct NearestOutput {
     std::int64_t* ids;         // k
-    std::int32_t* distances;   // k; -1 throughout if nobody asked for true distances
+    std::int32_t* distances;   // k; all -1 if true distances were not requested
     std::int32_t* scores;      // k
     std::int32_t* rest;        // the best score that was not re-ranked; -1: there is none
     std::uint8_t* exact;       // 1: no other signature can be among the k nearest

@@ -62,7 +62,7 @@ class Slicing {
 
   private:
     std::size_t bits_, count_;
-    std::size_t wide_;          // so many have a bit more
+    std::size_t wide_;          // the number of slices that have a bit more
     std::size_t narrow_width_;  // than this
 };
 

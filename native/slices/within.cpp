@@ -176,7 +176,7 @@ class SegmentWithin {
         return static_cast<double>(found) / kFew;
     }
 
-    // Values that differ in just so many bits.
+    // Values that differ in exactly `ones` bits.
     std::span<const std::uint32_t> variants(std::size_t position, std::size_t ones) {
         const std::size_t width = slicing_.width(position);
         auto& known = variants_[width == slicing_.widest() ? 0 : 1];

@@ -173,7 +173,7 @@ inline void choose_many(const Candidates& candidates, const Weight* weights, std
     const std::size_t ranks = bits < candidates.wanted ? bits : candidates.wanted;
     // Least keys of each query, by insertion: a key is the step of a bit, then its position.
     alignas(64) Row16 keys[kBits], least[kBits], prices[kBits + 1];
-    if (queries < kQueries) {  // lanes that are nobody's
+    if (queries < kQueries) {  // some lanes are unused
         __builtin_memset(keys, 0, sizeof keys);
         __builtin_memset(prices, 0, sizeof prices);
     }
@@ -269,8 +269,8 @@ inline FlipHit* compare(const std::uint64_t* signatures, std::size_t begin, std:
                         FlipHit* hits) {
 #if defined(__AVX512VPOPCNTDQ__)
     // Whole cache lines, of which only what belongs to the bucket is loaded: a vector that crossed
-    // into a line that nobody asked for would wait for it. Most buckets have up to three lines, and
-    // these are compared without asking how many: the processor could not tell in advance.
+    // into a line that was not prefetched would wait for it. Most buckets have up to three lines,
+    // and these are compared without asking how many: the processor could not tell in advance.
     const auto address = reinterpret_cast<std::uintptr_t>(signatures + begin);
     const std::size_t before = address % 64 / 8;
     const std::uint64_t* const line = signatures + begin - before;

@@ -72,7 +72,7 @@ class Ranking {
     const FlipWeights& weights_;
     const FlipCosts& costs_;
     std::size_t bits_;
-    bool before_;  // so many weights that those in front of the header can be read along
+    bool before_;  // whether weights in front of the header can be read along
     RankedBits ranked_, all_alike_;
 };
 

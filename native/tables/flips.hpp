@@ -27,7 +27,7 @@ struct FlipWeights {
 
 struct FlipSettings {
     std::uint32_t radius;
-    std::uint64_t flips;  // so many sets are tried after the query's own header
+    std::uint64_t flips;  // number of sets that are tried after the query's own header
     bool first;           // stop at the first match of each query
     bool differences;     // give the headers' differences from the query's in place of ids
 };

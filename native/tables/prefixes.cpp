@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kRowsPerTask = 1 << 14;
 constexpr std::size_t kQueriesPerTask = 64;
-constexpr std::size_t kAhead = 32;  // rows are asked for so many before they are compared
+constexpr std::size_t kAhead = 32;  // rows are prefetched this far ahead
 constexpr std::size_t kBlock = 16;  // pairs that are compared at a time
 
 // Rows that have been met, each once.
 class RowSet {
   public:
-    // Forgets all, and has room for so many.
+    // Forgets all rows, and makes room for `most`.
     void clear(std::size_t most) {
         const std::size_t size = std::bit_ceil(2 * most + 2);
         slots_.assign(size, 0);

@@ -27,7 +27,7 @@ struct PrefixSearch {
     const std::uint8_t* removed;  // a byte per row, not 0: passed over; null: none is
     const Signatures& queries;
     const std::uint64_t* keys;  // of the queries, order by order
-    std::size_t examine;        // so many different signatures get their distance
+    std::size_t examine;        // number of different signatures whose distance is computed
 };
 
 // One number per query each; rows of k ids and distances, of which those that are not found stay

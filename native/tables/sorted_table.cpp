@@ -12,7 +12,7 @@ namespace lookalike::search {
 
 namespace {
 
-// Entries are first dealt out by their leading header bits, in one pass that writes to so many
+// Entries are first dealt out by their leading header bits, in one pass that writes to as many
 // places at once as caches can follow; each part is then small enough to be sorted in a cache.
 constexpr std::size_t kPartBits = 9;
 constexpr std::size_t kPieces = 16;  // of the collection, dealt out by threads
@@ -183,7 +183,7 @@ bool find_offsets(const Header& header, const Signatures& sorted, std::size_t th
     std::fill(offsets, offsets + header.buckets() + 1, 0);
     std::atomic<bool> ascending{true};
     const std::size_t pieces = sorted.count < (1 << 16) ? 1 : kPieces;
-    // A header is in one piece: whoever has its first signature has them all.
+    // A header is in one piece, that of its first signature.
     std::vector<std::size_t> begins{0};
     for (std::size_t piece = 1; piece < pieces; ++piece) {
         std::size_t at = std::max(begins.back(), piece * sorted.count / pieces);

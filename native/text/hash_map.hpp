@@ -40,8 +40,8 @@ class HashMap {
         return slot.value;
     }
 
-    // Makes room for so many keys. To be called before those of another map are put in: they come
-    // in the order of places, and would lie one behind the other at the beginning of a smaller
+    // Makes room for `count` keys. To be called before those of another map are put in: they come
+    // in the order of places, and would be one behind the other at the beginning of a smaller
     // table.
     void reserve(std::size_t count) {
         if (2 * count >= slots_.size())

@@ -7,7 +7,7 @@ namespace lookalike::vectors {
 
 namespace {
 
-// Rows lie anywhere in memory: so many are asked for before they are needed.
+// Rows are scattered in memory: this number of them is prefetched ahead of the comparison.
 constexpr std::size_t kAhead = 8;
 constexpr std::size_t kPairsPerTask = 4096;
 

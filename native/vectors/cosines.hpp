@@ -1,4 +1,4 @@
-// Cosines of vectors, in double precision: of candidates that somebody proposes, or of all.
+// Cosines of vectors, in double precision: of given candidates, or of all.
 #pragma once
 
 #include <cstddef>

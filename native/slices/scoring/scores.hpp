@@ -54,7 +54,7 @@ struct ScoredRow {
 // in the second-level cache while hundreds of thousands of postings add to it.
 class ScoreTable {
   public:
-    // Makes the table so many rows long. All scores are 0 before and after.
+    // Sets the number of rows of the table. All scores are 0 before and after.
     void resize(std::size_t rows) {
         rows_ = rows;
         if (low_.size() < rows)
@@ -195,7 +195,7 @@ class SegmentScores {
     ScoreTable& table() { return store_->table; }
     // Ascending by row, without rows that were removed; if not `dense`.
     std::span<const ScoredRow> list() { return {store_->list.of(0), listed_}; }
-    // A place for a list of at most so many rows.
+    // A place for a list of at most `most` rows.
     ScoredRow* begin_list(std::size_t most) { return store_->list.of(most); }
     void end_list(std::size_t count) { listed_ = count; }
 
@@ -257,10 +257,10 @@ class SegmentScores {
 // lists are looked up; those of as many queries as there is room for are then read.
 class PostingBlock {
   public:
-    // Whether a block of so many queries is quicker than one query after the other.
+    // Whether a block of this number of queries is quicker than one query after the other.
     static bool is_for(const Segment& segment, const Neighborhood& near, std::size_t expand,
                        std::size_t queries);
-    // How many queries should share a block, if each reads so many postings of so many lists.
+    // The number of queries to share a block, if each reads `postings` of `lists`.
     static std::size_t queries_at_once(double postings, double lists);
 
     PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
@@ -268,7 +268,7 @@ class PostingBlock {
 
     // Of how many queries, from the first on, the postings can be held. 0: not even of one.
     std::size_t room_for() const;
-    // Reads the postings of the first so many queries, one or more; they can then be scored.
+    // Reads the postings of the first `queries`, one or more; they can then be scored.
     void read(std::size_t queries);
 
     void score(std::size_t query, SegmentScores& scores, Counters& counters);

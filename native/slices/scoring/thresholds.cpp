@@ -9,7 +9,7 @@ namespace lookalike::search {
 
 namespace {
 
-// Which share of sketches differs in at most so many bits, if their bits are drawn at random.
+// The share of sketches that differ in at most `most` bits, if their bits are drawn at random.
 double near_by_chance(std::size_t most) {
     double ways = 0;
     for (std::size_t ones = 0; ones <= std::min(most, Slicing::kSketchBits); ++ones)

@@ -21,7 +21,7 @@ class ListCosts {
     double lists(double number, double entries, double compared) const {
         return number * look_up_ + entries * entry_ + compared * row_;
     }
-    // So many entries of which as many are compared as by chance.
+    // Lists with `entries`, of which the share expected by chance is compared.
     double lists(double number, double entries) const {
         return lists(number, entries, entries * compared_);
     }
@@ -29,7 +29,7 @@ class ListCosts {
     double average(std::size_t width) const {
         return rows_ / static_cast<double>(std::uint64_t{1} << width);
     }
-    // All values that differ in so many bits, if their lists are of that length, or of that of
+    // All values that differ in `ones` bits, if their lists have that length, or the length of
     // equally frequent values if that is more.
     double step(std::size_t width, std::size_t ones, double length = 0) const {
         if (ones > width)
