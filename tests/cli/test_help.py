@@ -38,7 +38,7 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 }
 
 IN_WORDS = {
-    "detected", "detected, or rows", "all cores", "by the size", "all of them", "all of it",
+    "detected", "detected, or row numbers", "all cores", "by the size", "all of them", "all of it",
     "derived from the threshold", "not limited", "from the file extension", "beside the database",
     "that in the snapshot", "that of the file", "the only one there is", "error",
     "stop with an error", "what SliceIndex chooses", "the same as --expand", "1, all pairs",
@@ -331,7 +331,7 @@ def test_examples_parse(names: tuple[str, ...]) -> None:
     parser = full_parser()
     shown = parser.parser_of(names).examples
     for line in shown.splitlines():
-        words = shlex.split(line.partition("lookalike ")[2].partition("      (")[0])
+        words = shlex.split(line.partition("lookalike ")[2])
         words = words[: next((at for at, word in enumerate(words) if word in "<>|"), None)]
         options, unknown = parser.parse_known_args(words)
         assert parser.parser_of(words).take(options, unknown), line

@@ -59,7 +59,7 @@ INPUT = "  input:INPUT...       files, folders, patterns, or - for standard inpu
 FORMAT = f"  --format FORMAT      {', '.join(FORMATS.names())} (default: from the file extension)"
 CORPUS = f"""\
   --text COLUMN        column with the document text (default: detected)
-  --id COLUMN          column with the ids (default: detected, or rows)
+  --id COLUMN          column with the ids (default: detected, or row numbers)
 {FORMAT}"""
 STRIP_URLS = "  --strip-urls         ignore URLs when comparing texts"
 FILTERS = f"""\

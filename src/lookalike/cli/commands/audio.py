@@ -132,7 +132,7 @@ _SEARCH_ARGUMENTS = f"""
   files:FILE...        snippets
   --index INDEX={DEFAULT_INDEX}  file of `lookalike audio index`
   -k K=5               number of recordings per snippet
-  --min-score SHARE    minimum share of the snippet's words, above 0 to 1 (default: {_LEAST})
+  --min-score SHARE    minimum share of the snippet that matches, above 0 to 1 (default: {_LEAST})
   --threads
   --json
 """

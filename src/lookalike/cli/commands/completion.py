@@ -13,11 +13,12 @@ TASK = "tools"
 PURPOSE = "print a completion script for your shell"
 DESCRIPTION = """\
 Print the script with which a shell completes the commands and options of
-lookalike. Save it where the shell finds it, then open a new shell."""
+lookalike. Save it where the shell finds it (zsh: in a folder of $fpath), then
+open a new shell."""
 ARGUMENTS = "  SHELL  bash, zsh or fish"
 EXAMPLES = """\
   lookalike completion bash > ~/.local/share/bash-completion/completions/lookalike
-  lookalike completion zsh > ~/.zfunc/_lookalike      (a folder in $fpath)
+  lookalike completion zsh > ~/.zfunc/_lookalike
   lookalike completion fish > ~/.config/fish/completions/lookalike.fish
 """
 

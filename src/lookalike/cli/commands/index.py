@@ -48,7 +48,7 @@ ARGUMENTS = f"""
   --quiet
 vectors:
   --vectors COLUMN     column with vectors: lists of numbers in Parquet or JSON Lines
-  --id COLUMN          column with the ids (default: detected, or rows)
+  --id COLUMN          column with the ids (default: detected, or row numbers)
 {common.FORMAT}
 advanced options:
   column:--signature COLUMN  column with hexadecimal hashes (default: the only one there is)

@@ -65,7 +65,7 @@ advanced options:
   step:--passage-step N  words from one passage to the next (default: {usual.step})
   --seed N             random seed for signatures (default: 0)
 """,
-        "docs.db", "docs.db --method topsig --bits 1024", "music.db --kind recordings",
+        "docs.db", "topics.db --method topsig --bits 1024", "music.db --kind recordings",
     )  # fmt: skip
     action(
         actions, "add", _add, "add one document",
