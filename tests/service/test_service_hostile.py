@@ -241,8 +241,23 @@ def hold(target: Target, sent: bytes, count: int = CONNECTIONS) -> list[int]:
                 found.append(status(connection.recv(4096)))
         return found
     finally:
+        begin = time.monotonic()
         for connection in open_ones:
             connection.close()
+        # Until the service has seen that they are closed, it has no room for others (429).
+        while not has_room(target):
+            assert time.monotonic() - begin < 60
+            time.sleep(0.05)
+
+
+def has_room(target: Target, count: int = 8) -> bool:
+    """Return whether new connections are answered, several at once."""
+    with contextlib.ExitStack() as left, contextlib.suppress(OSError):
+        opened = [left.enter_context(target.service.connection()) for _ in range(count)]
+        for connection in opened:
+            connection.sendall(target.head("GET", "/healthz", key=False, connection="close"))
+        return all(status(received(connection)) == 200 for connection in opened)
+    return False
 
 
 def send_in_vain(target: Target, sent: bytes, kept: list[socket.socket]) -> None:
