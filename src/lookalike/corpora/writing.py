@@ -198,7 +198,7 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
             f"that ends in {table_suffixes()}"
         )
-    if is_written_as_folder(corpus, path):
+    if target == "files" or _is_folder_of_shards(corpus, path):
         if is_there(path):
             raise FileError(f"{path} already exists; give another name, or remove it")
     else:

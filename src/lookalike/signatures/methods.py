@@ -85,6 +85,7 @@ class Method:
     """A signer of `dedup` and its arguments."""
 
     name: str
+    kind: type[DocumentSigner]
     features: FeatureKind
     permutations: int  # used by MinHash
     bits: int  # used by all others
@@ -105,15 +106,12 @@ class Method:
     ) -> Method:
         """Return a method, with its defaults where a value is None."""
         kind = method_class(name)
+        usual = cast(DedupDefaults, kind.dedup_defaults).ngram
         chosen = chosen_features(
-            features, ngram=ngram, words_ngram=usual_ngram(name), stop_words=stop_words, stem=stem
+            features, ngram=ngram, words_ngram=usual, stop_words=stop_words, stem=stem
         )
-        return cls(name, chosen, permutations, kind.usual_bits if bits is None else bits, seed)
-
-    @cached_property
-    def kind(self) -> type[DocumentSigner]:
-        """The class of the signer."""
-        return method_class(self.name)
+        width = kind.usual_bits if bits is None else bits
+        return cls(name, kind, chosen, permutations, width, seed)
 
     @cached_property
     def defaults(self) -> DedupDefaults:
@@ -161,7 +159,8 @@ class Method:
         return int(mean + self.defaults.deviations * math.sqrt(variance))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Method, (self.name, self.features, self.permutations, self.bits, self.seed)
+        made_of = (self.features, self.permutations, self.bits, self.seed)
+        return Method, (self.name, self.kind, *made_of)
 
 
 def text_signer(
