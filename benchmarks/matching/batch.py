@@ -167,8 +167,8 @@ def _drop(path: Path) -> None:
 
 
 def _recall(truth: la.results.Matches, first: bool, answer: la.results.Matches) -> Quality:
-    expected = truth.columns()["query"] << 32 | truth.ids
-    found = answer.columns()["query"] << 32 | answer.ids
+    expected = truth.query << 32 | truth.ids
+    found = answer.query << 32 | answer.ids
     if not np.isin(found, expected).all():
         raise WrongAnswerError("a match was found that is none")
     if first:

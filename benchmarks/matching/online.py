@@ -186,10 +186,7 @@ def _check_with_scan(data: _Timed, truth: Answer) -> None:
 
 def _pairs(answer: Answer) -> NDArray[np.int64]:
     """Return (query, id) of all matches as numbers."""
-    parts = [
-        (batch * BATCH + part.columns()["query"]) << 32 | part.ids
-        for batch, part in enumerate(answer)
-    ]
+    parts = [(batch * BATCH + part.query) << 32 | part.ids for batch, part in enumerate(answer)]
     return np.concatenate(parts)
 
 

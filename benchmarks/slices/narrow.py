@@ -92,7 +92,7 @@ def pairs(name: str, count: int, asked: int) -> QualityResult:
 
     def same_pairs(answer: la.results.Pairs) -> Quality:
         for expected, again in zip(
-            found.columns().values(), answer.columns().values(), strict=True
+            found.to_numpy().values(), answer.to_numpy().values(), strict=True
         ):
             if not np.array_equal(expected, again):
                 raise WrongAnswerError(f"{name}: the same question had another answer")

@@ -1,50 +1,176 @@
-"""How results are shown: one short line, and a table in notebooks.
+"""How results are shown, and how they become tables: declared once, the same for all of them.
 
-Values may come from untrusted documents. They are shortened and escaped, so that what is shown is
-small and safe however large or odd a result is.
+A result declares its columns. One short line, the table in notebooks, and the tables of Arrow,
+pandas and polars follow from these. Values may come from untrusted documents: what is shown is
+shortened and escaped, so that it is small and safe however large or odd a result is.
 """
 
 from __future__ import annotations
 
 import html
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
+from datetime import datetime
+from functools import lru_cache
 from itertools import islice
-from typing import Any
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from lookalike.shown import brief, escape_terminal, visible
+import numpy as np
+from numpy.typing import NDArray
 
-Table = tuple[Sequence[Mapping[str, object]], int]
-"""Rows as cells by the name of their column, and the number of all rows; more may follow."""
+from lookalike.shown import brief, escape_terminal, visible, without_surrogates
 
-_MOST_ROWS = 25  # no record has more fields
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+T = TypeVar("T")
+
+_MOST_ROWS = 25
 _MOST_ELEMENTS = 10
 _MOST_OF_A_TEXT = 100
 _MOST_OF_A_CELL = 200
 _LONGEST_LINE = 1000
+_NUMBERS: dict[Any, Any] = {int: np.int64, float: np.float64, bool: np.bool_}
+_IDS = (str | int, object, Any)
+"""Types of which a column is numbers if all values are; otherwise it is text."""
+
+
+class Column(NamedTuple):
+    """The values of a column, and their type as annotations write it, such as `int | None`.
+
+    The type may also be the name of an Arrow type, such as "int64". Values for which Arrow has no
+    plain type become text, dictionaries as JSON.
+    """
+
+    values: Sequence[Any] | NDArray[Any]
+    kind: Any
+    missing: NDArray[np.bool_] | None = None
+    """Which values are not there; by default those that are None."""
+
+    def all_there(self) -> Column:
+        """Return the same values, none of which is missing."""
+        return Column(self.values, _without_none(self.kind))
+
+
+TableColumns = Mapping[str, NDArray[Any] | Column]
+"""Columns of equal length by name; an array of numbers says its type itself."""
 
 
 class Displayed:
-    """A result with a short `repr`, and a table in notebooks.
+    """A result: a short `repr`, a table in notebooks, and tables of Arrow, pandas and polars.
 
-    By default, both show the fields of a dataclass that do not have their defaults.
+    A dataclass is a table of one row, with a column for each field. `Tabular` has many rows.
     """
 
     __slots__ = ()
+
+    def to_numpy(self) -> dict[str, NDArray[Any]]:
+        """Return the table as arrays of equal length, by the names of its columns.
+
+        Missing numbers are masked, other missing values are None.
+        """
+        return {name: _numpy(column) for name, column in self._all_columns().items()}
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the table as a PyArrow table.
+
+        Ids are strings, or int64 if all of them are numbers. Similarities are float64. A missing
+        value is null. Dictionaries, such as metadata, are JSON.
+        """
+        pa = _package("pyarrow", "to_arrow()", extra="")
+        return pa.table({name: _arrow(pa, each) for name, each in self._all_columns().items()})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the table of `to_arrow` as a pandas DataFrame. Needs the extra `pandas`.
+
+        Whole numbers and booleans that may be missing have the nullable types of pandas.
+        """
+        frames = _package("pandas", "to_pandas()")
+        pa = _package("pyarrow", "to_pandas()", extra="")
+        series = {}
+        for name, column in self._all_columns().items():
+            types = _pandas_types(frames, pa, nullable=_may_be_missing(column))
+            series[name] = _arrow(pa, column).to_pandas(types_mapper=types.get)
+        frame: pandas.DataFrame = frames.DataFrame(series)
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the table of `to_arrow` as a polars DataFrame. Needs the extra `polars`."""
+        frame: polars.DataFrame = _package("polars", "to_polars()").from_arrow(self.to_arrow())
+        return frame
 
     def __repr__(self) -> str:
         return one_line(type(self).__name__, self._values())
 
     def _repr_html_(self) -> str:
-        return html_table(repr(self), *self._table(_MOST_ROWS))
+        values = self._values()
+        rows = [{"field": name, "value": value} for name, value in values.items()]
+        return html_table(repr(self), rows, len(rows))
 
     def _values(self) -> dict[str, object]:
-        """Return what the line shows, by name."""
+        """Return what the line shows, by name: by default, fields that do not have defaults."""
         return record(self)
 
-    def _table(self, most: int) -> Table:
-        """Return at least the first `most` rows of the table, and the number of all its rows."""
-        return field_rows(self._values())
+    def _all_columns(self) -> TableColumns:
+        return record_columns(type(self), [self])
+
+
+class Tabular(Displayed, ABC):
+    """A result of many rows."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        """Return the columns of a range of rows."""
+
+    @abstractmethod
+    def _row_count(self) -> int:
+        """Return the number of rows."""
+
+    def _all_columns(self) -> TableColumns:
+        return self._columns(0, self._row_count())
+
+    def _repr_html_(self) -> str:
+        count = self._row_count()
+        rows = column_rows(self._columns(0, min(count, _MOST_ROWS)))
+        return html_table(repr(self), rows, count)
+
+
+class Records(Tabular, list[T]):
+    """A list of records of one type that is also a table with a row for each."""
+
+    def __init__(self, kind: type[T], records: Iterable[T] = ()) -> None:
+        super().__init__(records)
+        self._kind = kind
+
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        return record_columns(self._kind, self[begin:end])
+
+    def _row_count(self) -> int:
+        return len(self)
+
+    def __repr__(self) -> str:
+        more = f", ... and {len(self) - _MOST_ELEMENTS:,} more" * (len(self) > _MOST_ELEMENTS)
+        shown = ", ".join(map(repr, self[:_MOST_ELEMENTS]))
+        return f"[{escape_terminal(shown, _LONGEST_LINE - 2 - len(more))}{more}]"
+
+
+# Columns of records
 
 
 def record(result: Any) -> dict[str, Any]:
@@ -60,16 +186,187 @@ def record(result: Any) -> dict[str, Any]:
     return values
 
 
-def field_rows(values: Mapping[str, object]) -> Table:
-    """Return a table with a row for each field."""
-    return [{"field": name, "value": value} for name, value in values.items()], len(values)
+def record_columns(kind: type, records: Sequence[Any]) -> dict[str, Column]:
+    """Return a column for each field of records of one class, also if there are none.
+
+    A class that has `_SHOWN` lists the fields and properties that are columns. A pair of numbers
+    is a stretch, which makes two columns: its begin, and its end.
+    """
+    columns: dict[str, Column] = {}
+    for name, declared in _declared(kind).items():
+        values = [getattr(each, name) for each in records]
+        if declared == tuple[int, int]:
+            columns[f"{name}_begin"] = Column([begin for begin, _ in values], int)
+            columns[f"{name}_end"] = Column([end for _, end in values], int)
+        else:
+            columns[name] = Column(values, declared)
+    return columns
 
 
-def column_rows(columns: Mapping[str, Iterable[object]]) -> list[Mapping[str, object]]:
-    """Return the rows of columns of equal length."""
-    return [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
+@lru_cache
+def _declared(kind: type) -> dict[str, Any]:
+    """Return the types of the columns of a record, by name."""
+    types = get_type_hints(kind)
+    shown = getattr(kind, "_SHOWN", None) or getattr(kind, "_fields", None)
+    names = shown or [each.name for each in fields(kind) if each.repr]
+    return {
+        name: types[name] if name in types else get_type_hints(vars(kind)[name].fget)["return"]
+        for name in names
+    }
+
+
+def id_kind(ids: Iterable[Any]) -> type:
+    """Return the type of a column of ids: whole numbers if all of them are, otherwise text."""
+    kinds = {_is_whole(one) for one in ids}
+    return int if kinds == {True} else str
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return -(2**63) <= int(value) < 2**63
+
+
+def _is_too_large(value: object) -> bool:
+    return value is not None and not _is_whole(value)
+
+
+# Arrays and Arrow
+
+
+def _package(name: str, purpose: str, extra: str | None = None) -> Any:
+    from lookalike.checks import optional_module  # which imports errors, and these this module
+
+    return optional_module(name, purpose, extra=extra)
+
+
+def _numpy(column: NDArray[Any] | Column) -> NDArray[Any]:
+    if isinstance(column, np.ndarray):
+        return column
+    values, kind, missing = column
+    if isinstance(values, np.ndarray):
+        return values if missing is None else np.ma.array(values, mask=missing)
+    if kind in _NUMBERS and not (kind is int and any(map(_is_too_large, values))):
+        return np.array(values, _NUMBERS[kind])
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def arrow_batch(columns: TableColumns) -> Any:
+    """Return columns as a record batch of PyArrow."""
+    pa = _package("pyarrow", "to_arrow()", extra="")
+    return pa.record_batch({name: _arrow(pa, column) for name, column in columns.items()})
+
+
+def _pandas_types(frames: Any, pa: Any, *, nullable: bool) -> dict[Any, Any]:
+    """Return the types of pandas for those of Arrow, where they are not its defaults."""
+    types = {}
+    if nullable:
+        types[pa.int64()], types[pa.int32()] = frames.Int64Dtype(), frames.Int32Dtype()
+        types[pa.bool_()] = frames.BooleanDtype()
+    text = frames.Series([""]).dtype
+    if isinstance(text, frames.StringDtype):  # from pandas 3 on, but not if all values are missing
+        types[pa.string()] = text
+    return types
+
+
+def _may_be_missing(column: NDArray[Any] | Column) -> bool:
+    if not isinstance(column, Column):
+        return False
+    declared = _without_none(column.kind) != column.kind
+    return declared or any(value is None for value in column.values)
+
+
+def _arrow(pa: Any, column: NDArray[Any] | Column) -> Any:
+    if isinstance(column, np.ndarray):
+        return pa.array(column)
+    values, kind = column.values, _without_none(column.kind)
+    if isinstance(values, np.ndarray):
+        return pa.array(values, _arrow_type(pa, kind), mask=column.missing)
+    if kind in _IDS or (kind is int and any(map(_is_too_large, values))):
+        kind = id_kind(value for value in values if value is not None)
+    type = _arrow_type(pa, kind)
+    if type is None:
+        type, kind = pa.string(), str
+    return pa.array([None if one is None else _plain(one, kind) for one in values], type)
+
+
+def _without_none(kind: Any) -> Any:
+    """Return a type without None."""
+    if get_origin(kind) not in (Union, UnionType) or NoneType not in get_args(kind):
+        return kind
+    others = tuple(one for one in get_args(kind) if one is not NoneType)
+    return Union[others]  # noqa: UP007  # of a tuple of types
+
+
+def _arrow_type(pa: Any, kind: Any) -> Any:
+    """Return the Arrow type of a Python type; None if it has no plain one."""
+    plain = {
+        str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(),
+        np.int32: pa.int32(), datetime: pa.timestamp("us", "UTC"),
+    }  # fmt: skip
+    if isinstance(kind, str):
+        return pa.type_for_alias(kind)
+    if kind in plain:
+        return plain[kind]
+    inside = {one for one in get_args(kind) if one is not Ellipsis}
+    if get_origin(kind) in (list, tuple) and len(inside) == 1:
+        element = _arrow_type(pa, *inside)
+        return None if element is None else pa.list_(element)
+    return None
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """Return a value as Arrow takes it."""
+    if kind is str:
+        return without_surrogates(_text(value))
+    if get_origin(kind) in (list, tuple):
+        return [_plain(one, get_args(kind)[0]) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _text(value: Any) -> str:
+    """Return a value as text: containers as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
+        return json.dumps(_for_json(value), ensure_ascii=False)
+    return str(value)
+
+
+def _for_json(value: Any) -> Any:
+    """Return a value that JSON can hold."""
+    if isinstance(value, Mapping):
+        return {_text(name): _for_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_for_json(one) for one in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+# One line, and HTML
+
+
+def column_rows(columns: TableColumns) -> list[dict[str, object]]:
+    """Return rows as cells by column; columns without any value are left out."""
+    cells = {name: _cells(column) for name, column in columns.items()}
+    names = [name for name, values in cells.items() if any(_is_there(one) for one in values)]
+    count = max((len(values) for values in cells.values()), default=0)
+    return [{name: cells[name][row] for name in names} for row in range(count)]
+
+
+def _cells(column: NDArray[Any] | Column) -> list[Any]:
+    values = column.values if isinstance(column, Column) else column
+    missing = column.missing if isinstance(column, Column) else None
+    if missing is None:
+        return list(values)
+    return [None if gone else one for one, gone in zip(values, missing, strict=True)]
+
+
+def _is_there(value: object) -> bool:
+    return value is not None and not (isinstance(value, str | dict | tuple | list) and not value)
 
 
 def one_line(name: str, values: Mapping[str, object]) -> str:

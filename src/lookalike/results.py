@@ -1,7 +1,7 @@
 """What lookalike's functions and methods return.
 
-Each result has a short `repr` and is shown as a table in a notebook. A type is imported when it is
-first used.
+Each result has a short `repr`, is shown as a table in a notebook, and has `to_arrow`, `to_pandas`,
+`to_polars` and `to_numpy`. A type is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lookalike.collection import Report as Report
     from lookalike.collection import Work as Work
     from lookalike.collection import Written as Written
+    from lookalike.collection.care.transfer import Imported as Imported
     from lookalike.common_passages.results import Overlap as Overlap
     from lookalike.common_passages.results import Overlaps as Overlaps
     from lookalike.common_passages.results import Passage as Passage
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from lookalike.dedup.result import TextResult as TextResult
     from lookalike.dedup.result import VectorResult as VectorResult
     from lookalike.dedup.settings import DedupSettings as DedupSettings
+    from lookalike.display import Records as Records
     from lookalike.errors import ItemError as ItemError
     from lookalike.indexes import Clusters as Clusters
     from lookalike.indexes import Explanation as Explanation
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
     from lookalike.indexes import Neighbors as Neighbors
     from lookalike.indexes import Pairs as Pairs
     from lookalike.indexes import Tuning as Tuning
+    from lookalike.indexes.batch.match import BatchMatches as BatchMatches
     from lookalike.indexes.tuning import Option as Option
     from lookalike.parts.votes import PartAnswer as PartAnswer
     from lookalike.parts.votes import PartMatch as PartMatch
     from lookalike.recordings.audio_hash import Fingerprint as Fingerprint
+    from lookalike.recordings.index import Added as Added
     from lookalike.recordings.index import RecordingMatch as RecordingMatch
     from lookalike.signatures import SavedSignatures as SavedSignatures
     from lookalike.topics.result import DocumentCluster as DocumentCluster
@@ -58,20 +62,23 @@ else:
         {
             "lookalike.advice": "Measurement Prediction",
             "lookalike.collection": "Answer Document Match Pair Report Work Written",
+            "lookalike.collection.care.transfer": "Imported",
             "lookalike.common_passages.results": "Overlap Overlaps Passage Passages",
             "lookalike.compare.texts": "Comparison",
             "lookalike.dedup.pair_groups": "PairGroups",
             "lookalike.dedup.pairs": "VerifiedPairs",
             "lookalike.dedup.result": "DedupCounts DedupResult MediaResult TextResult VectorResult",
             "lookalike.dedup.settings": "DedupSettings",
+            "lookalike.display": "Records",
             "lookalike.errors": "ItemError",
             "lookalike.indexes": (
                 "Clusters Explanation KeyMatch KeyMatches Matches Neighbors Pairs Tuning"
             ),
+            "lookalike.indexes.batch.match": "BatchMatches",
             "lookalike.indexes.tuning": "Option",
             "lookalike.parts.votes": "PartAnswer PartMatch",
             "lookalike.recordings.audio_hash": "Fingerprint",
-            "lookalike.recordings.index": "RecordingMatch",
+            "lookalike.recordings.index": "Added RecordingMatch",
             "lookalike.signatures": "SavedSignatures",
             "lookalike.topics.result": "DocumentCluster DocumentClusters",
             "lookalike.vectors": "VectorMatches VectorNeighbors VectorPairs",

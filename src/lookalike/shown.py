@@ -23,6 +23,7 @@ _INVISIBLE = (
 )
 _CONTROLS = re.compile(f"[\x00-\x1f{_INVISIBLE}]")
 _CONTROLS_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROLS_OF_JSON = re.compile(f"[{_INVISIBLE}]")  # it escapes the others by itself
 
 
@@ -54,6 +55,11 @@ def visible(text: object) -> str:
     characters their code points, and lone surrogates the replacement character.
     """
     return str(text).translate(_STAND_INS)
+
+
+def without_surrogates(text: str) -> str:
+    """Return text that can be encoded: the replacement character for each lone surrogate."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 def escape_lines(text: object) -> str:

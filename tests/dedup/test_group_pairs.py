@@ -123,7 +123,7 @@ def test_none_names_the_most_similar(tmp_path: Path) -> None:
     table = pa.table(
         {"left": ["a", "a", "b"], "right": ["b", "c", "c"], "similarity": [0.8, 0.9, 0.85]}
     )
-    found = la.group_pairs(table, keep="none").columns()
+    found = la.group_pairs(table, keep="none").to_numpy()
     assert dict(zip(found["id"], found["duplicate_of"], strict=True)) == {
         "a": "c", "b": "c", "c": "a",
     }  # fmt: skip

@@ -288,11 +288,11 @@ def test_unmasked_distances_are_a_column() -> None:
     rows = oracle.collection(9, 8, "uniform", 0)
     masks = np.full((1, 8), 15, np.uint8)
     result = la.ScanIndex(rows).search(rows[:1], 3, masks=masks)
-    assert list(result.columns()) == ["query", "id", "distance", "unmasked"]
+    assert list(result.to_numpy()) == ["query", "id", "distance", "unmasked"]
     assert result.to_arrow().column("unmasked").to_pylist()[0] == 0
     matches = la.ScanIndex(rows).within(rows[:1], 64, masks=masks)
-    assert len(matches.columns()["unmasked"]) == 9
-    assert list(la.ScanIndex(rows).search(rows[:1], 3).columns()) == ["query", "id", "distance"]
+    assert len(matches.to_numpy()["unmasked"]) == 9
+    assert list(la.ScanIndex(rows).search(rows[:1], 3).to_numpy()) == ["query", "id", "distance"]
 
 
 @pytest.mark.parametrize("kind", ["scan", "slices", "sharded"])

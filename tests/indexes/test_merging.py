@@ -23,7 +23,7 @@ def test_matches_of_parts_are_those_of_the_whole(
     rows, queries = data
     cuts = np.array_split(np.arange(len(rows)), count)
     found = [la.ScanIndex(rows[part], part).within(queries, radius) for part in reversed(cuts)]
-    columns = [(one.columns()["query"], one.ids, one.distances) for one in found]
+    columns = [(one.query, one.ids, one.distances) for one in found]
     merged = merged_matches(len(queries), columns, exact=False)
     assert not merged.exact
     assert merged.offsets.dtype == merged.ids.dtype == np.int64

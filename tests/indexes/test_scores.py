@@ -157,7 +157,7 @@ def test_scores_are_told_and_stand_in_tables() -> None:
     ]
     assert found.scores.tolist() == expected
     assert found.to_arrow().column_names == ["query", "id", "distance", "score"]
-    assert found.columns()["score"].tolist() == [one for some in expected for one in some]
+    assert found.to_numpy()["score"].tolist() == [one for some in expected for one in some]
     assert la.ScanIndex(rows).search(rows[:1], 3).scores is None
     scanned = la.ShardedIndex([index, la.ScanIndex(rows)]).search(rows[:1], 3)
     assert scanned.scores is None

@@ -157,7 +157,7 @@ def test_tables_have_a_row_for_each_document() -> None:
     assert [name and len(name.split()) for name in names[:4]] == [3] * 4
     frame = result.to_pandas()
     assert str(frame["cluster"].dtype) == "Int64" and int(frame["cluster"].isna().sum()) == 2
-    assert repr(result).startswith("DocumentClusters(120 documents in 4 clusters, ")
+    assert repr(result).startswith("DocumentClusters(documents=120, clusters=4, ")
 
 
 def test_methods_and_features() -> None:

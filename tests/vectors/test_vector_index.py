@@ -228,7 +228,7 @@ def test_what_there_is_to_know(index: la.VectorIndex) -> None:
     found = index.search(index.vectors([5, 7]), 1)
     assert found.ids.tolist() == [[5], [7]]
     assert repr(found) == "VectorNeighbors(queries=2, k=1, exact=False)"
-    assert list(found.columns()) == ["query", "id", "similarity"]
+    assert list(found.to_numpy()) == ["query", "id", "similarity"]
     assert found.to_arrow().num_rows == 2
 
 

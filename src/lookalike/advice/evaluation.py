@@ -21,6 +21,7 @@ from lookalike.advice.measures import (
     top_in_top,
 )
 from lookalike.checks import seed_number, thread_count, whole_number, whole_numbers
+from lookalike.display import Records
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ClusterIndex, Index, Neighbors, ScanIndex
 from lookalike.indexes.kinds import KINDS, Settings
@@ -307,7 +308,7 @@ def growth(
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = 1,
     progress: Progress | bool | None = None,
-) -> list[Measurement]:
+) -> Records[Measurement]:
     """Measure the scan and `SliceIndex` on parts of the collection, each twice the one before.
 
     This is Figure 3 of the paper. Parts are random and nested; queries are not in them.
@@ -340,7 +341,7 @@ def growth(
     workers, bits = thread_count(threads), 8 * rows.shape[1]
     order = np.random.default_rng(seed_number(seed)).permutation(len(rows))
     queries, pool = rows[np.sort(order[:held_out])], order[held_out:]
-    measured: list[Measurement] = []
+    measured = Records(Measurement)
     for count in counts:
         part = rows[np.sort(pool[:count])]
         questions = Questions.of(part, queries, k=k, sample=1, seed=0, threads=workers)

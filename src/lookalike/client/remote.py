@@ -27,6 +27,7 @@ from lookalike.collection.signing import (
 )
 from lookalike.collection.stores.base import checked_name
 from lookalike.collection.writing import BatchInput, Written
+from lookalike.display import Records
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError, NotFoundError, Said
 from lookalike.signatures import Signer, signer_from_dict
 from lookalike.storage.files import is_there, whole_file
@@ -152,7 +153,7 @@ class RemoteCollection(BaseCollection):
 
     def pairs(
         self, radius: SupportsIndex, *, limit: SupportsIndex = 1_000_000, threads: int | None = None
-    ) -> list[Pair]:
+    ) -> Records[Pair]:
         """Return every pair of documents within the radius, each once, by (left, right).
 
         A job of the service finds them. More than `limit` pairs raise `ResultTooLargeError`.
@@ -165,11 +166,11 @@ class RemoteCollection(BaseCollection):
         place = f"/v1/jobs/{job['id']}"
         try:
             self._await(place)
-            found: list[Pair] = []
+            found = Records(Pair)
             after: int | None = 0
             while after is not None:
                 page = self._channel.read("GET", f"{place}/results?after={after}&limit=10000")
-                found += [Pair(**pair) for pair in page["results"]]
+                found.extend(Pair(**pair) for pair in page["results"])
                 after = page["next"]
             return found
         finally:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
-from lookalike.display import Displayed, Table, short
+from lookalike.display import Displayed, TableColumns, Tabular, record_columns, short
 from lookalike.parts.votes import PartMatch
 
 
@@ -141,7 +141,7 @@ class Pair(Displayed):
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class Answer(Displayed, Sequence[Match]):
+class Answer(Tabular, Sequence[Match]):
     """The matches of a query, sorted by (distance, id).
 
     Matches of masked texts are sorted by (distance, unmasked, id), documents of many parts by
@@ -189,8 +189,11 @@ class Answer(Displayed, Sequence[Match]):
         more = ", ..." if len(self) > 5 else ""
         return f"Answer({{{found}{more}}}, exact={self.exact})"
 
-    def _table(self, most: int) -> Table:
-        return [match._values() for match in self._matches[:most]], len(self)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        return record_columns(Match, self._matches[begin:end])
+
+    def _row_count(self) -> int:
+        return len(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Answer) and self._matches == other._matches

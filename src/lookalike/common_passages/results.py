@@ -12,24 +12,14 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import flag
-from lookalike.display import Displayed, Table
+from lookalike.display import Displayed, TableColumns, Tabular, record_columns
 from lookalike.features.base import text_batches
-from lookalike.indexes.results import Result, as_int64
-from lookalike.shown import counted
+from lookalike.indexes.results import as_int64
 
 Run = tuple[int, int, int]
 """Equal words: the first one on the left, the first one on the right, their number."""
 Stretch = tuple[int, int]
 """The begin, and the end, which is not included."""
-
-_STRETCHES = (
-    "query_words", "document_words", "query_characters", "document_characters", "lines",
-    "left_words", "right_words", "left_characters", "right_characters",
-)  # fmt: skip
-_KINDS: dict[str, Any] = {
-    "id": object, "left": object, "right": object, "text": object, "row": np.int64,
-    "words": np.int64, "share": np.float64, "exact": np.bool_,
-}  # fmt: skip
 
 
 class WordPlaces(NamedTuple):
@@ -78,9 +68,11 @@ class HeldTexts:
 T = TypeVar("T", bound="Passage | Overlap")
 
 
-@dataclass(frozen=True)
-class _Listed(Result, Generic[T]):
+@dataclass(frozen=True, repr=False)
+class _Listed(Tabular, Generic[T]):
     """What was found, and what could not be read."""
+
+    _KIND: ClassVar[type[Displayed]]
 
     found: tuple[T, ...]
     documents: int
@@ -110,20 +102,11 @@ class _Listed(Result, Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self.found)
 
-    def _table(self, most: int) -> Table:
-        return [one.to_dict() for one in self.found[:most]], len(self)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        return record_columns(self._KIND, self.found[begin:end])
 
-    def _columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return these attributes of all; of a stretch, its begin and its end."""
-        columns: dict[str, NDArray[Any]] = {}
-        for name in names:
-            values = [getattr(one, name) for one in self.found]
-            if name in _STRETCHES:
-                ends = np.array(values, np.int64).reshape(-1, 2)
-                columns |= {f"{name}_begin": ends[:, 0], f"{name}_end": ends[:, 1]}
-            else:
-                columns[name] = np.array(values, _KINDS[name])
-        return columns
+    def _row_count(self) -> int:
+        return len(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,21 +153,22 @@ class Passage(Displayed):
         return {name: getattr(self, name) for name in self._SHOWN}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Passages(_Listed[Passage]):
-    """Passages, those with most words first, then in the order of the documents."""
+    """Passages, those with most words first, then in the order of the documents.
+
+    The table has what `Passage.to_dict` returns; a stretch has `..._begin` and `..._end`.
+    """
+
+    _KIND = Passage
 
     query_words: int
     """The number of words of the query."""
     repeated: int
     """How often the same words were in too many places of a document to try all of them."""
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `Passage.to_dict` of every passage; stretches have `..._begin` and `..._end`."""
-        return self._columns(Passage._SHOWN)
-
-    def __repr__(self) -> str:
-        return f"Passages({len(self):,} in {counted(self.documents, 'document')})"
+    def _values(self) -> dict[str, object]:
+        return {"passages": len(self), "documents": self.documents}
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,9 +215,14 @@ class Overlap(Displayed):
         return {name: getattr(self, name) for name in (*self._SHOWN, *more)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Overlaps(_Listed[Overlap]):
-    """Passages that documents have in common, by left document, right document and place."""
+    """Passages that documents have in common, by left document, right document and place.
+
+    The table has what `Overlap.to_dict` returns; a stretch has `..._begin` and `..._end`.
+    """
+
+    _KIND = Overlap
 
     words: int
     """The number of words of all documents."""
@@ -247,9 +236,5 @@ class Overlaps(_Listed[Overlap]):
         """The number of pairs of documents with a passage in common."""
         return len({(one.left_row, one.right_row) for one in self.found})
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `Overlap.to_dict` of every passage; stretches have `..._begin` and `..._end`."""
-        return self._columns(Overlap._SHOWN)
-
-    def __repr__(self) -> str:
-        return f"Overlaps({len(self):,} among {counted(self.documents, 'document')})"
+    def _values(self) -> dict[str, object]:
+        return {"overlaps": len(self), "documents": self.documents}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import flag, instance, one_of, whole_number
 from lookalike.compare.diff import difference, word_spans
-from lookalike.display import Displayed, Table
+from lookalike.display import Displayed, TableColumns, Tabular, record_columns
 from lookalike.features import MEASURES, FeatureKind, Words, containment, similarity
 from lookalike.features.choice import FeatureChoice, chosen_names, unit_text
 from lookalike.features.text import Lengths
@@ -143,8 +143,8 @@ class WordDiff:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Displayed):
-    """Everything there is to say about two texts."""
+class Comparison(Tabular):
+    """Everything there is to say about two texts; the table has a row per method."""
 
     equal: bool
     bytes: tuple[int, int]
@@ -166,8 +166,11 @@ class Comparison(Displayed):
             similarity["containment"] = self.containment.exact
         return {"equal": self.equal, "words": self.words, **similarity}
 
-    def _table(self, most: int) -> Table:
-        return [verdict._values() for verdict in self.methods], len(self.methods)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        return record_columns(MethodVerdict, self.methods[begin:end])
+
+    def _row_count(self) -> int:
+        return len(self.methods)
 
 
 def compare_texts(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import one_of, real_array, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
@@ -16,9 +15,9 @@ from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.dedup.decide import GroupChoices, decide, rank_by
 from lookalike.dedup.pairs import Flags, Floats, Ints, VerifiedPairs, differing
 from lookalike.dedup.settings import GROUPINGS, DedupSettings
-from lookalike.display import Table, column_rows
+from lookalike.display import Column, TableColumns, Tabular, id_kind
 from lookalike.errors import ArgumentError, DocumentError
-from lookalike.indexes.results import Pairs, Result
+from lookalike.indexes.results import Pairs
 from lookalike.shown import brief
 
 KEEP_RULES = ("first", "last", "none", "max", "min")
@@ -31,8 +30,12 @@ _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairGroups(Result):
-    """Groups of documents, and which are kept; arrays have an element per document."""
+class PairGroups(Tabular):
+    """Groups of documents, and which are kept; arrays have an element per document.
+
+    The table has a row per document: `id`, `group_id` (the id of the first of its group, null for
+    a document alone), `kept` and `duplicate_of` (an id, null for a kept document).
+    """
 
     ids: Sequence[Any]
     """The ids of the documents, in their order."""
@@ -60,30 +63,22 @@ class PairGroups(Result):
         parts = np.split(order, np.flatnonzero(np.diff(self.group_of[order])) + 1)
         return [[self.ids[place] for place in part.tolist()] for part in parts if len(part) > 1]
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `id`, `group_id` (the id of its first, None for one alone), `kept` and
-        `duplicate_of` (an id, or None).
-        """
-        return self._columns(len(self))
-
-    def _columns(self, count: int) -> dict[str, NDArray[Any]]:
-        """Return the columns of the first documents."""
-        group_of = self.group_of[:count]
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        group_of, kind = self.group_of[begin:end], id_kind(self.ids)
         alone = np.bincount(self.group_of, minlength=len(self))[group_of] < 2
+
+        def named(places: Ints) -> list[Any]:
+            return [None if place < 0 else self.ids[place] for place in places.tolist()]
+
         return {
-            "id": self._named(np.arange(len(group_of))),
-            "group_id": self._named(np.where(alone, -1, group_of)),
-            "kept": self.keep[:count],
-            "duplicate_of": self._named(self.duplicate_of[:count]),
+            "id": Column(self.ids[begin:end], kind),
+            "group_id": Column(named(np.where(alone, -1, group_of)), kind | None),
+            "kept": self.keep[begin:end],
+            "duplicate_of": Column(named(self.duplicate_of[begin:end]), kind | None),
         }
 
-    def _table(self, most: int) -> Table:
-        return column_rows(self._columns(most)), len(self)
-
-    def _named(self, places: Ints) -> NDArray[Any]:
-        named = np.empty(len(places), object)
-        named[:] = [None if place < 0 else self.ids[place] for place in places.tolist()]
-        return named
+    def _row_count(self) -> int:
+        return len(self)
 
     def _values(self) -> dict[str, object]:
         groups = int(np.count_nonzero(np.bincount(self.group_of) > 1))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.indexes.results import Result
+from lookalike.display import TableColumns, Tabular
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,7 +26,7 @@ _PAIRS_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VerifiedPairs(Result):
+class VerifiedPairs(Tabular):
     """Pairs of items as positions, left before right, sorted by (left, right)."""
 
     left: Ints
@@ -43,9 +42,11 @@ class VerifiedPairs(Result):
             self.left[which], self.right[which], self.similarity[which], self.distance[which]
         )
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `left`, `right`, `similarity` and `distance` of every pair."""
-        return {name: getattr(self, name) for name in COLUMNS}
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        return {name: getattr(self, name)[begin:end] for name in COLUMNS}
+
+    def _row_count(self) -> int:
+        return len(self)
 
     def _values(self) -> dict[str, object]:
         return {"pairs": len(self)}

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus, check_table_target, write_table
+from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.writing import local_file
@@ -44,11 +45,14 @@ from lookalike.dedup.summary import (
     left_out_lines,
     text_wording,
 )
-from lookalike.display import Displayed, Table, field_rows, record
+from lookalike.display import Column, Displayed, TableColumns, Tabular
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.jobs.documents import DocumentTable
 from lookalike.media import Medium, Problem
 from lookalike.pages.marks import without_marks
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -146,8 +150,13 @@ def _least(values: Floats) -> float | None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class DedupResult(Displayed, Summarized):
+class DedupResult(Tabular, Summarized):
     """Which items are kept, which are dropped, and why. Arrays have an element for each item.
+
+    The table has a row for each item: `id`, `kept`, `group_id`, `duplicate_of` and `similarity`.
+    `group_id` is the id of the first item of its group. `duplicate_of` is the id of the kept item
+    that replaces it, and `similarity` that of the two. What does not apply is null. `annotated`
+    adds these columns to the rows of the input.
 
     `la.dedup` returns a `TextResult`, `VectorResult` or `MediaResult`, which add what their kind
     has.
@@ -172,6 +181,11 @@ class DedupResult(Displayed, Summarized):
         """The positions of kept items, ascending."""
         return np.flatnonzero(self.keep)
 
+    @cached_property
+    def group_sizes(self) -> Ints:
+        """The number of items of the group that begins with each item; 0 for other items."""
+        return np.bincount(self.group_of, minlength=len(self.group_of))
+
     @abstractmethod
     def kept(self) -> Any:
         """Return the kept items."""
@@ -179,6 +193,39 @@ class DedupResult(Displayed, Summarized):
     @abstractmethod
     def id(self, row: int) -> str | int:
         """Return the id of an item: that of a row, its position, or the path of a file."""
+
+    @abstractmethod
+    def ids(self, rows: Ints) -> Column:
+        """Return the ids of items; missing for -1."""
+
+    def found(self, begin: int, end: int) -> dict[str, Column | NDArray[Any]]:
+        """Return the columns of the table but the ids, for a range of items."""
+        return write.found_columns(self, np.arange(begin, end), self.ids)
+
+    @abstractmethod
+    def annotated_batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the rows of `annotated`, a few thousand at a time, in constant memory."""
+
+    def annotated(self) -> pyarrow.Table:
+        """Return every item of the input with what was found about it, as an Arrow table.
+
+        The columns of the input are followed by `id` (if the input has no such column), `kept`,
+        `group_id`, `duplicate_of` and `similarity`. Files have `path`, `bytes` and facts such as
+        `width`, and also a `distance`. If the table does not fit into memory, use
+        `annotated_batches` or `write_annotated`.
+
+        Raises:
+            ArgumentError: If the input has a column with one of the other names.
+            DocumentError: If the input has changed since it was read.
+
+        Examples:
+            >>> import lookalike as la
+            >>> text = "the early bird gets the worm and sings"
+            >>> table = la.dedup([text, "another text", text]).annotated()
+            >>> table.select(["id", "kept", "duplicate_of"]).to_pylist()[2]
+            {'id': 2, 'kept': False, 'duplicate_of': 0}
+        """
+        return pa.Table.from_batches(list(self.annotated_batches()))
 
     def groups(self) -> list[Ints]:
         """Return the items of each group of two or more, the largest group first.
@@ -222,16 +269,15 @@ class DedupResult(Displayed, Summarized):
             "warnings": list(self.warnings),
         }
 
-    def __repr__(self) -> str:
-        counts = self.counts
-        return (
-            f"{type(self).__name__}(kind={self.kind!r}, documents={counts.documents}, "
-            f"kept={counts.kept}, exact_duplicates={counts.exact_duplicates}, "
-            f"near_duplicates={counts.near_duplicates}, groups={counts.groups})"
-        )
+    def _values(self) -> dict[str, object]:
+        told = ("documents", "kept", "exact_duplicates", "near_duplicates", "groups")
+        return {"kind": self.kind, **{name: getattr(self.counts, name) for name in told}}
 
-    def _table(self, most: int) -> Table:
-        return field_rows(record(self.counts))
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        return {"id": self.ids(np.arange(begin, end)).all_there(), **self.found(begin, end)}
+
+    def _row_count(self) -> int:
+        return len(self.keep)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -259,14 +305,9 @@ class RowsResult(DedupResult):
     def _target(self, path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
         return local_file(path, self.source)
 
-    @abstractmethod
-    def ids(self, rows: Ints, missing: Flags | None = None) -> Any:
-        """Return ids of rows as Arrow, null where they are missing."""
-
-    def representatives(self, begin: int, end: int) -> Any:
-        """Return the ids of the rows that a range of rows are duplicates of, null for kept ones."""
-        rows = self.duplicate_of[begin:end]
-        return self.ids(rows, rows < 0)
+    def annotated_batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the rows of `annotated`, a few thousand at a time, in constant memory."""
+        return write.annotated_batches(self)
 
     def write(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write the kept rows with all their columns, unchanged; return how many.
@@ -366,20 +407,19 @@ class TextResult(RowsResult):
         """Return the id of a row of the old corpus, or its number."""
         return self.documents.id_of(self._old(row))
 
-    def ids(self, rows: Ints, missing: Flags | None = None) -> Any:
-        """Return ids of rows as Arrow, null where they are missing."""
-        return write.id_array(None if self.documents.ids is None else self.id, rows, missing)
+    def ids(self, rows: Ints) -> Column:
+        """Return the ids of rows; missing for -1."""
+        return write.id_column(None if self.documents.ids is None else self.id, rows)
 
-    def representatives(self, begin: int, end: int) -> Any:
-        """Return the same ids; all are strings with an old corpus."""
-        if self.documents.old == 0:
-            return super().representatives(begin, end)
-        own, old = self.duplicate_of[begin:end], self.matched_old[begin:end]
-        names = [
-            str(self.old_id(other)) if other >= 0 else str(self.id(row)) if row >= 0 else None
-            for row, other in zip(own.tolist(), old.tolist(), strict=True)
-        ]
-        return write.strings(names)
+    def found(self, begin: int, end: int) -> dict[str, Column | NDArray[Any]]:
+        """Return the same columns; all of `duplicate_of` are strings with an old corpus."""
+        columns = super().found(begin, end)
+        if self.documents.old:
+            own = write.id_column(self.id, self.duplicate_of[begin:end]).values
+            old = write.id_column(self.old_id, self.matched_old[begin:end]).values
+            either = [one if other is None else other for one, other in zip(own, old, strict=True)]
+            columns["duplicate_of"] = Column(either, str | None)
+        return columns
 
     def write_pairs(
         self, path: str | Path, *, limit: SupportsIndex = DEFAULT_LIMIT, collapse: bool = False
@@ -463,9 +503,9 @@ class VectorResult(RowsResult):
         """Return the id of a row, or its number."""
         return row if self.names is None else self.names[row]
 
-    def ids(self, rows: Ints, missing: Flags | None = None) -> Any:
-        """Return ids of rows as Arrow, null where they are missing."""
-        return write.id_array(None if self.names is None else self.id, rows, missing)
+    def ids(self, rows: Ints) -> Column:
+        """Return the ids of rows; missing for -1."""
+        return write.id_column(None if self.names is None else self.id, rows)
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`; return how many."""
@@ -528,6 +568,19 @@ class MediaResult(DedupResult):
     def id(self, row: int) -> str:
         """Return the path of a file, relative to the folder if only one was given."""
         return self.names[whole_number("row", row, at_least=0, at_most=len(self.files) - 1)]
+
+    def ids(self, rows: Ints) -> Column:
+        """Return the paths of files, as `id` returns them; missing for -1."""
+        return write.id_column(self.id, rows)
+
+    def found(self, begin: int, end: int) -> dict[str, Column | NDArray[Any]]:
+        """Return the same columns and `distance`, as the medium counts it."""
+        distance = write.distance_column(self.distance[begin:end])
+        return {**super().found(begin, end), "distance": distance}
+
+    def annotated_batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the rows of `annotated`, a few thousand at a time, in constant memory."""
+        return write.annotated_files(self)
 
     def kept(self) -> list[Path]:
         """Return the kept files."""

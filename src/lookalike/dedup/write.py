@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -18,26 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Problems, check_table_target, format_of, write_corpus, write_table
-from lookalike.corpora.base import BATCH_ROWS, arrow_positions, limited, pa
+from lookalike.corpora.base import BATCH_ROWS, KeptRows, arrow_positions, limited, pa
+from lookalike.corpora.columns import unfiltered
 from lookalike.corpora.formats import is_table
 from lookalike.corpora.writing import local_file
 from lookalike.dedup.pairs import (
-    Flags,
     Ints,
     VerifiedPairs,
     count_every_pair,
     count_with_copies,
+    distinct,
     with_copies,
 )
+from lookalike.display import Column, TableColumns, arrow_batch
 from lookalike.errors import ArgumentError, DocumentError, FileError, ResultTooLargeError, Said
 from lookalike.signatures import save_signatures
 from lookalike.storage.files import check_replaceable, is_there, whole_file, whole_folder
 
 if TYPE_CHECKING:
-    from lookalike.dedup.result import MediaResult, RowsResult, TextResult
+    from lookalike.dedup.result import DedupResult, MediaResult, RowsResult, TextResult
 
-Ids = Callable[[Ints], Any]
-"""Returns the ids of items as an Arrow array."""
+Ids = Callable[[Ints], Column]
+"""Returns the ids of items, missing for -1."""
 
 _ENDINGS = ".txt, .jsonl, .json, .csv, .tsv or .parquet"
 
@@ -55,7 +57,8 @@ def write_rows(
     """
     rows: dict[str, Any] = {"keep": result.keep}
     if annotated:
-        rows = {"keep": np.ones(len(result.keep), bool), "added": _found_columns(result)}
+        added = _added(result, ("group_id", "duplicate_of", "similarity"))
+        rows = {"keep": np.ones(len(result.keep), bool), "added": added}
     if isinstance(path, io.TextIOBase):
         raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
     opened: AbstractContextManager[Any] = (
@@ -73,36 +76,64 @@ def write_rows(
         )
 
 
-def _found_columns(result: RowsResult) -> Callable[[int, int], dict[str, Any]]:
-    sizes = np.bincount(result.group_of, minlength=len(result.group_of))
+def annotated_batches(result: RowsResult) -> Iterator[Any]:
+    """Yield all rows with what was found, a batch at a time; at least an empty batch."""
+    source, names = result.source, result.source.columns()
+    source.check_identity(result.source_identity)
+    wanted = [name for name in _FOUND if name != "id" or "id" not in names]
+    every, added = np.ones(len(result.keep), bool), _added(result, wanted)
+    rows = KeptRows(
+        *unfiltered(source, every, added, Problems(result.skip_bad)),
+        Problems(result.skip_bad),
+        result.source_identity,
+    )
+    batches, count = rows.tables(), 0
+    while True:
+        with limited(*result.limits):  # not while the caller works
+            batch = next(batches, None)
+        if batch is None:
+            break
+        count += 1
+        yield batch
+    if not count:
+        yield pa.record_batch({"text": pa.array([], pa.string()), **added(0, 0)})
+
+
+_FOUND = ("id", "kept", "group_id", "duplicate_of", "similarity")
+"""Columns that are added to rows in memory."""
+
+
+def _added(result: RowsResult, names: Sequence[str]) -> Callable[[int, int], dict[str, Any]]:
+    """Return a function that returns these columns of a range of rows as Arrow."""
 
     def added(begin: int, end: int) -> dict[str, Any]:
-        labels, similarity = result.group_of[begin:end], result.similarity[begin:end]
-        return {
-            "group_id": result.ids(labels, sizes[labels] < 2),
-            "duplicate_of": result.representatives(begin, end),
-            "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
-        }
+        columns = result.found(begin, end)
+        if "id" in names:  # takes longer than the others
+            columns["id"] = result.ids(np.arange(begin, end)).all_there()
+        batch = arrow_batch(columns)
+        return {name: batch.column(name) for name in names}
 
     return added
 
 
-def id_array(
-    id_of: Callable[[int], str | int] | None, rows: Ints, missing: Flags | None = None
-) -> Any:
-    """Return ids of rows as Arrow, null where they are missing; positions without `id_of`."""
+def found_columns(result: DedupResult, rows: Ints, ids: Ids) -> dict[str, Column | NDArray[Any]]:
+    """Return what was found about items, which `ids` names."""
+    group_of, similarity = result.group_of[rows], result.similarity[rows]
+    alone = result.group_sizes[group_of] < 2
+    return {
+        "kept": result.keep[rows],
+        "group_id": ids(np.where(alone, -1, group_of)),
+        "duplicate_of": ids(result.duplicate_of[rows]),
+        "similarity": Column(similarity, float | None, np.isnan(similarity)),
+    }
+
+
+def id_column(id_of: Callable[[int], str | int] | None, rows: Ints) -> Column:
+    """Return ids of rows, missing for -1; positions without `id_of`."""
     if id_of is None:
-        return pa.array(rows, pa.int64(), mask=missing)
-    if missing is not None:
-        each = zip(rows.tolist(), missing.tolist(), strict=True)
-        return strings([None if gone else str(id_of(row)) for row, gone in each])
-    different, places = np.unique(rows, return_inverse=True)
-    return strings([str(id_of(row)) for row in different.tolist()]).take(arrow_positions(places))
-
-
-def strings(values: list[str | None] | list[str]) -> Any:
-    """Return strings as Arrow."""
-    return pa.array(values, pa.string())
+        return Column(rows, int | None, rows < 0)
+    names = {row: str(id_of(row)) for row in distinct(rows).tolist() if row >= 0}
+    return Column([names.get(row) for row in rows.tolist()], str | None)
 
 
 def kept_table(result: RowsResult) -> Any:
@@ -165,7 +196,7 @@ def write_text_pairs(result: TextResult, path: Path, *, collapse: bool) -> int:
 
 
 def _text_pair_batches(result: TextResult, collapse: bool) -> Iterator[Any]:
-    new_ids, old_ids = (partial(id_array, id_of) for id_of in (result.id, result.old_id))
+    new_ids, old_ids = (partial(id_column, id_of) for id_of in (result.id, result.old_id))
     for new, old in result.pair_batches(collapse=collapse):
         if not result.documents.old:
             yield from pair_batches(new, result.ids, result.ids)
@@ -180,20 +211,20 @@ def pair_batches(
     """Yield pairs as batches of a table; at least an empty one, which has the columns."""
     for begin in range(0, max(1, len(pairs)), BATCH_ROWS):
         part = pairs[begin : begin + BATCH_ROWS]
-        columns = {
+        columns: dict[str, Column | NDArray[Any]] = {
             "left": left(part.left),
             "right": right(part.right),
-            "similarity": pa.array(part.similarity, pa.float64()),
+            "similarity": part.similarity,
         }
         if distances:
-            columns["distance"] = _distances(part.distance)
-        columns |= {name: pa.array(np.full(len(part), one)) for name, one in constant.items()}
-        yield pa.record_batch(columns)
+            columns["distance"] = distance_column(part.distance)
+        columns |= {name: np.full(len(part), one) for name, one in constant.items()}
+        yield arrow_batch(columns)
 
 
-def _distances(distances: NDArray[np.int32]) -> Any:
-    """Return distances as Arrow, null where they are unknown."""
-    return pa.array(distances, pa.int32(), mask=distances < 0)
+def distance_column(distances: NDArray[np.int32]) -> Column:
+    """Return distances, missing where they are unknown."""
+    return Column(distances, np.int32 | None, distances < 0)
 
 
 def check_file_list(path: Path) -> None:
@@ -255,41 +286,42 @@ def write_files(result: MediaResult, rows: Ints, path: Path, *, annotated: bool 
     return len(lines)
 
 
+def annotated_files(result: MediaResult) -> Iterator[Any]:
+    """Yield a row for each file, with its facts and what was found, a batch at a time."""
+
+    def columns(result: MediaResult, rows: Ints) -> TableColumns:
+        begin, end = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        ids = result.ids(rows).all_there()
+        return {**_file_columns(result, rows), "id": ids, **result.found(begin, end)}
+
+    return _batches(result, np.arange(len(result.files)), columns)
+
+
 def _batches(result: MediaResult, rows: Ints, columns: Any) -> Iterator[Any]:
     for begin in range(0, max(1, len(rows)), BATCH_ROWS):
-        yield pa.record_batch(columns(result, rows[begin : begin + BATCH_ROWS]))
+        yield arrow_batch(columns(result, rows[begin : begin + BATCH_ROWS]))
 
 
-def _file_columns(result: MediaResult, rows: Ints) -> Mapping[str, Any]:
+def _file_columns(result: MediaResult, rows: Ints) -> TableColumns:
     """Return path, bytes and facts."""
     facts = {
-        name: pa.array([result.facts[name][row] for row in rows.tolist()], pa.type_for_alias(kind))
+        name: Column([result.facts[name][row] for row in rows.tolist()], kind)
         for name, kind in result.medium.facts.items()
     }
-    return {
-        "path": _paths(result, rows),
-        "bytes": pa.array(result.sizes[rows], pa.int64()),
-        **facts,
-    }
+    return {"path": _paths(result, rows), "bytes": result.sizes[rows], **facts}
 
 
-def _annotated_columns(result: MediaResult, rows: Ints) -> Mapping[str, Any]:
+def _annotated_columns(result: MediaResult, rows: Ints) -> TableColumns:
     """Return these and what was found."""
-    alone = np.bincount(result.group_of, minlength=len(result.files))[result.group_of[rows]] < 2
-    similarity = result.similarity[rows]
-    return {
-        **_file_columns(result, rows),
-        "kept": pa.array(result.keep[rows]),
-        "group_id": _paths(result, np.where(alone, -1, result.group_of[rows])),
-        "duplicate_of": _paths(result, result.duplicate_of[rows]),
-        "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
-        "distance": _distances(result.distance[rows]),
-    }
+    found = found_columns(result, rows, partial(_paths, result))
+    distance = distance_column(result.distance[rows])
+    return {**_file_columns(result, rows), **found, "distance": distance}
 
 
-def _paths(result: MediaResult, rows: Ints) -> Any:
-    """Return paths as they lead to files from here; null for -1."""
-    return strings([None if row < 0 else _text(result.files[row]) for row in rows.tolist()])
+def _paths(result: MediaResult, rows: Ints) -> Column:
+    """Return paths as they lead to files from here; missing for -1."""
+    paths = [None if row < 0 else _text(result.files[row]) for row in rows.tolist()]
+    return Column(paths, str | None)
 
 
 def _text(file: Path) -> str:

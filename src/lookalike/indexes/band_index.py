@@ -17,33 +17,35 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import as_array, flag, instance, share, thread_count, whole_number
-from lookalike.display import Displayed, Table, column_rows, field_rows, html_table, one_line
+from lookalike.display import Column, Displayed, TableColumns
 from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError, SignatureError
 from lookalike.features import jaccard, weighted_jaccard
 from lookalike.indexes.bands import BandLayout, bands_for, least_equal
 from lookalike.indexes.base import DEFAULT_LIMIT, StoredIndex
 from lookalike.indexes.keys import key_arrays, restored_keys
+from lookalike.indexes.results import MatchesByQuery
 from lookalike.shown import brief, counted
 from lookalike.signatures.minhash import ValueSigner, mark_of, marked, same_mark
 from lookalike.signatures.signer import WeightedSigner, signer_from_dict, signer_in
 from lookalike.storage.container import Container
 
 
-class KeyMatch(NamedTuple):
-    """A key that was found, and its similarity to the query."""
-
+class _KeyMatch(NamedTuple):
     key: Any
     similarity: float
 
-    def __repr__(self) -> str:
-        return one_line("KeyMatch", self._asdict())
 
-    def _repr_html_(self) -> str:
-        return html_table(repr(self), *field_rows(self._asdict()))
+class KeyMatch(Displayed, _KeyMatch):
+    """A key that was found, and its similarity to the query."""
+
+    __slots__ = ()
+
+    def _values(self) -> dict[str, object]:
+        return self._asdict()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KeyMatches(Displayed):
+class KeyMatches(MatchesByQuery):
     """Matches of each query, most similar first, then in the order of insertion.
 
     `matches[i]` returns the matches of query i.
@@ -66,9 +68,6 @@ class KeyMatches(Displayed):
         """Keys of all matches."""
         return list(map(self.all_keys.__getitem__, self.rows.tolist()))
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
     def __getitem__(self, query: int) -> list[KeyMatch]:
         query = range(len(self))[query]
         part = slice(int(self.offsets[query]), int(self.offsets[query + 1]))
@@ -77,17 +76,13 @@ class KeyMatches(Displayed):
     def __iter__(self) -> Iterator[list[KeyMatch]]:
         return (self[query] for query in range(len(self)))
 
-    def __repr__(self) -> str:
-        return f"KeyMatches(queries={len(self)}, matches={len(self.rows)}, exact={self.exact})"
-
-    def _table(self, most: int) -> Table:
-        places = range(len(self.rows))[:most]
-        columns: dict[str, Any] = {
-            "query": np.searchsorted(self.offsets, places, "right") - 1,
-            "key": [self.all_keys[row] for row in self.rows[:most].tolist()],
-            "similarity": self.similarities[:most],
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        rows = self.rows[begin:end].tolist()
+        return {
+            "query": self.query[begin:end],
+            "key": Column([self.all_keys[row] for row in rows], object),
+            "similarity": self.similarities[begin:end],
         }
-        return column_rows(columns), len(self.rows)
 
     def kept(self, which: NDArray[np.bool_]) -> KeyMatches:
         """Return only these matches."""
@@ -302,7 +297,8 @@ class BandIndex(StoredIndex):
         """Return the matches of each row or document, most similar first.
 
         Args:
-            documents: Rows `uint32[n, permutations]`, or documents.
+            documents: Rows `uint32[n, permutations]`, or documents. One row or one text is a
+                batch of one.
             at_least: Smallest similarity (default: `least_similarity`, or the threshold with
                 `text_of`).
             text_of: Mapping or function from keys to documents. Similarities are then exact: the
@@ -315,6 +311,10 @@ class BandIndex(StoredIndex):
             ResultTooLargeError: If there are more matches than `limit`.
         """
         most, workers = whole_number("limit", limit, at_least=0), thread_count(threads)
+        if isinstance(documents, str) or (
+            isinstance(documents, np.ndarray) and documents.ndim == 1
+        ):
+            documents = self._one(documents)
         if text_of is None:
             return self._found(self._as_rows(documents, workers), at_least, most, workers)
         if not callable(text_of):

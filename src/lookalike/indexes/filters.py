@@ -152,7 +152,7 @@ def merged_masked_matches(
 ) -> Matches:
     """Return the matches of all parts; `ids` are their ids."""
     every = np.concatenate(ids)
-    query = np.concatenate([part.columns()["query"] for part in parts])
+    query = np.concatenate([part.query for part in parts])
     distances = np.concatenate([part.distances for part in parts])
     unmasked = np.concatenate([_unmasked(part) for part in parts])
     order = np.lexsort((every, unmasked, distances, query))

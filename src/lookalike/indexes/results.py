@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import optional_module
-from lookalike.display import Displayed, Table, column_rows, record
+from lookalike.display import Column, TableColumns, Tabular, record
 from lookalike.errors import ResultTooLargeError, Said
-
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
 
 NO_LIMIT = 2**63 - 1  # largest limit that the core accepts
 
@@ -38,7 +32,7 @@ def too_many_matches(limit: int, radius: SupportsIndex, queries: int) -> ResultT
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Explanation(Displayed):
+class Explanation(Tabular):
     """What a search did: arrays with one number per query, unless stated otherwise."""
 
     exact: NDArray[np.bool_]
@@ -64,51 +58,19 @@ class Explanation(Displayed):
         none, every = np.zeros(queries, np.int64), np.full(queries, compared, np.int64)
         return cls(np.ones(queries, bool), none, none, every, every)
 
-    def _table(self, most: int) -> Table:
-        columns = {name: column[:most] for name, column in record(self).items()}
-        return column_rows({"query": range(len(self.exact))[:most], **columns}), len(self.exact)
-
-
-class Result(Displayed, ABC):
-    """Base class of results: columns with one row per neighbor, match or pair."""
-
-    @abstractmethod
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the rows as arrays of equal length, by name."""
-
-    def to_arrow(self) -> pyarrow.Table:
-        """Return the rows as a PyArrow table."""
-        return optional_module("pyarrow", "to_arrow()", extra="").table(self.columns())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a pandas DataFrame. Needs the extra `pandas`."""
-        frame: pandas.DataFrame = optional_module("pandas", "to_pandas()").DataFrame(self.columns())
-        return frame
-
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    def _table(self, most: int) -> Table:
-        return column_rows(self._first(most).columns()), self._row_count()
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        columns: dict[str, NDArray[Any] | Column] = {"query": np.arange(begin, end)}
+        for name, array in record(self).items():
+            part = array[begin:end]
+            columns[name] = part if part.ndim == 1 else Column(part.tolist(), list[int])
+        return columns
 
     def _row_count(self) -> int:
-        """Return the number of rows of `columns`."""
-        return len(self)
-
-    def _first(self, most: int) -> Self:
-        """Return a part that has the first `most` rows; of k neighbors, as many queries."""
-        parts: dict[str, Any] = {}
-        for each in fields(self):  # type: ignore[arg-type]  # all results are dataclasses
-            value = getattr(self, each.name)
-            if each.name == "offsets":
-                parts[each.name] = np.minimum(value, most)
-            elif isinstance(value, np.ndarray):
-                parts[each.name] = value[:most]
-        return replace(self, **parts)  # type: ignore[type-var]
+        return len(self.exact)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Neighbors(Result):
+class Neighbors(Tabular):
     """The k nearest neighbors of each query, nearest first, ties by id.
 
     If a query has fewer than k neighbors, the rest of its row is -1. `result[i]` returns ids and
@@ -149,29 +111,48 @@ class Neighbors(Result):
     def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         return (self[query] for query in range(len(self)))
 
-    def __repr__(self) -> str:
-        return f"Neighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
+    def _values(self) -> dict[str, object]:
+        return {"queries": len(self), "k": self.ids.shape[1], "exact": self.exact}
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id`, `distance` and, if known, `unmasked` and `score`."""
-        query, rank = np.nonzero(self.ids >= 0)
-        columns: dict[str, NDArray[Any]] = {
-            "query": query,
-            "id": self.ids[query, rank],
-            "distance": self.distances[query, rank],
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        query, rank = (axis[begin:end] for axis in np.nonzero(self.ids >= 0))
+        arrays: dict[str, NDArray[Any] | None] = {
+            "id": self.ids,
+            "distance": self.distances,
+            "unmasked": self.unmasked,
+            "score": self.scores,
         }
-        if self.unmasked is not None:
-            columns["unmasked"] = self.unmasked[query, rank]
-        if self.scores is not None:
-            columns["score"] = self.scores[query, rank]
-        return columns
+        known = {name: each[query, rank] for name, each in arrays.items() if each is not None}
+        return {"query": query, **known}
 
     def _row_count(self) -> int:
         return int(np.count_nonzero(self.ids >= 0))
 
 
+class MatchesByQuery(Tabular):
+    """Matches of several queries, one after the other: a row for each match."""
+
+    __slots__ = ()
+    offsets: NDArray[np.int64]
+    exact: bool
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def query(self) -> NDArray[np.int64]:
+        """int64[matches]: position of the query of each match."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def _values(self) -> dict[str, object]:
+        return {"queries": len(self), "matches": self._row_count(), "exact": self.exact}
+
+    def _row_count(self) -> int:
+        return int(self.offsets[-1])
+
+
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Matches(Result):
+class Matches(MatchesByQuery):
     """All matches within a radius of each query, sorted by (distance, id).
 
     The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` returns their ids
@@ -179,7 +160,7 @@ class Matches(Result):
 
     Examples:
         >>> index = la.ScanIndex(np.array([[0], [1], [7]], np.uint8))
-        >>> index.within(np.array([[0], [7]], np.uint8), radius=1).columns()["id"].tolist()
+        >>> index.within(np.array([[0], [7]], np.uint8), radius=1).to_numpy()["id"].tolist()
         [0, 1, 2]
     """
 
@@ -194,9 +175,6 @@ class Matches(Result):
     unmasked: NDArray[np.int32] | None = None
     """Distances over all bits, if the queries had masks. They break ties."""
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
     def __getitem__(self, query: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         query = range(len(self))[query]
         part = slice(self.offsets[query], self.offsets[query + 1])
@@ -205,25 +183,19 @@ class Matches(Result):
     def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         return (self[query] for query in range(len(self)))
 
-    def __repr__(self) -> str:
-        return f"Matches(queries={len(self)}, matches={len(self.ids)}, exact={self.exact})"
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `distance` of every match; with masks also `unmasked`."""
-        query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+    def _columns(self, begin: int, end: int) -> TableColumns:
         columns: dict[str, NDArray[Any]] = {
-            "query": query,
+            "query": self.query,
             "id": self.ids,
             "distance": self.distances,
         }
-        return columns if self.unmasked is None else {**columns, "unmasked": self.unmasked}
-
-    def _row_count(self) -> int:
-        return len(self.ids)
+        if self.unmasked is not None:
+            columns["unmasked"] = self.unmasked
+        return {name: column[begin:end] for name, column in columns.items()}
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Pairs(Result):
+class Pairs(Tabular):
     """Pairs of a collection within a radius, each once with left < right, sorted.
 
     Examples:
@@ -241,12 +213,19 @@ class Pairs(Result):
     def __len__(self) -> int:
         return len(self.left)
 
-    def __repr__(self) -> str:
-        return f"Pairs(pairs={len(self)}, exact={self.exact})"
+    def _values(self) -> dict[str, object]:
+        return {"pairs": len(self), "exact": self.exact}
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `left`, `right` and `distance` of every pair."""
-        return {"left": self.left, "right": self.right, "distance": self.distances}
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        rows = slice(begin, end)
+        return {
+            "left": self.left[rows],
+            "right": self.right[rows],
+            "distance": self.distances[rows],
+        }
+
+    def _row_count(self) -> int:
+        return len(self)
 
 
 MatchColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.display import Displayed, Table, record
+from lookalike.display import Displayed, TableColumns, Tabular, record, record_columns
 from lookalike.errors import ArgumentError
 from lookalike.indexes.kinds import KINDS
 from lookalike.signatures import as_signatures
@@ -58,10 +58,11 @@ Choice = TypeVar("Choice", bound=Option, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Tuning(Displayed, Generic[Choice]):
+class Tuning(Tabular, Generic[Choice]):
     """What was measured, on which sample, and which index and settings were chosen.
 
-    `str` returns a table of the options with the choice marked, and the reason.
+    `str` returns a table of the options with the choice marked, and the reason. As a table, it has
+    a row per option: `chosen` and the fields of the option.
     """
 
     target: float | None
@@ -127,12 +128,13 @@ class Tuning(Displayed, Generic[Choice]):
     def _values(self) -> dict[str, object]:
         return {**record(self), "options": len(self.options)}
 
-    def _table(self, most: int) -> Table:
-        shown = [
-            {"chosen": "✓" if each == self.chosen else None, **each._values()}
-            for each in self.options[:most]
-        ]
-        return shown, len(self.options)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        options = self.options[begin:end]
+        chosen = np.array([each == self.chosen for each in options], bool)
+        return {"chosen": chosen, **record_columns(type(self.chosen), options)}
+
+    def _row_count(self) -> int:
+        return len(self.options)
 
     def build(
         self,

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.display import Displayed, Table
+from lookalike.display import Displayed, TableColumns, Tabular, record_columns
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.results import as_int64
 from lookalike.parts.segment import Integers, Item, Segment, distinct, spread
-from lookalike.shown import brief, counted
+from lookalike.shown import brief
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartMatch(Displayed):
     """An item that parts of the query voted for, and the place in it that they agree on."""
+
+    _SHOWN: ClassVar[tuple[str, ...]] = ("item", "offset", "votes", "score")
 
     item: str | int
     offset: int
@@ -42,13 +44,15 @@ class PartMatch(Displayed):
         return list(zip(*columns, strict=True))
 
     def _values(self) -> dict[str, object]:
-        named = {"item": self.item, "offset": self.offset, "votes": self.votes}
-        return {**named, "score": round(self.score, 3)}
+        return {name: getattr(self, name) for name in self._SHOWN}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartAnswer(Displayed):
-    """Items by votes, most first; ties by the sum of distances, then by when they were added."""
+class PartAnswer(Tabular):
+    """Items by votes, most first; ties by the sum of distances, then by when they were added.
+
+    The table has a row per item: `item`, `offset`, `votes` and `score`.
+    """
 
     matches: tuple[PartMatch, ...]
     query_parts: int
@@ -71,14 +75,15 @@ class PartAnswer(Displayed):
     def __iter__(self) -> Iterator[PartMatch]:
         return iter(self.matches)
 
-    def __repr__(self) -> str:
-        return (
-            f"PartAnswer({counted(len(self), 'item')}, query_parts={self.query_parts}, "
-            f"left_out={self.left_out}, exact={self.exact})"
-        )
+    def _values(self) -> dict[str, object]:
+        told = ("query_parts", "left_out", "exact")
+        return {"items": len(self), **{name: getattr(self, name) for name in told}}
 
-    def _table(self, most: int) -> Table:
-        return [match._values() for match in self.matches[:most]], len(self)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        return record_columns(PartMatch, self.matches[begin:end])
+
+    def _row_count(self) -> int:
+        return len(self)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from lookalike.checks import (
     thread_count,
     whole_number,
 )
-from lookalike.display import Displayed, Table, column_rows
+from lookalike.display import Column, TableColumns, Tabular
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
@@ -38,8 +38,8 @@ Recording = str | os.PathLike[str] | bytes | tuple[ArrayLike, SupportsIndex]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fingerprint(Displayed):
-    """The words of a recording."""
+class Fingerprint(Tabular):
+    """The words of a recording; the table has `offset` and `word` (in hexadecimal)."""
 
     words: NDArray[np.uint32]
     offsets: NDArray[np.int64]
@@ -52,9 +52,12 @@ class Fingerprint(Displayed):
         """The words as signatures, `uint8[n, 4]`."""
         return self.words.astype("<u4").view(np.uint8).reshape(-1, 4)
 
-    def _table(self, most: int) -> Table:
-        words = [f"{word:08x}" for word in self.words[:most].tolist()]
-        return column_rows({"offset": self.offsets[:most], "word": words}), len(self.words)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        words = [f"{word:08x}" for word in self.words[begin:end].tolist()]
+        return {"offset": self.offsets[begin:end], "word": Column(words, str)}
+
+    def _row_count(self) -> int:
+        return len(self.words)
 
 
 class AudioHash(PartSigner):

@@ -12,7 +12,7 @@ from typing import Any, Self, SupportsFloat, SupportsIndex
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, instance, share, thread_count, whole_number
-from lookalike.display import Displayed
+from lookalike.display import Displayed, Records
 from lookalike.errors import ArgumentError, DocumentError, FormatError
 from lookalike.indexes.base import StoredIndex
 from lookalike.parts.index import PartIndex
@@ -37,8 +37,8 @@ class RecordingMatch(Displayed):
     """Number of these words."""
 
 
-@dataclass(frozen=True)
-class Added:
+@dataclass(frozen=True, repr=False)
+class Added(Displayed):
     """The outcome of adding a file."""
 
     file: Path
@@ -104,7 +104,7 @@ class RecordingIndex(StoredIndex):
         folder: str | os.PathLike[str] | None = None,
         threads: SupportsIndex | None = None,
         progress: Progress | bool | None = None,
-    ) -> list[Added]:
+    ) -> Records[Added]:
         """Add files under their paths, and return the outcome for each.
 
         Files are decoded in isolated processes, and added once all are read. A file that cannot be
@@ -118,7 +118,7 @@ class RecordingIndex(StoredIndex):
         paths = [file_path("files", file) for file in _several(files)]
         root = None if folder is None else file_path("folder", folder)
         tell = listener(progress)
-        added, words, offsets = [], [], []
+        added, words, offsets = Records(Added), [], []
         names: dict[str, None] = {}
         found = read_recordings(paths, self.hash, threads=thread_count(threads))
         for done, (path, one) in enumerate(zip(paths, found, strict=True), 1):
@@ -146,7 +146,7 @@ class RecordingIndex(StoredIndex):
         radius: SupportsIndex | None = None,
         min_score: SupportsFloat | None = None,
         threads: SupportsIndex | None = None,
-    ) -> list[RecordingMatch]:
+    ) -> Records[RecordingMatch]:
         """Return the recordings that contain most words of a snippet at one offset, best first.
 
         A snippet without words (silence, or less than 0.8 s) finds nothing.
@@ -162,7 +162,7 @@ class RecordingIndex(StoredIndex):
         bits = whole_number("radius", votes.radius if radius is None else radius, at_least=0)
         most = whole_number("k", k, at_least=1)
         if len(words) == 0:
-            return []
+            return Records(RecordingMatch)
         answer = self.parts.search(
             words,
             offsets,
@@ -172,11 +172,14 @@ class RecordingIndex(StoredIndex):
             min_votes=votes.min_votes(len(words)),
             threads=threads,
         )
-        return [
-            RecordingMatch(one.item, one.offset / 1000, one.score, one.votes)
-            for one in answer
-            if one.score >= least
-        ]
+        return Records(
+            RecordingMatch,
+            (
+                RecordingMatch(one.item, one.offset / 1000, one.score, one.votes)
+                for one in answer
+                if one.score >= least
+            ),
+        )
 
     def __copy__(self) -> Self:
         twin = super().__copy__()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import file_path, instance
-from lookalike.display import Displayed, Table, column_rows
+from lookalike.display import Column, TableColumns, Tabular
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
@@ -51,8 +51,11 @@ _REVERSED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)).reshape(-1
 
 
 @dataclass(frozen=True, repr=False)
-class SavedSignatures(Displayed):
-    """Contents of a file that `save_signatures` wrote."""
+class SavedSignatures(Tabular):
+    """Contents of a file that `save_signatures` wrote.
+
+    The table has a row per signature: `id`, and `signature` in hexadecimal.
+    """
 
     signatures: NDArray[np.uint8]
     """Mapped into memory."""
@@ -62,11 +65,13 @@ class SavedSignatures(Displayed):
     weights: NDArray[np.int16] | None = None
     """Quantized weights of the bits, mapped; None: they were not saved."""
 
-    def _table(self, most: int) -> Table:
-        first = self.signatures[:most]
-        ids = range(len(first)) if self.ids is None else self.ids[:most]
-        hexadecimal = [row.tobytes().hex() for row in first]
-        return column_rows({"id": ids, "signature": hexadecimal}), len(self.signatures)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        ids = np.arange(begin, end) if self.ids is None else Column(self.ids[begin:end], str)
+        hexadecimal = [row.tobytes().hex() for row in self.signatures[begin:end]]
+        return {"id": ids, "signature": Column(hexadecimal, str)}
+
+    def _row_count(self) -> int:
+        return len(self.signatures)
 
 
 def save_signatures(

@@ -13,6 +13,7 @@ from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.kinds import chosen
 from lookalike.dedup.pairs import Ints
+from lookalike.display import Records
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
@@ -61,7 +62,7 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
             return DocumentClusters(
                 **vars(assigned),
                 settings=settings,
-                clusters=clusters,
+                clusters=Records(DocumentCluster, clusters),
                 seconds=progress.seconds,
                 wanted=wanted,
                 source=opened.corpus,

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path, optional_module, whole_number
+from lookalike.checks import file_path, whole_number
 from lookalike.corpora import Corpus, check_table_target, write_table
-from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
 from lookalike.dedup.pairs import Ints
-from lookalike.display import Displayed, Table
+from lookalike.display import Column, Displayed, Records, TableColumns, Tabular, arrow_batch
 from lookalike.jobs.documents import DocumentTable
 from lookalike.pages.marks import without_marks
 from lookalike.shown import counted, escape_terminal
 from lookalike.topics.settings import TopicSettings
-
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
 
 _AT_A_TIME = 1 << 16
 _NAMING = 3
@@ -59,6 +54,10 @@ class Assigned:
 class DocumentCluster(Displayed):
     """What a cluster is about."""
 
+    _SHOWN: ClassVar[tuple[str, ...]] = (
+        *("number", "size", "name", "mean_distance", "words", "central"),
+    )
+
     number: int
     size: int
     """The number of documents."""
@@ -76,11 +75,16 @@ class DocumentCluster(Displayed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DocumentClusters(Displayed, Assigned):
-    """Clusters of documents, the largest first; arrays have an element per row of the source."""
+class DocumentClusters(Tabular, Assigned):
+    """Clusters of documents, the largest first; arrays have an element per row of the source.
+
+    The table has a row per document: `id`, `cluster`, `words` (the first three of its cluster),
+    `distance` from the center, `other_cluster` and `other_distance` (the next nearest cluster).
+    Values are null where there is no cluster. `clusters` is a table with a row per cluster.
+    """
 
     settings: TopicSettings
-    clusters: list[DocumentCluster]
+    clusters: Records[DocumentCluster]
     seconds: dict[str, float]
     wanted: int | None
     """The number of clusters that was asked for."""
@@ -122,26 +126,13 @@ class DocumentClusters(Displayed, Assigned):
         rows = np.flatnonzero(self.labels == chosen)
         return rows[np.argsort(self.distances[rows], kind="stable")]
 
-    def to_arrow(self) -> pyarrow.Table:
-        """Return a row for each document: `id`, `cluster`, `words` (the first three of it),
-        `distance` from its center, `other_cluster` and `other_distance` (the next nearest one).
-
-        Values are null where there is no cluster.
-        """
-        return pa.Table.from_batches(list(self._batches()))
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows of `to_arrow` as a pandas frame. Needs the extra `pandas`."""
-        frames = optional_module("pandas", "to_pandas()")
-        kinds = {pa.int64(): frames.Int64Dtype(), pa.int32(): frames.Int32Dtype()}
-        frame: pandas.DataFrame = self.to_arrow().to_pandas(types_mapper=kinds.get)
-        return frame
-
     def write(self, path: str | Path) -> int:
         """Write the rows of `to_arrow`, in the format of the file extension; return how many."""
-        target = file_path("path", path)
+        target, count = file_path("path", path), self._row_count()
         check_table_target(target)
-        return write_table(self._batches(), target)
+        parts = range(0, max(1, count), _AT_A_TIME)
+        batches = (self._columns(begin, min(begin + _AT_A_TIME, count)) for begin in parts)
+        return write_table(map(arrow_batch, batches), target)
 
     def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write one self-contained HTML file that shows the clusters.
@@ -192,49 +183,34 @@ class DocumentClusters(Displayed, Assigned):
     def _row(self, row: int) -> int:
         return whole_number("row", row, at_least=0, at_most=max(0, len(self.labels) - 1))
 
-    def _batches(self) -> Iterator[Any]:
-        ids, names = self.documents.ids, [one.name for one in self.clusters]
-        for begin in range(0, max(1, len(self.labels)), _AT_A_TIME):
-            rows = slice(begin, begin + _AT_A_TIME)
-            labels = self.labels[rows]
-            every = range(begin, begin + len(labels))
-            columns = {
-                "id": pa.array(every, pa.int64())
-                if ids is None
-                else pa.array([ids[row] for row in every], pa.string()),
-                "cluster": _known(labels, pa.int64()),
-                "words": pa.array(
-                    [None if label < 0 else names[label] for label in labels.tolist()], pa.string()
-                ),
-                "distance": _known(self.distances[rows], pa.int32()),
-                "other_cluster": _known(self.other_labels[rows], pa.int64()),
-                "other_distance": _known(self.other_distances[rows], pa.int32()),
-            }
-            yield pa.record_batch(list(columns.values()), names=list(columns))
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        ids, rows, every = self.documents.ids, slice(begin, end), range(begin, end)
+        names = {one.number: one.name for one in self.clusters}
+        words = [names.get(label) for label in self.labels[rows].tolist()]
+        return {
+            "id": np.arange(begin, end)
+            if ids is None
+            else Column([ids[row] for row in every], str),
+            "cluster": _known(self.labels[rows], int | None),
+            "words": Column(words, str | None),
+            "distance": _known(self.distances[rows], np.int32 | None),
+            "other_cluster": _known(self.other_labels[rows], int | None),
+            "other_distance": _known(self.other_distances[rows], np.int32 | None),
+        }
 
-    def _table(self, most: int) -> Table:
-        shown = [
-            {
-                "cluster": one.number,
-                "documents": one.size,
-                "words": " ".join(word for word, _ in one.words),
-                "most central": [self.id(row) for row in one.central],
-            }
-            for one in self.clusters[:most]
-        ]
-        return shown, len(self)
+    def _row_count(self) -> int:
+        return len(self.labels)
 
-    def __repr__(self) -> str:
-        return (
-            f"DocumentClusters({counted(len(self.labels), 'document')} in "
-            f"{counted(len(self), 'cluster')}, "
-            f"{self.mean_distance:.1f} of {self.bits} bits from their centers)"
-        )
+    def _values(self) -> dict[str, object]:
+        documents, mean = len(self.labels), round(self.mean_distance, 1)
+        return {
+            "documents": documents, "clusters": len(self), "bits": self.bits, "mean_distance": mean
+        }  # fmt: skip
 
 
-def _known(values: NDArray[Any], kind: Any) -> Any:
-    """Return numbers as Arrow, those below 0 as nulls."""
-    return pa.array(values, kind, mask=values < 0)
+def _known(values: NDArray[Any], kind: Any) -> Column:
+    """Return numbers, of which those below 0 are missing."""
+    return Column(values, kind, values < 0)
 
 
 def about(result: DocumentClusters) -> list[tuple[str, str, str]]:

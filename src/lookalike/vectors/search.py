@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.display import TableColumns, Tabular
 from lookalike.errors import CorruptIndexError, ResultTooLargeError, Said
 from lookalike.indexes import ClusterIndex
 from lookalike.indexes.filters import Chosen
-from lookalike.indexes.results import NO_LIMIT, Explanation, Neighbors, Result, as_int64
+from lookalike.indexes.results import NO_LIMIT, Explanation, MatchesByQuery, Neighbors, as_int64
 from lookalike.indexes.rows import find_ids
 from lookalike.signatures import Projection
 from lookalike.vectors.given import in_single_precision
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class VectorNeighbors(Result):
+class VectorNeighbors(Tabular):
     """The k most similar vectors of each query, most similar first, ties by id.
 
     If a query has fewer than k neighbors, the rest of its row is -1 in `ids` and NaN in
@@ -53,12 +54,11 @@ class VectorNeighbors(Result):
     def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         return (self[query] for query in range(len(self)))
 
-    def __repr__(self) -> str:
-        return f"VectorNeighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
+    def _values(self) -> dict[str, object]:
+        return {"queries": len(self), "k": self.ids.shape[1], "exact": self.exact}
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `similarity` of every neighbor."""
-        query, rank = np.nonzero(self.ids >= 0)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        query, rank = (axis[begin:end] for axis in np.nonzero(self.ids >= 0))
         found = query, rank
         return {"query": query, "id": self.ids[found], "similarity": self.similarities[found]}
 
@@ -67,7 +67,7 @@ class VectorNeighbors(Result):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class VectorMatches(Result):
+class VectorMatches(MatchesByQuery):
     """All vectors of at least a similarity with each query, most similar first, ties by id.
 
     The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` returns their ids
@@ -81,9 +81,6 @@ class VectorMatches(Result):
     exact: bool
     """Whether no match is missing."""
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
     def __getitem__(self, query: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         query = range(len(self))[query]
         part = slice(self.offsets[query], self.offsets[query + 1])
@@ -92,20 +89,17 @@ class VectorMatches(Result):
     def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         return (self[query] for query in range(len(self)))
 
-    def __repr__(self) -> str:
-        return f"VectorMatches(queries={len(self)}, matches={len(self.ids)}, exact={self.exact})"
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `similarity` of every match."""
-        query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return {"query": query, "id": self.ids, "similarity": self.similarities}
-
-    def _row_count(self) -> int:
-        return len(self.ids)
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        rows = slice(begin, end)
+        return {
+            "query": self.query[rows],
+            "id": self.ids[rows],
+            "similarity": self.similarities[rows],
+        }
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class VectorPairs(Result):
+class VectorPairs(Tabular):
     """Pairs of vectors of at least a similarity, each once with left < right, sorted."""
 
     left: NDArray[np.int64]
@@ -117,12 +111,19 @@ class VectorPairs(Result):
     def __len__(self) -> int:
         return len(self.left)
 
-    def __repr__(self) -> str:
-        return f"VectorPairs(pairs={len(self)}, exact={self.exact})"
+    def _values(self) -> dict[str, object]:
+        return {"pairs": len(self), "exact": self.exact}
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `left`, `right` and `similarity` of every pair."""
-        return {"left": self.left, "right": self.right, "similarity": self.similarities}
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        rows = slice(begin, end)
+        return {
+            "left": self.left[rows],
+            "right": self.right[rows],
+            "similarity": self.similarities[rows],
+        }
+
+    def _row_count(self) -> int:
+        return len(self)
 
 
 _LEAST_ROOM = 256

@@ -132,7 +132,7 @@ def test_groups_hold_everything_once(
 def test_pairs_are_all_there(case: Any, radius: int) -> None:
     rows, _ = case
     found = la.ClusterIndex(rows, min(3, max(1, len(rows)))).pairs(radius)
-    columns = [column.tolist() for column in found.columns().values()]
+    columns = [column.tolist() for column in found.to_numpy().values()]
     assert list(zip(*columns, strict=True)) == oracle.pairs(rows, radius)
 
 

@@ -64,9 +64,9 @@ def test_of_one_batch_some_are_scanned(width: int) -> None:
     assert not scanned[50:].any()
     assert (found.explanation.candidates[scanned] == len(rows)).all()
     true = scan.within(queries, 3)
-    assert found.columns().keys() == true.columns().keys()
-    for name, column in true.columns().items():
-        assert (found.columns()[name] == column).all()
+    assert found.to_numpy().keys() == true.to_numpy().keys()
+    for name, column in true.to_numpy().items():
+        assert (found.to_numpy()[name] == column).all()
     with pytest.raises(la.errors.ResultTooLargeError):
         index.within(queries, 3, limit=len(true.ids) - 1)
     assert len(index.within(queries, 3, limit=len(true.ids)).ids) == len(true.ids)

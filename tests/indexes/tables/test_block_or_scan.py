@@ -25,8 +25,8 @@ def test_of_one_batch_some_are_scanned(width: int, compressed: bool) -> None:
     for radius in (0, 2, 3):
         found, expected = index.within(queries, radius), true.within(queries, radius)
         assert found.exact
-        for name, column in expected.columns().items():
-            assert (found.columns()[name] == column).all()
+        for name, column in expected.to_numpy().items():
+            assert (found.to_numpy()[name] == column).all()
     some = index.within(queries, 3, first=True)
     has = np.diff(true.within(queries, 3).offsets) > 0
     assert (np.diff(some.offsets) == has).all()

@@ -131,7 +131,7 @@ def test_small_weights_are_the_bits_that_flip(kind: str) -> None:
 
     def share(behind: Any) -> float:
         matches = index.within(queries[near], 12, weights=behind[near], flips=6)
-        columns = matches.columns()
+        columns = matches.to_numpy()
         return float(
             np.isin(near, near[columns["query"][columns["id"] == near[columns["query"]]]]).mean()
         )

@@ -91,7 +91,7 @@ def test_exact_searches_are_exact(
     sharded = la.ShardedIndex([index])
     assert sharded.search(queries, k, exact=True).ids.tolist() == found.ids.tolist()
     if names is None:
-        assert [*zip(*map(np.ndarray.tolist, index.pairs(3).columns().values()), strict=True)] == (
+        assert [*zip(*map(np.ndarray.tolist, index.pairs(3).to_numpy().values()), strict=True)] == (
             oracle.pairs(rows, 3)
         )
 

@@ -27,18 +27,26 @@ __all__ = ["INTERNAL", "calls", "public_callables"]
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
 OTHERS = {
-    *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
-    *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
+    *("Answer", "Collection", "Document", "Imported", "ItemError", "Match", "Pair", "Report"),
+    *(
+        "Work",
+        "Written",
+        "drop_collection",
+        "list_collections",
+        "open_collection",
+        "restore_collection",
+    ),
     *("DedupCounts", "DedupResult", "DedupSettings", "MediaResult", "TextResult"),
     *("VectorResult", "VerifiedPairs"),
     "dedup",
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
     "connect",
+    "Records",  # a list
 }
 """What tests/collection, tests/dedup, tests/topics and tests/service have bad input for."""
 
 ANSWERS = {
-    *("Comparison", "Explanation", "KeyMatch", "KeyMatches"),
+    *("Added", "BatchMatches", "Comparison", "Explanation", "KeyMatch", "KeyMatches"),
     *("Clusters", "Matches", "Measurement", "Option", "Prediction"),
     *("Fingerprint", "RecordingMatch"),
     *("Neighbors", "PairGroups", "Pairs", "SavedSignatures", "Tuning"),

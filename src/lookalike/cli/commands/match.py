@@ -206,7 +206,7 @@ def _print(
             Lines().query(label, found, matches.exact, masked=False)
         return
     columns: dict[str, list[Any]] = {
-        "query": [labels[at] for at in matches.columns()["query"].tolist()],
+        "query": [labels[at] for at in matches.query.tolist()],
         "id": matches.ids.tolist(),
         "distance": matches.distances.tolist(),
     }

@@ -226,7 +226,7 @@ def _grouping(options: argparse.Namespace) -> dict[str, Any]:
 
 def _show_groups(found: PairGroups, options: argparse.Namespace) -> None:
     """Write or print groups, and say how many there are."""
-    columns = {name: values.tolist() for name, values in found.columns().items()}
+    columns = {name: values.tolist() for name, values in found.to_numpy().items()}
     if options.output is not None:
         write_table(iter([_group_batch(columns)]), options.output)
     else:

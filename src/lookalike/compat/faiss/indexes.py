@@ -435,10 +435,8 @@ class _Hashed(IndexBinary):
     def _within(self, rows: NDArray[np.uint8], radius: int, chosen: IDSelector | None) -> Matches:
         parts = []
         for first, found in self._candidates(rows, chosen):
-            columns = found.columns()
             near = found.distances <= radius
-            query, ids, distances = (columns[name][near] for name in ("query", "id", "distance"))
-            parts.append((query + first, ids, distances))
+            parts.append((found.query[near] + first, found.ids[near], found.distances[near]))
         return merged_matches(len(rows), parts, exact=False)
 
     def _candidates(

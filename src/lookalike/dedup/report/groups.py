@@ -140,7 +140,7 @@ def _few_of_each(pairs: VerifiedPairs, value: Floats, groups: Ints, most: int) -
         group = int(groups[place])
         seen[group] = seen.get(group, 0) + 1
         if seen[group] <= PAIRS_OF_ONE_GROUP:
-            found.append(ShownPair(*(one[place].item() for one in pairs.columns().values())))
+            found.append(ShownPair(*(one[place].item() for one in pairs.to_numpy().values())))
         if len(found) == most:
             break
     return found

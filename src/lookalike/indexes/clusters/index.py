@@ -83,7 +83,7 @@ def within_in(
     if len(found) > 1:
         if sum(len(one.ids) for one in found) > limit:
             raise _native.TooManyResults
-        columns = ((one.columns()["query"], one.ids, one.distances) for one in found)
+        columns = ((one.query, one.ids, one.distances) for one in found)
         whole = merged_matches(len(queries), columns, exact=True)
     told = _explained(np.ones(len(queries), bool), work)
     return Matches(whole.offsets, whole.ids, whole.distances, True, told)
@@ -217,7 +217,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
             places = places[:most]
             asked, own = rows.signatures[places], rows.all_ids()[places]
         else:
-            asked = as_queries(queries, self.bits)[:most]
+            asked = as_queries(queries, self.bits, signer=self.signer)[:most]
         itself = int(queries is None)
         near = min(wanted + itself, segment.alive)
         if not len(asked) or near <= itself:
@@ -270,7 +270,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
             triangle inequality.
         """
         no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         workers, state = thread_count(threads), self._state
@@ -333,7 +333,7 @@ class ClusterIndex(SelfTuned, GrowingIndex, Index):
             ResultTooLargeError: If there are more matches than `limit`.
         """
         no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         tell = flag("explain", explain)

@@ -20,10 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import seed_number, thread_count, whole_number
-from lookalike.display import Displayed, Table, column_rows
+from lookalike.display import TableColumns, Tabular
 from lookalike.indexes.rows import Signatures
 from lookalike.operation import in_part
-from lookalike.shown import counted
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
@@ -31,9 +30,12 @@ PER_CENTER = 40  # default number of sampled signatures per center
 ROUNDS = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters(Displayed):
-    """Groups of a collection, each around a center."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Clusters(Tabular):
+    """Groups of a collection, each around a center.
+
+    The table has a row per group: `group`, `size` and `mean_distance` (NaN for an empty group).
+    """
 
     centers: Signatures
     """uint8[k, bits // 8]: center of each group."""
@@ -69,15 +71,20 @@ class Clusters(Displayed):
         places = np.flatnonzero(self.labels == number)
         return places[np.argsort(self.distances[places], kind="stable")]
 
-    def _table(self, most: int) -> Table:
-        columns = {"size": self.sizes[:most], "mean_distance": self.mean_distances[:most]}
-        return column_rows({"group": range(len(self))[:most], **columns}), len(self)
+    def _values(self) -> dict[str, object]:
+        signatures, mean = len(self.labels), round(self.mean_distance, 1)
+        return {"signatures": signatures, "groups": len(self), "mean_distance": mean}
 
-    def __repr__(self) -> str:
-        return (
-            f"Clusters({counted(len(self.labels), 'signature')} in {counted(len(self), 'group')}, "
-            f"{self.mean_distance:.1f} bits from their centers)"
-        )
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        rows = slice(begin, end)
+        return {
+            "group": np.arange(begin, end),
+            "size": self.sizes[rows],
+            "mean_distance": self.mean_distances[rows],
+        }
+
+    def _row_count(self) -> int:
+        return len(self)
 
 
 def cluster(

@@ -99,7 +99,7 @@ class TabledIndex(PlainSearch):
             except _native.TooManyResults:
                 raise too_many_matches(limit, radius, len(rows)) from None
             left -= len(found.ids)
-            parts.append((found.columns()["query"], found.ids, found.distances))
+            parts.append((found.query, found.ids, found.distances))
         matches = merged_matches(len(rows), parts, exact=True)
         return first_of_each(matches) if first else matches
 

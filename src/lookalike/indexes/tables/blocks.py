@@ -336,7 +336,7 @@ class BlockIndex(TabledIndex):
             ResultTooLargeError: If there are more matches than `limit`.
         """
         no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         most = whole_number("limit", limit, at_least=0)
         near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
         one, workers = flag("first", first), thread_count(threads)
@@ -372,9 +372,7 @@ class BlockIndex(TabledIndex):
         rest = self._scan_within(rows[scanned], near, most - len(ids), workers)
         parts = []
         for found, places in ((matches, ~scanned), (rest, scanned)):
-            columns = found.columns()
-            query = np.flatnonzero(places)[columns["query"]]
-            parts.append((query, columns["id"], columns["distance"]))
+            parts.append((np.flatnonzero(places)[found.query], found.ids, found.distances))
         return merged_matches(len(rows), parts, exact=True)
 
     def _long_buckets(self, tables: list[_native.Table], rows: Signatures) -> NDArray[np.bool_]:

@@ -161,7 +161,7 @@ class FlipIndex(SelfTuned, TabledIndex):
             sample: Maximum number of queries to try, evenly spaced (default: 5000).
             threads: Number of threads (default: all cores).
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         values = as_weights(weights, len(rows), self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         target = share("recall", recall)
@@ -205,13 +205,13 @@ class FlipIndex(SelfTuned, TabledIndex):
 
         0 is the query's own header, 1 the first flip.
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         workers = thread_count(threads)
         matches = self.within_checked(
             rows, None, near, MOST_FLIPS, False, DEFAULT_LIMIT, workers, differences=True
         )
-        query = matches.columns()["query"]
+        query = matches.query
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
         attempts = np.empty(len(matches.ids), np.int64)
         own = _native.FlipWeights(None if values is None else values[query], self._start)
@@ -258,7 +258,7 @@ class FlipIndex(SelfTuned, TabledIndex):
             The matches. `exact` is True if all flips were allowed.
         """
         no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         target = share("recall", recall)
