@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.collection import signing
-from lookalike.collection.care.transfer import export_documents, import_documents
 from lookalike.collection.search import votes as vote_search
 from support.oracles.part_collections import Entry, expected, told
 
@@ -54,8 +53,7 @@ def test_passages_are_found_where_they_are(url: str) -> None:
         many = docs.search_many([query, some_text(3)], 1)
         assert [answer.ids for answer in many] == [["t7"], ["t3"]]
         assert docs.search("").ids == docs.search("", radius=64).ids == []
-        with pytest.raises(la.errors.ArgumentError, match="is a str"):
-            docs.search_many(query)
+        assert docs.search_many(query) == [docs.search(query)]
     with la.open_collection(url) as docs:
         assert docs.signer == signer and docs.parts
         assert docs.search(query, 1)[0].offset == 60
@@ -267,8 +265,8 @@ def test_exported_and_imported(tmp_path: Path) -> None:
         docs.add(["none"], signatures=[rows_of()])
         files = ("all.jsonl", "all.parquet", "all.csv", "all.tsv")
         for number_of_files, name in enumerate(files, 1):
-            assert export_documents(docs, tmp_path / name) == 201
-            done = import_documents(copy, tmp_path / name, replace=True)
+            assert docs.export(tmp_path / name) == 201
+            done = copy.import_file(tmp_path / name, replace=True)
             assert done.added + done.updated == 201
             assert copy.version == 2 * number_of_files  # some at a time, since they may be long
             for number in range(9):
@@ -278,7 +276,7 @@ def test_exported_and_imported(tmp_path: Path) -> None:
             '{"id": "ok", "signature": "' + "00" * 12 + '"}\n{"id": "x", "signature": "0011"}\n'
             '{"id": "far", "signature": "' + "7f" * 12 + '"}\n{"id": "y", "signature": null}\n'
         )
-        done = import_documents(copy, tmp_path / "bad.jsonl", skip_bad=True)
+        done = copy.import_file(tmp_path / "bad.jsonl", skip_bad=True)
         assert (done.added, done.bad) == (1, 3)
         assert "expected parts, as export writes them" in done.examples[0]
 

@@ -29,6 +29,7 @@ from lookalike.parts.index import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
 from lookalike.signatures import Signer, as_queries, signer_from_dict
+from lookalike.signatures.arrays import listed_texts
 from lookalike.signatures.bit_weights import Mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
@@ -50,12 +51,10 @@ Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 
 def wanted_mask(queries: QueryInputs, question: Question) -> tuple[Mask, list[str] | None]:
     """Return whether to mask queries, with a radius only if `mask` is True, and their texts."""
-    wanted, texts = question.mask, None
+    wanted = question.mask
     if wanted == "auto" and question.radius is not None:
         wanted = False
-    if isinstance(queries, Sequence) and not isinstance(queries, str):
-        texts = [one for one in queries if isinstance(one, str)]
-        texts = texts if len(texts) == len(queries) else None
+    texts = listed_texts(queries)
     if wanted is True and texts is None:
         raise ArgumentError(
             Said("mask"),
@@ -71,24 +70,19 @@ ReadSigner: TypeAlias = Callable[[], Signer | None]
 
 
 def texts_or_rows(queries: Any, bits: int, signer: ReadSigner) -> list[str] | Signatures:
-    """Return many queries: texts as they are, everything else as signatures."""
-    if isinstance(queries, str):
-        raise ArgumentError("queries is a str; expected a list, or use search()")
-    if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
-        return [str(query) for query in queries]
-    return _query_rows(queries, bits, signer)
+    """Return queries: texts in a list, everything else as signatures; see `as_queries`."""
+    texts = listed_texts(queries)
+    return _query_rows(queries, bits, signer) if texts is None else texts
 
 
 def text_or_row(query: Any, bits: int, signer: ReadSigner) -> list[str] | Signatures:
     """Return one query as `texts_or_rows` returns many."""
-    if isinstance(query, str):
-        return [query]
-    rows = _query_rows(query, bits, signer)
-    if len(rows) != 1:
+    found = texts_or_rows(query, bits, signer)
+    if len(found) != 1:
         raise ArgumentError(
-            f"the query has {len(rows)} signatures; expected one, or use search_many or within_many"
+            f"there are {len(found)} queries; expected one, or use search_many or within_many"
         )
-    return rows
+    return found
 
 
 def _query_rows(queries: ArrayLike, bits: int, signer: ReadSigner) -> Signatures:
@@ -214,7 +208,7 @@ class Signing:
 
     def _queries(self, queries: QueryInputs) -> Signatures:
         """Return the signatures of many queries."""
-        if not isinstance(queries, str) and (rows := self._sign_files(queries)) is not None:
+        if (rows := self._sign_files(queries)) is not None:
             return rows
         asked = texts_or_rows(queries, self._opened.bits, lambda: self.signer)
         return self._sign(asked) if isinstance(asked, list) else asked
@@ -285,7 +279,8 @@ class PartSigning(Signing):
 
     def asked_parts(self, queries: Any) -> list[SignedParts]:
         """Return the parts of queries."""
-        return [self._query_parts(query) for query in listed("queries", queries)]
+        several = [queries] if isinstance(queries, str) else listed("queries", queries)
+        return [self._query_parts(query) for query in several]
 
     def _query_parts(self, query: Any) -> SignedParts:
         if _is_given(query):

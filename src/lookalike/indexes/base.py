@@ -360,7 +360,8 @@ class Index(StoredIndex):
         """Return the k nearest signatures of each query, nearest first, ties by id.
 
         Args:
-            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            queries: Signatures, `uint8[n, bits // 8]`, or texts if the index has a `signer`. One of
+                them is a batch of one.
             k: Number of neighbors.
             among: Ids to search; unknown ids are ignored. Or a mask, `bool[next_id]` (default: all
                 ids).
@@ -506,14 +507,15 @@ class PlainSearch(Index):
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
         Args:
-            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            queries: Signatures, `uint8[n, bits // 8]`, or texts if the index has a `signer`. One of
+                them is a batch of one.
             k: Number of neighbors.
             among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             masks: One mask per query: only bits that are 1 in it are compared. Ties are broken by
                 the distance over all bits, then by id. Only if `takes_masks`.
             threads: Number of threads (default: all cores).
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         wanted = neighbor_count(k, len(rows), len(self))
         own = None if masks is None else self._masks(masks, len(rows))
         return self._nearest(rows, wanted, among, own, thread_count(threads))
@@ -555,7 +557,7 @@ class ExhaustiveIndex(PlainSearch):
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         most = whole_number("limit", limit, at_least=0)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         own = None if masks is None else self._masks(masks, len(rows))

@@ -214,7 +214,7 @@ class ShardedIndex(Index):
                 `admit`, `rerank`.
             threads: Number of threads (default: all cores).
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         options: dict[str, Any] = {"explain": tell}
@@ -318,7 +318,7 @@ class ShardedIndex(Index):
         Returns:
             The matches. `exact` is True if the results of all shards are.
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         most = whole_number("limit", limit, at_least=0)
         prove = flag("exact", exact)
         options: dict[str, Any] = {"limit": most}
@@ -338,7 +338,7 @@ class ShardedIndex(Index):
             exact = all(result.exact for result in found)
             return merged_masked_matches(ids, found, len(rows), exact=exact)
         parts = (
-            (result.columns()["query"], result.ids + shift, result.distances)
+            (result.query, result.ids + shift, result.distances)
             for result, shift in zip(found, self._shifts, strict=True)
         )
         return merged_matches(len(rows), parts, exact=all(result.exact for result in found))

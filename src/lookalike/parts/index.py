@@ -67,7 +67,7 @@ def _distinct_ids(items: Iterable[Item], outcome: str) -> list[Item]:
 
 
 def rows_of(signatures: ArrayLike, bits: int) -> NDArray[np.uint8]:
-    """Return the signatures of parts; an empty array may have any shape.
+    """Return the signatures of parts; one part may lack the first axis, none may have any shape.
 
     Numbers of as many bits, such as `uint32[n]` for 32, are signatures here, too.
     """
@@ -77,7 +77,7 @@ def rows_of(signatures: ArrayLike, bits: int) -> NDArray[np.uint8]:
     if words.ndim == 1 and words.dtype.kind == "u" and 8 * words.dtype.itemsize == bits:
         little = np.ascontiguousarray(words.astype(words.dtype.newbyteorder("<")))
         words = little.view(np.uint8).reshape(-1, bits // 8)
-    rows = as_signatures(words)
+    rows = as_signatures(words, single=True)
     if 8 * rows.shape[1] != bits:
         raise SignatureError(
             f"signatures have {8 * rows.shape[1]} bits, the index has {bits}; sign both with the "
@@ -340,7 +340,7 @@ class PartIndex(StoredIndex):
         counts: by votes, then by the sum of distances, then the first.
 
         Args:
-            signatures: The signatures of the parts of the query.
+            signatures: The signatures of the parts of the query; one signature is one part.
             offsets: Their positions (default: 0, 1, 2, ...).
             radius: A part votes for items with a part within this many bits (default: a tenth of
                 the bits).

@@ -8,7 +8,8 @@ Signatures are `uint8[n, bits // 8]` in C order; bit j of a signature is bit `j 
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple, SupportsIndex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, thread_count
 from lookalike.errors import ArgumentError, SignatureError
+
+if TYPE_CHECKING:
+    from lookalike.signatures.signer import Signer
 
 # Distances are int32, so a signature may have no more bits than that can count.
 MAX_BITS = 2**31 - 8
@@ -50,9 +54,24 @@ def as_signatures(
     return rows
 
 
-def as_queries(array: ArrayLike, bits: int, name: str = "queries") -> NDArray[np.uint8]:
-    """Return `array` as signatures of `bits` bits; a single one may lack the first axis."""
-    words = _as_words(array, name)
+def as_queries(
+    queries: ArrayLike, bits: int, name: str = "queries", *, signer: Signer | None = None
+) -> NDArray[np.uint8]:
+    """Return queries as signatures of `bits` bits; one query is a batch of one.
+
+    This is the rule for all indexes and collections. Queries are signatures, or texts that the
+    signer signs (for `la.ImageHash`, paths of files). One query is an array without the first axis,
+    or a `str`.
+    """
+    texts = listed_texts(queries)
+    if texts:
+        if signer is None:
+            raise SignatureError(
+                f"{name} are text, and the index has no signer; pass signatures, or set "
+                "index.signer to the signer of its signatures"
+            )
+        queries = signer.sign(texts)
+    words = _as_words(queries, name)
     if words.dtype.itemsize == 8 and words.ndim == 1 and 64 * len(words) == bits != 64:
         words = words[None]
     rows = as_signatures(words, name, single=True)
@@ -62,6 +81,15 @@ def as_queries(array: ArrayLike, bits: int, name: str = "queries") -> NDArray[np
             "sign both with the same signer"
         )
     return rows
+
+
+def listed_texts(queries: Any) -> list[str] | None:
+    """Return texts as a list, one text as a list of one; None if these are not texts."""
+    if isinstance(queries, str):
+        return [str(queries)]
+    if isinstance(queries, Sequence) and all(isinstance(one, str) for one in queries):
+        return list(map(str, queries))
+    return None
 
 
 def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:

@@ -210,7 +210,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
         """Return the k most similar vectors of each query and their cosines, ties by id.
 
         Args:
-            vectors: Queries, or a single vector.
+            vectors: Queries, `float32[n, dimensions]`. One vector is a batch of one.
             k: Number of neighbors.
             candidates: Number of vectors to compare, nearest signatures first (default: 16 per
                 neighbor, at least 256).

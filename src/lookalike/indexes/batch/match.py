@@ -372,7 +372,7 @@ def match_batch(
 
     Args:
         file: Signature file (`la.SignatureFile`).
-        queries: Signatures, `uint8[n, bits // 8]`.
+        queries: Signatures, `uint8[n, bits // 8]`. One signature is a batch of one.
         radius: Largest Hamming distance (default: 3).
         method: "flips" looks up the queries in each chunk, most likely headers first. "blocks"
             looks up each signature of the file in tables of the queries, and is exact.
@@ -404,7 +404,7 @@ def match_batch(
         >>> la.match_batch("seen.runs", np.zeros((1, 8), np.uint8)).ids.tolist()
         [0, 1]
     """
-    rows = as_signatures(queries, "queries")
+    rows = as_signatures(queries, "queries", single=True)
     bits = 8 * rows.shape[1]
     if len(rows) > sorted_table.MOST_ROWS:
         raise ArgumentError(

@@ -284,7 +284,8 @@ class SliceIndex(GrowingIndex, Index):
         Large batches are faster per query; they take up to 200 MB per thread.
 
         Args:
-            queries: Signatures, `uint8[n, bits // 8]`, or a single signature.
+            queries: Signatures, `uint8[n, bits // 8]`, or texts if the index has a `signer`. One of
+                them is a batch of one.
             k: Number of neighbors.
             expand: Read lists whose value differs from the query's slice in at most this many bits
                 (default: 3; a query is scanned if that is faster).
@@ -303,7 +304,7 @@ class SliceIndex(GrowingIndex, Index):
         Returns:
             The neighbors. `exact` is True if they are proven to be the nearest, including ties.
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         width, workers = self.slice_bits, thread_count(threads)
@@ -349,7 +350,7 @@ class SliceIndex(GrowingIndex, Index):
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.
         """
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         most = whole_number("limit", limit, at_least=0)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         tell = flag("explain", explain)

@@ -125,7 +125,7 @@ class PrefixIndex(RowsIndex):
             The neighbors. `exact` is True if all signatures were compared.
         """
         no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         wanted = neighbor_count(k, len(rows), len(self))
         most = self._examined(examine, wanted)
         prove, tell = flag("exact", exact), flag("explain", explain)
@@ -178,7 +178,7 @@ class PrefixIndex(RowsIndex):
             ResultTooLargeError: If there are more matches than `limit`.
         """
         no_masks(self, masks)
-        rows = as_queries(queries, self.bits)
+        rows = as_queries(queries, self.bits, signer=self.signer)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         number = self._examined(examine, 1)
