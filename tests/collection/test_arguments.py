@@ -11,7 +11,6 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.collection.care.transfer import export_documents, import_documents
 
 ODD: list[Any] = [
     2**31, 2**63 - 1, 2**63, 2**64, -1, 0, True, False, 1.0, float("nan"), float("inf"), "1", "",
@@ -90,9 +89,9 @@ def test_everything_else(docs: la.Collection, tmp_path: Path) -> None:
         (docs.get_many, {}, ("ids",)),
         (docs.count, {}, ("where",)),
         (docs.scroll, {}, ("after", "limit", "where")),
-        (import_documents, {"docs": docs, "source": lines, "replace": True},
+        (docs.import_file, {"source": lines, "replace": True},
          ("text", "id", "signature", "format", "replace", "skip_bad", "batch", "progress")),
-        (export_documents, {"docs": docs, "path": tmp_path / "o.jsonl"}, ("where", "progress")),
+        (docs.export, {"path": tmp_path / "o.jsonl"}, ("where", "progress")),
         (docs.delete, {}, ("ids",)),
     ]  # fmt: skip
     for call, usual, names in calls:
@@ -102,7 +101,7 @@ def test_everything_else(docs: la.Collection, tmp_path: Path) -> None:
     for value in ODD:
         if isinstance(value, np.ndarray) or value != "1":
             assert not ours(docs.snapshot, path=value)
-            assert not ours(export_documents, docs=docs, path=value)
+            assert not ours(docs.export, path=value)
     assert docs.verify().ok
 
 

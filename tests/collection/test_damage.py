@@ -13,7 +13,6 @@ import pytest
 
 import lookalike as la
 from lookalike.collection.care import verify as maintenance
-from lookalike.collection.care.transfer import export_documents
 from lookalike.collection.stores.schema import numbered
 
 PAGE = 4096
@@ -315,7 +314,7 @@ def test_what_reads_all_documents_has_them_all(path: Path, tmp_path: Path) -> No
             with pytest.raises(la.errors.CollectionError, match="0 documents can be read"):
                 ask(docs)
         with pytest.raises(la.errors.CollectionError, match="0 documents can be read"):
-            export_documents(docs, tmp_path / "all.jsonl")
+            docs.export(tmp_path / "all.jsonl")
         assert not (tmp_path / "all.jsonl").exists()
         assert not docs.verify().ok
         assert docs.repair().ok

@@ -65,3 +65,25 @@ def test_broken_images_are_named(photos: list[str], tmp_path: Path) -> None:
         written = photo.upsert(["a", "x"], [photos[2], "nowhere.png"], on_error="skip")
         assert written.updated == 1 and len(written.errors) == 1
         assert {match.id for match in photo.within(photos[2], 0)} == {"a", "c"}
+
+
+def test_a_folder_of_images_is_imported(photos: list[str], tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("not an image")
+    told: list[tuple[str, float]] = []
+    database = tmp_path.with_name("images.db")
+    with la.open_collection(database, signer=la.ImageHash(256)) as docs:
+        done = docs.import_file(tmp_path, progress=lambda *step: told.append(step))
+        assert (done.added, done.updated, done.bad) == (4, 0, 0)
+        assert [document.id for document in docs] == [f"{number}.png" for number in range(4)]
+        assert docs.search(photos[2], 1).distances == [0] and told[-1] == ("importing", 1.0)
+        assert docs.import_file([photos[0], Path(photos[1])], replace=True).added == 2
+        with pytest.raises(la.errors.BatchError, match="exists"):
+            docs.import_file(tmp_path)
+        with pytest.raises(la.errors.ArgumentError, match="text does nothing: the collection"):
+            docs.import_file(tmp_path, text="text")
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        with pytest.raises(la.errors.FileError, match="no images found in"):
+            docs.import_file(empty)
+        table = [{"id": "x", "text": photos[3]}]
+        assert docs.import_file(table).added == 1

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.collection.care.transfer import export_documents, import_documents
 from lookalike.collection.stores import schema
 
 TEXTS = {
@@ -218,17 +217,17 @@ def test_export_and_import_round_trip(
         fill(docs)
         docs.add(['odd, "id"'], ["text\nwith 'lines'"], metadata=[{"a": {"b": [1, None]}}])
         docs.add(["of nothing"], [""])
-        assert export_documents(docs, path) == 5
-        assert export_documents(docs, tmp_path / "one.jsonl", where={"n": 1}) == 1
+        assert docs.export(path) == 5
+        assert docs.export(tmp_path / "one.jsonl", where={"n": 1}) == 1
         expected = {d.id: (d.text, d.metadata, d.signature.tobytes()) for d in docs}
     with la.open_collection(new_url(), signer=SIGNER, cache=False) as copy:
-        done = import_documents(copy, path)
+        done = copy.import_file(path)
         assert (done.added, done.updated, done.bad) == (5, 0, 0)
         assert {d.id: (d.text, d.metadata, d.signature.tobytes()) for d in copy} == expected
         with pytest.raises(la.errors.BatchError, match="use upsert"):
-            import_documents(copy, path)
-        assert import_documents(copy, path, replace=True).updated == 5
-        assert import_documents(copy, path, skip_bad=True).bad == 5
+            copy.import_file(path)
+        assert copy.import_file(path, replace=True).updated == 5
+        assert copy.import_file(path, skip_bad=True).bad == 5
         assert copy.verify().ok
 
 
@@ -242,9 +241,9 @@ def test_importing_what_people_have(tmp_path: Path) -> None:
     )
     with la.open_collection(tmp_path / "docs.db", signer=SIGNER, cache=False) as docs:
         with pytest.raises(la.errors.BatchError):
-            import_documents(docs, path)
+            docs.import_file(path)
         assert docs.count() == 0
-        done = import_documents(docs, path, skip_bad=True, batch=2)
+        done = docs.import_file(path, skip_bad=True, batch=2)
         assert (done.added, done.bad) == (2, 2)
         assert len(done.examples) == 2
         metadata = {document.id: document.metadata for document in docs}
@@ -255,7 +254,7 @@ def test_importing_what_people_have(tmp_path: Path) -> None:
     (folder / "a.txt").write_text("a note")
     (folder / "b.txt").write_text("another note")
     with la.open_collection(tmp_path / "notes.db", signer=SIGNER, cache=False) as docs:
-        assert import_documents(docs, folder).added == 2
+        assert docs.import_file(folder).added == 2
         assert docs.search("a note", 1).distances == [0]
 
 
@@ -264,8 +263,8 @@ def test_importing_signatures(tmp_path: Path) -> None:
     path.write_text("id,signature\na,00ff00ff00ff00ff\nb,00ff\nc,zz\n")
     with la.open_collection(tmp_path / "docs.db", bits=64, cache=False) as docs:
         with pytest.raises(la.errors.BatchError, match="expected 16 hexadecimal digits"):
-            import_documents(docs, path)
-        done = import_documents(docs, path, skip_bad=True)
+            docs.import_file(path)
+        done = docs.import_file(path, skip_bad=True)
         assert (done.added, done.bad) == (1, 2)
         document = docs.get("a")
         assert document is not None
@@ -273,4 +272,4 @@ def test_importing_signatures(tmp_path: Path) -> None:
         nothing = tmp_path / "n.csv"
         nothing.write_text("x,y\n1,2\n")
         with pytest.raises(la.errors.ArgumentError, match="neither texts nor signatures"):
-            import_documents(docs, nothing)
+            docs.import_file(nothing)

@@ -17,7 +17,6 @@ import numpy as np
 
 import lookalike as la
 from crash.trials import verdict, worst
-from lookalike.collection.care.transfer import export_documents
 from support.oracles import collections as model
 
 SIGNER = la.SimHash(bits=64)
@@ -213,7 +212,7 @@ def _scrolled(docs: la.Collection) -> list[tuple[Any, ...]]:
 
 def _exported(docs: la.Collection, target: Path) -> list[tuple[Any, ...]]:
     try:
-        export_documents(docs, target)
+        docs.export(target)
     except la.LookalikeError:
         assert not target.exists(), "a part of an export was left"
         raise

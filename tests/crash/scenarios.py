@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.collection.care.transfer import export_documents
 from support.oracles import scan as oracle
 
 __all__ = [
@@ -276,7 +275,7 @@ class Export(Snapshot):
 
     def write(self, folder: Path) -> None:
         with la.open_collection(folder / "docs.db", cache=False) as docs:
-            export_documents(docs, folder / self.target)
+            docs.export(folder / self.target)
 
     def read(self, path: Path) -> object:
         if not path.exists():

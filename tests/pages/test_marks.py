@@ -9,7 +9,6 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.collection.care.transfer import import_documents
 from lookalike.corpora import Problems, open_corpus
 from lookalike.pages import Page, RawPage
 from lookalike.pages.marks import has_marks, split_marks, without_marks
@@ -154,7 +153,7 @@ def test_a_collection_of_links_has_each_text_once(tmp_path: Path) -> None:
     path = crawl(tmp_path / "c.warc", [response("http://e.org/", page("some words").encode())])
     signer = la.SimHash(64, features=la.Combined(la.Words(), la.Links()))
     with la.open_collection(tmp_path / "docs.db", signer=signer) as docs:
-        import_documents(docs, path)
+        docs.import_file(path)
         found = docs.get("http://e.org/")
     assert found is not None
     assert "some words" in (found.text or "")

@@ -285,7 +285,7 @@ def test_transactions_of_an_import_are_bounded_in_bytes(
             return upsert(ids, texts, **given)
 
         monkeypatch.setattr(docs, "upsert", noted)
-        done = transfer.import_documents(docs, tmp_path / "in.jsonl", replace=True)
+        done = docs.import_file(tmp_path / "in.jsonl", replace=True)
         assert done.added == 200 and len(sizes) > 10 and max(sizes) <= 10_000 + 13 * 300
         for row in rows:
             document = docs.get(row["id"])

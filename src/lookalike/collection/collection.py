@@ -17,6 +17,7 @@ from lookalike.checks import file_path, flag
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.care.duplicates import find_pairs
 from lookalike.collection.care.snapshots import snapshot
+from lookalike.collection.care.transfer import Imported, export_documents, import_documents
 from lookalike.collection.care.verify import Report, repair, verify
 from lookalike.collection.documents import Document, as_document, as_id, is_id
 from lookalike.collection.query import (
@@ -38,8 +39,12 @@ from lookalike.collection.signing import PartSigning, PartsInput, QueryInput, Qu
 from lookalike.collection.stores.base import StaleView, Store, View, Writer
 from lookalike.collection.stores.schema import State
 from lookalike.collection.writing import Batch, BatchInput, Written, delete_documents, write_batch
+from lookalike.corpora.columns import Filters
+from lookalike.display import Records
 from lookalike.errors import ArgumentError, CollectionError, NotFoundError
+from lookalike.pages import PageLimits
 from lookalike.parts.signer import SignedParts
+from lookalike.progress import Progress, shows_progress
 from lookalike.signatures import Signer
 from lookalike.signatures.bit_weights import Mask
 
@@ -219,7 +224,10 @@ class BaseCollection(ABC):
         threads: int | None = None, tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
     ) -> list[Answer]:  # fmt: skip
-        """Return the answer of `search` for each of many queries, at one version."""
+        """Return the answer of `search` for each of many queries, at one version.
+
+        One text or one signature is a batch of one.
+        """
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
             text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
@@ -256,7 +264,10 @@ class BaseCollection(ABC):
         where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
         text: bool = False, plan: Plan | None = None, threads: int | None = None,
     ) -> list[Answer]:  # fmt: skip
-        """Return the answer of `within` for each of many queries, at one version."""
+        """Return the answer of `within` for each of many queries, at one version.
+
+        One text or one signature is a batch of one.
+        """
         question = Question(
             radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
             plan=plan, threads=threads,
@@ -501,7 +512,7 @@ class Collection(BaseCollection):
         limit: SupportsIndex = 1_000_000,
         threads: int | None = None,
         recall: SupportsFloat | None = None,
-    ) -> list[Pair]:
+    ) -> Records[Pair]:
         """Return every pair of documents within the radius, each once, by (left, right).
 
         Reads all signatures and compares them in memory.
@@ -516,7 +527,7 @@ class Collection(BaseCollection):
         Raises:
             ResultTooLargeError: There are more than `limit` pairs.
         """
-        return list(find_pairs(self, radius, limit, threads, recall))
+        return Records(Pair, find_pairs(self, radius, limit, threads, recall))
 
     # Care
 
@@ -545,6 +556,104 @@ class Collection(BaseCollection):
         """
         self._store.remove_abandoned()
         return repair(self._store, self.name, self._native)
+
+    @shows_progress
+    def import_file(
+        self,
+        source: Any,
+        *,
+        text: str | None = None,
+        id: str | None = None,
+        signature: str | None = None,
+        format: str | None = None,
+        replace: bool = False,
+        skip_bad: bool = False,
+        max_document: SupportsIndex | None = None,
+        batch: SupportsIndex | None = None,
+        progress: Progress | bool | None = None,
+        html: str | None = None,
+        page_limits: PageLimits | None = None,
+        encoding: str | None = None,
+        min_words: int = 0,
+        language: str | None = None,
+        min_links: int = 0,
+        strip_urls: bool = False,
+    ) -> Imported:
+        """Add the rows of files or tables, each batch in one transaction, in constant memory.
+
+        Other columns become metadata, or a column `metadata` with a JSON object, as `export`
+        writes it. Title, language and links of web pages become metadata. An error ends the import;
+        what was committed before stays.
+
+        Args:
+            source: Files, folders, patterns or tables, as `la.dedup` takes them. For a collection
+                of images or recordings, folders or files of these, which get their paths as ids.
+            text: Column of the texts (default: detected).
+            id: Column of the ids (default: detected; without one, rows are numbered).
+            signature: Column of the signatures, in hexadecimal or bytes (default: detected;
+                without one, texts are signed).
+            format: Input format (default: from the file extension).
+            replace: Whether to replace documents with the same ids. Otherwise these are errors.
+            skip_bad: Whether to leave out bad rows. Otherwise the first one is an error.
+            max_document: Maximum bytes of a row (default: 256 MiB).
+            batch: Number of rows per transaction, of at most 32 MiB together (default: 50,000, or
+                200 if documents have many parts).
+            progress: Called with the name of the step and the completed share; True shows a
+                progress bar.
+            html: Column of web pages; see `la.dedup`.
+            page_limits: Limits for web pages (default: `la.pages.PageLimits()`).
+            encoding: Encoding of text files (default: detected).
+            min_words: Leave out shorter documents (default: 0).
+            language: Leave out documents in other languages (default: none).
+            min_links: Leave out documents with fewer links (default: 0).
+            strip_urls: Whether to remove URLs from texts.
+
+        Returns:
+            The numbers of documents added, replaced and left out, with examples of bad rows.
+
+        Raises:
+            BatchError: A row is bad, and `skip_bad` is False.
+
+        Examples:
+            >>> docs = la.open_collection("poems.db", signer=la.SimHash(bits=64))
+            >>> docs.import_file([{"id": "a", "text": "the tyger", "year": 1794}])
+            Imported(added=1)
+            >>> docs.export("poems.jsonl")
+            1
+        """
+        filters = Filters(
+            min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+        )
+        return import_documents(
+            self, source, text=text, id=id, signature=signature, format=format, replace=replace,
+            skip_bad=skip_bad, max_document=max_document, batch=batch, progress=progress, html=html,
+            page_limits=page_limits, encoding=encoding, filters=filters,
+        )  # fmt: skip
+
+    @shows_progress
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        where: Where | None = None,
+        progress: Progress | bool | None = None,
+    ) -> int:
+        """Write documents by id to a file, completely or not at all, in constant memory.
+
+        The columns are `id`, `text`, `metadata` as JSON, `signature` in hexadecimal, `added` and
+        `updated`. The signature of a document of many parts is all of them, with their positions.
+        `import_file` reads all of it again.
+
+        Args:
+            path: File to write; the extension says the format, such as .jsonl or .parquet.
+            where: Condition on metadata (default: all documents).
+            progress: Called with the name of the step and the completed share; True shows a
+                progress bar.
+
+        Returns:
+            The number of documents.
+        """
+        return export_documents(self, path, where=where, progress=progress)
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
         """Write one version of the collection to a new SQLite file, completely or not at all.

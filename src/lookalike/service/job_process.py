@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from lookalike.collection import Collection
 from lookalike.collection.care.duplicates import delete_unchanged, find_pairs, pages_with_versions
-from lookalike.collection.care.transfer import import_documents
 from lookalike.collection.documents import Seen
 from lookalike.collection.stores.address import parse_address
 from lookalike.dedup import dedup
@@ -182,8 +181,8 @@ def _by_texts(job: Job, docs: Collection) -> _Duplicates:
 
 def bring_in(job: Job, docs: Collection) -> Summary:
     """Import a file."""
-    done = import_documents(
-        docs, job.order["path"], format=job.order["format"], replace=True, skip_bad=True,
+    done = docs.import_file(
+        job.order["path"], format=job.order["format"], replace=True, skip_bad=True,
         max_document=job.order["max_text"], batch=5_000, progress=job.tell,
     )  # fmt: skip
     return {

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from lookalike.checks import callback, file_path, flag, whole_number
+from lookalike.checks import file_path, flag, whole_number
 from lookalike.collection.documents import MOST_DEPTH, packed, unpacked
 from lookalike.collection.reading import documents_with_parts
 from lookalike.corpora import Corpus, Problems, open_corpus, write_table
@@ -27,19 +28,23 @@ from lookalike.corpora.columns import (
     id_column,
     text_column,
 )
-from lookalike.errors import ArgumentError, BatchError, ItemError
+from lookalike.corpora.opening import expand_paths
+from lookalike.display import Displayed
+from lookalike.errors import ArgumentError, BatchError, FileError, ItemError, Said
 from lookalike.features import FeatureKind
+from lookalike.media import Medium, find_files, medium_of_files, medium_of_signer
 from lookalike.pages import PageLimits
+from lookalike.progress import Progress, listener
 
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
-
-Progress = Callable[[str, float], None]
 
 _BATCH = 50_000
 _PART_BATCH = 200
 """Documents of many parts: an hour of sound has 0.9 MB of parts, twice that in hexadecimal."""
 _MOST_BATCH = 10_000_000
+_FILE_BATCH = 200
+_NO_TEXT = "its name is not UTF-8; rename the file"
 _PAGE = 2_000
 _PART_PAGE = 64
 _EXAMPLES = 10
@@ -50,8 +55,8 @@ _ROWS_AT_ONCE = 1_000
 _ROW_BYTES_AT_ONCE = 4 << 20
 
 
-@dataclass
-class Imported:
+@dataclass(repr=False)
+class Imported(Displayed):
     """The result of an import."""
 
     added: int = 0
@@ -67,64 +72,40 @@ class Imported:
     notices: list[str] = field(default_factory=list)
     """Notices about how files were read."""
 
+    def count(self, added: int, updated: int, errors: Sequence[ItemError]) -> None:
+        """Add the numbers of a batch that was written."""
+        self.added, self.updated = self.added + added, self.updated + updated
+        self.bad += len(errors)
+        self.examples = (self.examples + [str(one) for one in errors[:_EXAMPLES]])[:_EXAMPLES]
+
 
 def import_documents(
     docs: Collection,
     source: Any,
     *,
-    text: str | None = None,
-    id: str | None = None,
-    signature: str | None = None,
-    format: str | None = None,
-    replace: bool = False,
-    skip_bad: bool = False,
-    max_document: int | None = None,
-    batch: int | None = None,
-    progress: Progress | None = None,
-    html: str | None = None,
-    page_limits: PageLimits | None = None,
-    encoding: str | None = None,
-    min_words: int = 0,
-    language: str | None = None,
-    min_links: int = 0,
-    strip_urls: bool = False,
+    text: str | None,
+    id: str | None,
+    signature: str | None,
+    format: str | None,
+    replace: bool,
+    skip_bad: bool,
+    max_document: SupportsIndex | None,
+    batch: SupportsIndex | None,
+    progress: Progress | bool | None,
+    html: str | None,
+    page_limits: PageLimits | None,
+    encoding: str | None,
+    filters: Filters,
 ) -> Imported:
-    """Add the rows of a corpus to a collection, each batch in one transaction.
-
-    Other columns become metadata, or a column `metadata` with a JSON object, as `export_documents`
-    writes it. Title, language and links of web pages become metadata. An error ends the import;
-    what was committed before stays.
-
-    Args:
-        docs: The collection.
-        source: Files, folders, patterns or tables, as `dedup` takes them.
-        text: Column with the document text (default: detected).
-        id: Column with ids (default: detected; rows without ids are numbered).
-        signature: Column with signatures, hexadecimal or bytes (default: detected). Without it,
-            texts are signed.
-        format: Input format (default: from the file extension).
-        replace: Whether to replace documents with the same ids, which are errors otherwise.
-        skip_bad: Whether to leave out bad rows, instead of ending with an error.
-        max_document: Bytes of a row above which it is bad (default: 256 MiB).
-        batch: Rows of a batch (default: 50,000, or 200 if documents have many parts), but 32 MiB
-            at most.
-        progress: Called with the name of the step and the share of it that is done.
-        html: Column with web pages, whose main text is taken.
-        page_limits: What a web page may have and cost.
-        encoding: Encoding of text files (default: detected).
-        min_words: Leave out documents with fewer words.
-        language: Leave out documents in other languages than these: "en", or "en,de".
-        min_links: Leave out pages with fewer links.
-        strip_urls: Ignore URLs when signing texts.
-    """
+    """Add the rows of a corpus, or files of a medium; see `Collection.import_file`."""
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
+    tell = listener(progress)
+    if are_files(docs, source):
+        given = {"text": text, "id": id, "signature": signature, "format": format}
+        return _import_files(docs, source, given, replace, skip_bad, tell)
     if batch is None:
         batch = _PART_BATCH if docs.parts else _BATCH
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
-    filters = Filters(
-        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
-    )
-    progress = callback("progress", progress)
     for option, column in (("text", text), ("id", id), ("signature", signature)):
         if column is not None and not isinstance(column, str):
             raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
@@ -150,8 +131,7 @@ def import_documents(
     done = Imported()
     for rows in _batches(corpus, columns, problems, size):
         _write(docs, rows, columns, replace, skip_bad, done)
-        if progress:
-            progress("importing", corpus.done)
+        tell("importing", corpus.done)
     done.bad += problems.bad
     done.left_out = dict(problems.left_out)
     if problems.binary:
@@ -161,20 +141,70 @@ def import_documents(
     return done
 
 
-def export_documents(
-    docs: Collection,
-    path: str | os.PathLike[str],
-    *,
-    where: Any = None,
-    progress: Progress | None = None,
-) -> int:
-    """Write documents by id to a file in the format of its name, whole or not at all.
+# Folders of images, recordings or files of another medium
 
-    Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated. The signature of
-    a document of many parts is all of them, with their positions.
-    """
-    target, progress = file_path("path", path), callback("progress", progress)
-    return write_table(_tables(docs, where, progress), target)
+
+def are_files(docs: Collection, source: Any) -> bool:
+    """Return whether these are folders or files of the medium that the collection holds."""
+    medium = medium_of_signer(docs.signer)
+    several = source if isinstance(source, list | tuple) else [source]
+    if medium is None or not all(isinstance(one, str | os.PathLike) for one in several):
+        return False
+    paths = list(map(Path, several))
+    return any(path.is_dir() for path in paths) or medium_of_files(paths) == medium.name
+
+
+def _import_files(
+    docs: Collection,
+    source: Any,
+    given: Mapping[str, Any],
+    replace: bool,
+    skip_bad: bool,
+    tell: Progress,
+) -> Imported:
+    """Add files of folders, each known by its path there, some at a time in one transaction."""
+    for name, value in given.items():
+        if value is not None:
+            holds = f" does nothing: the collection {docs.name!r} holds files; leave it out"
+            raise ArgumentError(Said(name), holds)
+    several = source if isinstance(source, list | tuple) else [source]
+    paths = expand_paths([file_path("source", one) for one in several])
+    medium: type[Medium[Any]] = medium_of_signer(docs.signer)  # type: ignore[assignment]  # files
+    found = find_files(paths, medium)
+    if not found.files:
+        raise FileError(f"no {medium.name} found in {', '.join(map(str, several))}")
+    good = [file for file in found.files if _name(file) == str(file)]
+    bad = [f"{one.path}: {one.reason}" for one in found.problems]
+    bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if _name(file) != str(file)]
+    root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
+    write = docs.upsert if replace else docs.add
+    done = Imported(bad=len(bad), examples=bad[:_EXAMPLES])
+    for begin in range(0, len(good), _FILE_BATCH):
+        some = good[begin : begin + _FILE_BATCH]
+        written = write(
+            [_name(file if root is None else file.relative_to(root)) for file in some],
+            [str(file) for file in some],
+            on_error="skip" if skip_bad else "raise",
+        )
+        done.count(written.added, written.updated, written.errors)
+        tell("importing", (begin + len(some)) / len(good))
+    return done
+
+
+def _name(path: Path) -> str:
+    """Return what a file is called in the collection: text, whatever bytes its name has."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+# Documents as a table
+
+
+def export_documents(
+    docs: Collection, path: str | os.PathLike[str], *, where: Any, progress: Progress | bool | None
+) -> int:
+    """Write documents by id to a file; see `Collection.export`."""
+    target, tell = file_path("path", path), listener(progress)
+    return write_table(_tables(docs, where, tell), target)
 
 
 class _Columns(NamedTuple):
@@ -265,11 +295,7 @@ def _write(
         metadata=[item.metadata for item in batch],
         on_error="skip" if skip_bad else "raise",
     )
-    errors = [*wrong, *written.errors]
-    done.added += written.added
-    done.updated += written.updated
-    done.bad += len(errors)
-    done.examples = (done.examples + [str(error) for error in errors[:_EXAMPLES]])[:_EXAMPLES]
+    done.count(written.added, written.updated, [*wrong, *written.errors])
 
 
 def _signature(docs: Collection, value: Any) -> Any:
@@ -325,7 +351,7 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _tables(docs: Collection, where: Any, progress: Progress | None) -> Iterator[Rows]:
+def _tables(docs: Collection, where: Any, tell: Progress) -> Iterator[Rows]:
     names = ("id", "text", "metadata", "signature", "added", "updated")
     schema = pa.schema([(name, pa.string()) for name in names])
     count, total = 0, max(1, docs.count())
@@ -347,5 +373,4 @@ def _tables(docs: Collection, where: Any, progress: Progress | None) -> Iterator
             [document.updated.isoformat() for document in page],
         ]
         yield pa.record_batch([pa.array(column, pa.string()) for column in columns], schema)
-        if progress:
-            progress("exporting", min(1.0, count / total))
+        tell("exporting", min(1.0, count / total))

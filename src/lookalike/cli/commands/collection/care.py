@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.cli import common
@@ -15,10 +12,8 @@ from lookalike.cli.commands.collection.content import DATABASE, action, database
 from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import is_standard, say, say_json, standard_output, tell, warn
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
-from lookalike.collection.care.transfer import Imported, export_documents, import_documents
-from lookalike.corpora.opening import expand_paths
-from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
-from lookalike.media import Medium, find_files, medium_of_files, medium_of_signer
+from lookalike.collection.care.transfer import are_files
+from lookalike.errors import ArgumentError, CollectionError, NotFoundError
 from lookalike.progress import progress_bars, watched
 from lookalike.shown import counted, escape_terminal
 from lookalike.storage.files import temporary_folder
@@ -27,9 +22,6 @@ if TYPE_CHECKING:
     from lookalike.collection import Collection
 
 _PREFIX = "lookalike-rows-"
-_TOGETHER = 200
-_NAMED = 5
-_NO_TEXT = "its name is not UTF-8; rename the file"
 _OF_TEXTS = ("text", "id", "signature", "format")
 
 
@@ -182,22 +174,18 @@ def _count(database: str, name: str) -> int | None:
 
 def _import(options: argparse.Namespace) -> None:
     with opened(options) as docs:
-        medium = medium_of_signer(docs.signer)
-        if medium is not None and _are_files(medium, options.input):
-            done = _import_files(docs, medium, options)
+        given: dict[str, Any] = {"replace": options.replace, "skip_bad": options.skip_bad}
+        source, total = options.input, 0.0
+        if are_files(docs, options.input):
+            holds_files = f"does nothing: the collection {docs.name!r} holds files"
+            refuse_given(options, _OF_TEXTS, holds_files)
         else:
-            corpus = common.corpus_of(options.input, options)
-            given = ("text", "id", "signature", "replace", "skip_bad")
-            quiet = options.quiet or options.json
-            with progress_bars(quiet, common.megabytes(corpus)) as progress:
-                done = import_documents(
-                    docs,
-                    corpus,
-                    **{name: getattr(options, name) for name in given},
-                    max_document=corpus.max_document,
-                    progress=progress,
-                    **vars(common.filters_of(options)),
-                )
+            source = common.corpus_of(options.input, options)
+            total = common.megabytes(source)
+            given |= {name: getattr(options, name) for name in ("text", "id", "signature")}
+            given |= {"max_document": source.max_document, **vars(common.filters_of(options))}
+        with progress_bars(options.quiet or options.json, total) as progress:
+            done = docs.import_file(source, **given, progress=progress)
     left_out = done.bad + sum(done.left_out.values())
     told = {"added": done.added, "replaced": done.updated, "left_out": left_out}
     tell(
@@ -218,7 +206,7 @@ def _export(options: argparse.Namespace) -> None:
             if is_standard(options.output):
                 _export_lines(docs, options, progress)
                 return
-            count = export_documents(docs, options.output, where=options.where, progress=progress)
+            count = docs.export(options.output, where=options.where, progress=progress)
     tell(
         options.json,
         {"documents": count, "file": str(options.output)},
@@ -230,59 +218,6 @@ def _export_lines(docs: Collection, options: argparse.Namespace, progress: Any) 
     """Write JSON Lines, as soon as all are known to be good."""
     with temporary_folder(_PREFIX) as folder, standard_output() as stream:
         path = folder / "documents.jsonl"
-        export_documents(docs, path, where=options.where, progress=progress)
+        docs.export(path, where=options.where, progress=progress)
         with open(path, "rb") as made:
             shutil.copyfileobj(made, stream)
-
-
-# Folders of images, recordings or files of another medium
-
-
-def _are_files(medium: type[Medium[Any]], given: Sequence[str]) -> bool:
-    """Return whether folders or files of a medium are given, and no table with their paths."""
-    paths = [Path(one) for one in given]
-    return any(path.is_dir() for path in paths) or medium_of_files(paths) == medium.name
-
-
-def _import_files(
-    docs: Collection,
-    medium: type[Medium[Any]],
-    options: argparse.Namespace,
-) -> Imported:
-    """Add files of folders, each known by its path there, some at a time in one transaction."""
-    refuse_given(options, _OF_TEXTS, f"does nothing: the collection {docs.name!r} holds files")
-    paths = expand_paths([Path(one) for one in options.input])
-    found = find_files(paths, medium)
-    good = [file for file in found.files if _is_text(file)]
-    bad = [f"{one.path}: {one.reason}" for one in found.problems]
-    bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if not _is_text(file)]
-    if not found.files:
-        raise FileError(f"no {medium.name} found in {', '.join(map(str, options.input))}")
-    root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
-    write = docs.upsert if options.replace else docs.add
-    done = Imported(bad=len(bad), examples=bad[:_NAMED])
-    with progress_bars(options.quiet or options.json, len(good), "files") as progress:
-        for begin in range(0, len(good), _TOGETHER):
-            some = good[begin : begin + _TOGETHER]
-            written = write(
-                [_name(file if root is None else file.relative_to(root)) for file in some],
-                [str(file) for file in some],
-                on_error="skip" if options.skip_bad else "raise",
-            )
-            done.added += written.added
-            done.updated += written.updated
-            done.bad += len(written.errors)
-            done.examples = (done.examples + [str(error) for error in written.errors])[:_NAMED]
-            if progress:
-                progress("importing", (begin + len(some)) / len(good))
-    return done
-
-
-def _is_text(path: Path) -> bool:
-    """Return whether a path can be kept, which is done as a text."""
-    return _name(path) == str(path)
-
-
-def _name(path: Path) -> str:
-    """Return what a file is called in the collection: text, whatever bytes its name has."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
