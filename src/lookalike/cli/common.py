@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from lookalike.corpora.signing import SignedCorpus
 
 _FILTERS = ("min_words", "language", "min_links", "strip_urls")
+COLLECTION_METHOD = "simhash"
+"""Signature method of a collection of texts by default."""
 _TYPED = "typed_settings"
 _LIMITS = {one.name: one.default for one in fields(PageLimits)}
 

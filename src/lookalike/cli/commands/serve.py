@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import signal
 import sys
 import sysconfig
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from lookalike.checks import optional_module
 from lookalike.cli import leave_to_thread
+from lookalike.cli.common import COLLECTION_METHOD
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import flush_output, forget, say
 from lookalike.errors import ArgumentError, Said
@@ -52,7 +54,6 @@ _LEAST_WORDS = 12
 _MOST_EXAMPLES = 6_000
 _FOLDERS = ("", "asyncio", "email", "http", "json", "logging", "unittest", "urllib", "concurrent",
             "collections", "importlib", "multiprocessing", "xml", "ctypes", "tkinter")  # fmt: skip
-_BATCH = 2_000
 
 
 def add(parser: Parser) -> None:
@@ -79,11 +80,14 @@ def run(options: argparse.Namespace) -> None:
         return
     with temporary_folder("lookalike-example-") as folder:
         path = folder / "example.db"
-        count = _fill_example(path)
+        count = _fill_example(path, folder / f"{_EXAMPLE}.jsonl")
         say(
-            f"no DATABASE given: serving an example, {count:,} texts of Python's documentation in "
-            f"the collection {_EXAMPLE!r}; it is deleted when the service ends"
+            f"no DATABASE given: serving an example, {count:,} texts of Python's documentation; it "
+            "is deleted when the service ends"
         )
+        say("These commands make such a collection:")
+        say(f"  lookalike collection create example.db --name {_EXAMPLE}")
+        say(f"  lookalike collection import example.db {_EXAMPLE}.jsonl --name {_EXAMPLE}")
         _serve(str(path), settings)
 
 
@@ -138,24 +142,24 @@ def _new_key(options: argparse.Namespace) -> None:
     say(make_key(Path(settings_keys), name, access, scope))
 
 
-def _fill_example(path: Path) -> int:
-    """Fill a new database with docstrings of the standard library; return how many there are."""
-    from lookalike.collection import open_collection
-    from lookalike.signatures import TopSig
+def _fill_example(path: Path, file: Path) -> int:
+    """Import docstrings of the standard library from a file; return how many there are.
 
-    texts = list(_texts())
-    # What people type first is a few words: TopSig finds by these, rare ones above all.
-    signer = TopSig(bits=1024).fit([text for _, text, _ in texts])
+    The signer and the steps are those of `collection create` and `collection import`.
+    """
+    from lookalike.collection import open_collection
+    from lookalike.signatures.methods import text_signer
+
+    file.write_text("".join(json.dumps(row) + "\n" for row in _texts()))
+    signer = text_signer(COLLECTION_METHOD)
     with open_collection(path, _EXAMPLE, signer=signer, durable=False) as docs:
-        for begin in range(0, len(texts), _BATCH):
-            ids, some, described = zip(*texts[begin : begin + _BATCH], strict=True)
-            docs.upsert(ids, some, metadata=described)
+        docs.import_file(file, replace=True)
         docs.refresh()
         return docs.count()
 
 
-def _texts() -> Iterator[tuple[str, str, dict[str, object]]]:
-    """Yield id, text and metadata of what modules, classes and functions say of themselves."""
+def _texts() -> Iterator[dict[str, object]]:
+    """Yield rows: what modules, classes and functions say of themselves."""
     root, count = Path(sysconfig.get_path("stdlib")), 0
     for folder in _FOLDERS:
         for path in sorted((root / folder).glob("*.py")):
@@ -170,7 +174,7 @@ def _texts() -> Iterator[tuple[str, str, dict[str, object]]]:
                     continue
                 kind = type(node).__name__.removesuffix("Def").lower()
                 line = getattr(node, "lineno", 1)
-                yield name, text, {"module": module, "kind": kind, "line": line}
+                yield {"id": name, "text": text, "module": module, "kind": kind, "line": line}
                 count += 1
                 if count >= _MOST_EXAMPLES:
                     return

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cli.common import COLLECTION_METHOD
 from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
@@ -48,12 +49,12 @@ def declare(actions: Subparsers) -> None:
     bits = ", ".join(f"{name} {n}" for name, n in _BITS.items())
     features = {name: text_signer(name).to_dict()["features"] for name in TEXT_SIGNERS}
     words = ", ".join(f"{name} {one['ngram']}" for name, one in features.items())
-    usual = PassageHash()
+    usual, methods = PassageHash(), ", ".join(TEXT_SIGNERS)
     action(
         actions, "create", _create, "create a collection",
         f"""
   --kind NAME={_TEXT}  kind of items: {", ".join(_KINDS)} (or from a plugin)
-  --method NAME        signature method of texts: {", ".join(TEXT_SIGNERS)} (default: simhash)
+  --method NAME        signature method of texts: {methods} (default: {COLLECTION_METHOD})
   --bits N             bits per signature (default: {bits})
   --no-text            do not store the texts
   --json
@@ -139,7 +140,7 @@ def _signer(options: argparse.Namespace) -> Signer | None:
     seed = options.seed or 0
     if kind == _TEXT:
         bits = None if options.bits is None else _bits(options)
-        return text_signer(method or "simhash", bits=bits, features=features, seed=seed)
+        return text_signer(method or COLLECTION_METHOD, bits=bits, features=features, seed=seed)
     if kind == _PASSAGES:
         by = SimHash(_bits(options), features, seed=seed)
         usual = PassageHash()
