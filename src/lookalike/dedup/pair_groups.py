@@ -33,8 +33,9 @@ _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 class PairGroups(Tabular):
     """Groups of documents, and which are kept; arrays have an element per document.
 
-    The table has a row per document: `id`, `group_id` (the id of the first of its group, null for
-    a document alone), `kept` and `duplicate_of` (an id, null for a kept document).
+    The table has a row per document: `id`, `group_id`, `kept` and `duplicate_of`. `group_id` is the
+    id of the first of its group, null for a document alone. `duplicate_of` is an id, null for a
+    kept document.
     """
 
     ids: Sequence[Any]
