@@ -194,8 +194,30 @@ class Matches(MatchesByQuery):
         return {name: column[begin:end] for name, column in columns.items()}
 
 
+class PairRows(Tabular):
+    """Pairs of one collection: a row for each pair."""
+
+    __slots__ = ()
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    exact: bool
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def _values(self) -> dict[str, object]:
+        return {"pairs": len(self), "exact": self.exact}
+
+    def _sides(self, begin: int, end: int) -> dict[str, NDArray[np.int64]]:
+        """Return the columns of the two ids."""
+        return {"left": self.left[begin:end], "right": self.right[begin:end]}
+
+    def _row_count(self) -> int:
+        return len(self)
+
+
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Pairs(Tabular):
+class Pairs(PairRows):
     """Pairs of a collection within a radius, each once with left < right, sorted.
 
     Examples:
@@ -210,22 +232,8 @@ class Pairs(Tabular):
     exact: bool
     """Whether no pair within the radius is missing."""
 
-    def __len__(self) -> int:
-        return len(self.left)
-
-    def _values(self) -> dict[str, object]:
-        return {"pairs": len(self), "exact": self.exact}
-
     def _columns(self, begin: int, end: int) -> TableColumns:
-        rows = slice(begin, end)
-        return {
-            "left": self.left[rows],
-            "right": self.right[rows],
-            "distance": self.distances[rows],
-        }
-
-    def _row_count(self) -> int:
-        return len(self)
+        return {**self._sides(begin, end), "distance": self.distances[begin:end]}
 
 
 MatchColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]

@@ -16,7 +16,14 @@ from lookalike.display import TableColumns, Tabular
 from lookalike.errors import CorruptIndexError, ResultTooLargeError, Said
 from lookalike.indexes import ClusterIndex
 from lookalike.indexes.filters import Chosen
-from lookalike.indexes.results import NO_LIMIT, Explanation, MatchesByQuery, Neighbors, as_int64
+from lookalike.indexes.results import (
+    NO_LIMIT,
+    Explanation,
+    MatchesByQuery,
+    Neighbors,
+    PairRows,
+    as_int64,
+)
 from lookalike.indexes.rows import find_ids
 from lookalike.signatures import Projection
 from lookalike.vectors.given import in_single_precision
@@ -99,7 +106,7 @@ class VectorMatches(MatchesByQuery):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class VectorPairs(Tabular):
+class VectorPairs(PairRows):
     """Pairs of vectors of at least a similarity, each once with left < right, sorted."""
 
     left: NDArray[np.int64]
@@ -108,22 +115,8 @@ class VectorPairs(Tabular):
     exact: bool
     """Whether no pair is missing."""
 
-    def __len__(self) -> int:
-        return len(self.left)
-
-    def _values(self) -> dict[str, object]:
-        return {"pairs": len(self), "exact": self.exact}
-
     def _columns(self, begin: int, end: int) -> TableColumns:
-        rows = slice(begin, end)
-        return {
-            "left": self.left[rows],
-            "right": self.right[rows],
-            "similarity": self.similarities[rows],
-        }
-
-    def _row_count(self) -> int:
-        return len(self)
+        return {**self._sides(begin, end), "similarity": self.similarities[begin:end]}
 
 
 _LEAST_ROOM = 256
