@@ -30,6 +30,7 @@ from lookalike.recordings.decode import AudioInfo
 from lookalike.results import (
     Added,
     Answer,
+    Answers,
     BatchMatches,
     Clusters,
     DedupCounts,
@@ -117,6 +118,9 @@ def measurement(count: int) -> Measurement:
 
 MAKE: dict[str, Callable[[int, str], Any]] = {
     "Added": lambda n, text: Added(Path(text.replace("\0", "")), n, text),
+    "Answers": lambda n, text: Answers(
+        [Answer([], version=1), Answer([Match(text, 3, {text: text}, text)] * n, version=1)]
+    ),
     "BatchMatches": lambda n, text: BatchMatches(
         np.array([0, 0, n, n]), whole(n), small(n), True, query_ids=whole(3)
     ),
@@ -378,6 +382,9 @@ def test_tables_have_what_the_attributes_have() -> None:
     (row,) = agreed(Answer([match], version=1)).to_pylist()
     assert (row["id"], row["distance"], row["votes"], row["score"]) == ("a", 3, 2, 0.5)
     assert json.loads(row["metadata"]) == match.metadata and row["parts"] is None
+    one, none = Answer([match], version=1), Answer([], version=1)
+    many = Answers([one, none, Answer([match] * 2, version=1)])
+    assert agreed(many)["query"].to_pylist() == [0, 2, 2] and isinstance(many, list)
     (row,) = agreed(Passages((passage("p"),), 1, 9, 0)).to_pylist()
     assert (row["lines_begin"], row["lines_end"], row["exact"], row["text"]) == (1, 2, True, "p")
     tuning = Tuning(target=0.9, chosen=measurement(3), options=(measurement(2), measurement(3)))

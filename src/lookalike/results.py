@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lookalike.advice import Measurement as Measurement
     from lookalike.advice import Prediction as Prediction
     from lookalike.collection import Answer as Answer
+    from lookalike.collection import Answers as Answers
     from lookalike.collection import Document as Document
     from lookalike.collection import Match as Match
     from lookalike.collection import Pair as Pair
@@ -61,7 +62,7 @@ else:
         globals(),
         {
             "lookalike.advice": "Measurement Prediction",
-            "lookalike.collection": "Answer Document Match Pair Report Work Written",
+            "lookalike.collection": "Answer Answers Document Match Pair Report Work Written",
             "lookalike.collection.care.transfer": "Imported",
             "lookalike.common_passages.results": "Overlap Overlaps Passage Passages",
             "lookalike.compare.texts": "Comparison",

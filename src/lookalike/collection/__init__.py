@@ -1,6 +1,6 @@
 """Collections: documents in SQLite or PostgreSQL with exact search."""
 
-from lookalike.collection.answers import Answer, Match, Pair, Work
+from lookalike.collection.answers import Answer, Answers, Match, Pair, Work
 from lookalike.collection.care.snapshots import restore_collection
 from lookalike.collection.care.verify import Report
 from lookalike.collection.collection import Collection
@@ -11,6 +11,7 @@ from lookalike.errors import ItemError
 
 __all__ = [
     "Answer",
+    "Answers",
     "Collection",
     "Document",
     "ItemError",

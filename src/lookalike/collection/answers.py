@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
-from lookalike.display import Displayed, TableColumns, Tabular, record_columns, short
+from lookalike.display import Displayed, Records, TableColumns, Tabular, record_columns, short
 from lookalike.parts.votes import PartMatch
 
 
@@ -197,3 +198,23 @@ class Answer(Tabular, Sequence[Match]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Answer) and self._matches == other._matches
+
+
+class Answers(Records[Answer]):
+    """A list of answers, one for each query, that is also a table.
+
+    The table has a row for each match: `query` (the position of the query) and the columns of an
+    `Answer`.
+    """
+
+    def __init__(self, answers: Iterable[Answer] = ()) -> None:
+        super().__init__(Answer, answers)
+
+    def _columns(self, begin: int, end: int) -> TableColumns:
+        every = ((query, match) for query, answer in enumerate(self) for match in answer)
+        rows = list(islice(every, begin, end))
+        query = np.array([query for query, _ in rows], np.int64)
+        return {"query": query, **record_columns(Match, [match for _, match in rows])}
+
+    def _row_count(self) -> int:
+        return sum(map(len, self))

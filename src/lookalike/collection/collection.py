@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
 from numpy.typing import ArrayLike
 
 from lookalike.checks import file_path, flag
-from lookalike.collection.answers import Answer, Pair
+from lookalike.collection.answers import Answer, Answers, Pair
 from lookalike.collection.care.duplicates import find_pairs
 from lookalike.collection.care.snapshots import snapshot
 from lookalike.collection.care.transfer import Imported, export_documents, import_documents
@@ -223,7 +223,7 @@ class BaseCollection(ABC):
         text: bool = False, mask: Mask = "auto", plan: Plan | None = None,
         threads: int | None = None, tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
-    ) -> list[Answer]:  # fmt: skip
+    ) -> Answers:  # fmt: skip
         """Return the answer of `search` for each of many queries, at one version.
 
         One text or one signature is a batch of one.
@@ -233,7 +233,7 @@ class BaseCollection(ABC):
             text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
             min_votes=min_votes, min_score=min_score,
         )  # fmt: skip
-        return self._ask(queries, question)
+        return Answers(self._ask(queries, question))
 
     def within(
         self,
@@ -263,7 +263,7 @@ class BaseCollection(ABC):
         self, queries: QueryInputs, radius: SupportsIndex, *, limit: SupportsIndex = MOST_MATCHES,
         where: Where | None = None, exclude: Iterable[str] = (), explain: bool = False,
         text: bool = False, plan: Plan | None = None, threads: int | None = None,
-    ) -> list[Answer]:  # fmt: skip
+    ) -> Answers:  # fmt: skip
         """Return the answer of `within` for each of many queries, at one version.
 
         One text or one signature is a batch of one.
@@ -272,7 +272,7 @@ class BaseCollection(ABC):
             radius=radius, limit=limit, where=where, exclude=exclude, explain=explain, text=text,
             plan=plan, threads=threads,
         )  # fmt: skip
-        return self._ask(queries, question)
+        return Answers(self._ask(queries, question))
 
     def duplicates_of(
         self, id: str, radius: SupportsIndex, *, where: Where | None = None,
