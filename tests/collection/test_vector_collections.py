@@ -45,7 +45,7 @@ def test_what_is_no_vector_of_these(tmp_path: Path) -> None:
         ):
             with pytest.raises(la.errors.DocumentError, match=message):
                 docs.search(query)
-        with pytest.raises(la.errors.ArgumentError, match="2 signatures; expected one"):
+        with pytest.raises(la.errors.ArgumentError, match="2 queries; expected one"):
             docs.search(VECTORS[:2])
     with (
         la.open_collection(tmp_path / "w.db", "w", signer=la.SimHash(128)) as docs,
