@@ -55,7 +55,7 @@ API = {
     ),
     "Features": (
         "Features are the parts of a document that are compared. Exact similarity counts them.",
-        "Words Chars Links Combined FeatureFunction features.Features Vocabulary Weights "
+        "Words Chars ShortText Links Combined FeatureFunction features.Features Vocabulary Weights "
         "jaccard weighted_jaccard cosine containment features.similarity_pairs",
     ),
     "Indexes": (

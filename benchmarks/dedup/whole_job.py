@@ -33,6 +33,8 @@ from benchmarks.dedup.peers import (
     RensaDeduplicator,
     RensaTwoProcesses,
 )
+from benchmarks.dedup.short import NAMES as SHORT
+from benchmarks.dedup.short import NEEDS_DATA, short
 from benchmarks.dedup.truth import NearPairs, confirm, feature_matrix, near_pairs
 from benchmarks.harness import Effort, Result, Verdict, WrongAnswerError
 from benchmarks.importing import compiled_environment
@@ -59,6 +61,7 @@ CASES = (
     "dedup-quality-debian",
     EXACT,
     CONTAINED,
+    *SHORT,
 )
 LONG_CASES = ("dedup-large",)
 """Run only if they are named: minutes, and gigabytes on disk."""
@@ -81,9 +84,10 @@ def run_dedup(
         "dedup-large": partial(large, cache=cache, part=part),
         EXACT: partial(exact, cache=cache, part=part),
         CONTAINED: partial(contained, folder=folder, cache=cache, part=part),
+        **{name: partial(short, folder=folder, part=part) for name in SHORT},
     }
     for name in names:
-        if folder is None and name.startswith("dedup-quality"):
+        if folder is None and (name.startswith("dedup-quality") or name == NEEDS_DATA):
             print(f"\n{name}: left out, because it needs real texts: --data")
         else:
             yield runs[name](name)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from lookalike.features import Chars as Chars
     from lookalike.features import Combined as Combined
     from lookalike.features import FeatureFunction as FeatureFunction
+    from lookalike.features import ShortText as ShortText
     from lookalike.features import Vocabulary as Vocabulary
     from lookalike.features import Weights as Weights
     from lookalike.features import Words as Words
@@ -109,8 +110,8 @@ else:
             "lookalike.dedup.pair_groups": "group_pairs",
             "lookalike.errors": "LookalikeError LookalikeWarning",
             "lookalike.features": (
-                "Chars Combined FeatureFunction Vocabulary Weights Words containment cosine "
-                "jaccard weighted_jaccard"
+                "Chars Combined FeatureFunction ShortText Vocabulary Weights Words containment "
+                "cosine jaccard weighted_jaccard"
             ),
             "lookalike.features.links": "Links",
             "lookalike.gpu": "GpuIndex",

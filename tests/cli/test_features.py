@@ -147,3 +147,25 @@ def test_stop_words_that_are_no_text_are_named(
     Path("binary").write_bytes(b"\xff\xfe\x00")
     assert main(["dedup", corpus, "--stop-words", "binary"]) == 1
     assert "it is not UTF-8 text" in capsys.readouterr().err
+
+
+def test_dedup_says_which_features_it_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = ["Garden hose, green, heavy duty, 20 m", "garden hose gren heavy duty, 20 m"]
+    Path("lines.txt").write_text("\n".join([*lines, "Garden hose, green, heavy duty, 30 m"]))
+    reason = "100% of the documents have at most 120 characters"
+    found = printed(capsys, "dedup", "lines.txt")
+    assert found["settings"]["features"] == "short" and found["features_reason"] == reason
+    assert (found["counts"]["kept"], found["counts"]["short_documents"]) == (2, 3)
+    assert main(["dedup", "lines.txt", "--dry-run", "-o", "out.txt"]) == 0
+    assert f"features                  short  {reason}" in capsys.readouterr().out
+    for options in (["--features", "words"], ["--ngram", "5"], ["--method", "simhash"]):
+        found = printed(capsys, "dedup", "lines.txt", *options)
+        assert found["settings"]["features"] == "words" and found["features_reason"] is None
+    assert printed(capsys, "sign", "lines.txt", "-o", "lines.lookalike")["signer"]["features"] == (
+        la.Words(5).to_dict()
+    )
+    found = printed(capsys, "dedup", "lines.txt", "--against", "lines.lookalike")
+    assert found["settings"]["features"] == "words" and found["counts"]["kept"] == 0

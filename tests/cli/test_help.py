@@ -23,7 +23,7 @@ from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
 from lookalike.dedup.settings import ALIASES, DedupSettings
-from lookalike.dedup.vectors import RECALL
+from lookalike.dedup.vectors import RECALL, THRESHOLD
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
@@ -47,6 +47,7 @@ IN_WORDS = {
     "every 12th, or as many as near-duplicates need; for vectors every 6th, at least 32",
     "flips if QUERIES have weights, otherwise blocks",
     "square root of half the number of documents, at most 50",
+    "words; dedup of short documents: short",
     "signature, if it exists", "what the signatures estimate, jaccard or cosine",
     "that of the signatures", "derived from the size", "no limit",
     "sql, or native for passages and recordings",
@@ -55,7 +56,13 @@ IN_WORDS = {
 
 
 def ngrams() -> str:
-    return f"{by_method('ngram')}; chars {DedupSettings(features='chars').ngram}"
+    named = (f"{name} {DedupSettings(features=name).ngram}" for name in ("chars", "short"))
+    return "; ".join([by_method("ngram"), *named])
+
+
+def thresholds() -> str:
+    short = DedupSettings(features="short").threshold
+    return f"{DedupSettings().threshold}; features short {short}; vectors {THRESHOLD}"
 
 
 def by_method(name: str) -> str:
@@ -95,6 +102,7 @@ def serve_default(name: str) -> str:
 
 USED: dict[tuple[str, str], Callable[[], str]] = {
     ("dedup", "--ngram"): ngrams,
+    ("dedup", "--threshold"): thresholds,
     ("dedup", "--bits"): lambda: by_method("bits"),
     ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),

@@ -64,6 +64,7 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
         "verify": "yes", "min_features": "1", "grouping": "star", "max_group": "1,000",
         "keep": "first", "exact": "no", "features": "words", "measure": "jaccard",
+        "features chosen because": "0% of the documents have at most 120 characters",
         "text column": "text", "ids": "id",
     }  # fmt: skip
     (timing,) = page.all("table", "timing")

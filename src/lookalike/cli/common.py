@@ -99,10 +99,16 @@ def settings_fields(*, signs: bool = False, only: Iterable[str] = ()) -> list[Fi
 def settings_of(
     options: argparse.Namespace, *, signs: bool = False, only: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return what options say of `settings_fields`, stop words as they are in their file."""
+    """Return what options say of `settings_fields`, stop words as they are in their file.
+
+    Only a job with all settings chooses features by the lengths of documents; others take words.
+    """
+    only = list(only)
     chosen = {
         one.name: getattr(options, one.name) for one in settings_fields(signs=signs, only=only)
     }
+    if (signs or only) and chosen.get("features", "") is None:
+        chosen["features"] = "words"
     if chosen.get("stop_words") is not None and chosen["stop_words"] not in STOP_LISTS:
         chosen["stop_words"] = _stop_words(Path(chosen["stop_words"]))
     return chosen

@@ -49,7 +49,7 @@ def dedup(
     max_group: SupportsIndex = 1000,
     keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
     exact: bool = False,
-    features: FeatureChoice = "words",
+    features: FeatureChoice | None = None,
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
@@ -100,10 +100,10 @@ def dedup(
         min_links: Leave out pages with fewer links.
         strip_urls: Ignore URLs when comparing texts.
         against: An old corpus, or a file of `save_signatures`: documents in it are dropped.
-        method: The signatures: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or
-            "topsig" (cosine of word n-gram counts).
-        threshold: The least similarity (default: 0.8; vectors 0.95). Of recordings, the share of
-            the longer one that has to be the same.
+        method: The signatures: "minhash" (Jaccard similarity of sets of n-grams), "simhash" or
+            "topsig" (cosine of n-gram counts).
+        threshold: The least similarity (default: 0.8; features "short" 0.75; vectors 0.95). Of
+            recordings, the share of the longer one that has to be the same.
         ngram: Words or characters of a feature, or several such lengths. Also `ngram_size`.
         permutations: Of MinHash: a pair at the threshold is proposed with a chance of at least
             99.5%. Also `num_perm`.
@@ -121,8 +121,11 @@ def dedup(
             group as a list of dicts, and returns the one to keep, or its position. Of similar
             images, the one with most pixels is kept; of recordings, the best: docs/recordings.md.
         exact: Find every pair at or above the threshold, not only those that signatures propose.
-        features: "words", "chars", both ("words,chars"), an object such as `la.Words(...)`, or a
-            function from a text to its features.
+        features: "words", "chars", both ("words,chars"), "short" (`la.ShortText`), an object such
+            as `la.Words(...)`, or a function from a text to its features. By default words, and
+            "short" if 90% of the documents with text have at most 120 characters. Other methods
+            and measures than the default ones, `ngram`, `stop_words`, `stem` and `min_features`
+            also mean words. A file of signatures in `against` brings its features along.
         stop_words: Words to leave out: "english", or a list.
         stem: Compare the stems of words of this language.
         measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).

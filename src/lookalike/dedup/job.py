@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -21,6 +22,7 @@ from lookalike.dedup.decide import (
     rule_ranks,
 )
 from lookalike.dedup.join import join_documents
+from lookalike.dedup.lengths import TextLengths, lengths_on_disk
 from lookalike.dedup.pairs import Ints, count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.result import DedupCounts, TextResult
@@ -28,6 +30,7 @@ from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, collapse, sign_documents
 from lookalike.dedup.verify import Comparer, Verdict, earlier_verdict, verify_pairs
 from lookalike.errors import ArgumentError, FormatError, Said
+from lookalike.features.choice import chosen_names
 from lookalike.jobs.context import JobProgress, longest_document, memory_bytes
 from lookalike.jobs.documents import (
     DocumentTable,
@@ -41,6 +44,7 @@ from lookalike.jobs.work_folder import WorkFolder
 from lookalike.pages import PageLimits
 from lookalike.progress import Progress, listener
 from lookalike.signatures.files import load_signatures
+from lookalike.signatures.signer import DocumentSigner, Signer
 from lookalike.storage.files import file_errors
 
 STEPS = ("read", "collapse", "sign", "propose", "verify", "group", "write")
@@ -70,6 +74,9 @@ def run_job(
     settings: DedupSettings,
 ) -> TextResult:
     """Run a job; see `lookalike.dedup`."""
+    old: Source | OldSignatures | None = None
+    if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
+        settings, old = _old_signatures(against, settings)
     features = settings.feature_kind()
     skip_bad = flag("skip_bad", skip_bad)
     progress = listener(progress)
@@ -92,10 +99,7 @@ def run_job(
         was_given=max_document is not None,
     )
     opened = reading.source(source, features, text, id, settings.keep_column)
-    old: Source | OldSignatures | None = None
-    if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
-        old = _old_signatures(against, settings)
-    elif against is not None:
+    if old is None and against is not None:
         old = reading.old_source(against, features, opened.columns)
     folder = WorkFolder(work)
     job = DedupJob(
@@ -137,14 +141,19 @@ def _check_device(device: str, settings: DedupSettings) -> None:
 
 def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) -> TextResult:
     """Run the steps, one after the other."""
-    settings, timed = job.settings, job.progress.timed
+    timed = job.progress.timed
     # Features that Python finds would keep Python from reading meanwhile.
-    native = isinstance(settings.features, str) and settings.stem is None
-    signer = settings.signer()
+    settings, signer = job.settings, job.settings.signer()
+    named = isinstance(settings.features, str) and "short" not in chosen_names(settings.features)
+    native = named and settings.stem is None
     signing = early_signatures(job, signer, signer.bits // 8) if native else nullcontext()
     with signing as early:
         with timed("read"):
             documents = read_documents(job, source, old, early)
+            job, lengths = _with_features(job, documents)
+        settings = job.settings
+        if settings.signer() != signer:
+            signer, early = settings.signer(), None
         with timed("collapse"):
             first = collapse(job, documents)
         with timed("sign"):
@@ -186,7 +195,17 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
             # Samples propose every pair, if they do not warn.
             complete=settings.exact or (sampled and not verdict.warnings),
         )
-    return _conclude(job, source, documents, signed, first, verdict, decision, compare)
+    return _conclude(job, source, documents, signed, first, verdict, decision, compare, lengths)
+
+
+def _with_features(job: DedupJob, documents: DocumentTable) -> tuple[DedupJob, TextLengths | None]:
+    """Return the job with features that fit its documents, and their lengths; an old corpus does
+    not count. Features that were given stay, and nothing is counted.
+    """
+    if not job.settings.features_open:
+        return job, None
+    lengths = lengths_on_disk(documents.texts, documents.old)
+    return replace(job, settings=job.settings.with_features(lengths.features)), lengths
 
 
 def _choices(
@@ -213,6 +232,7 @@ def _conclude(
     verdict: Verdict,
     decision: Decision,
     compare: Comparer,
+    lengths: TextLengths | None,
 ) -> TextResult:
     """Return the result: what is known of documents, told of rows of the source."""
     settings, old, pairs = job.settings, documents.old, decision.pairs
@@ -228,7 +248,7 @@ def _conclude(
     dropped = np.flatnonzero(stands_for >= 0)
     one, two = first[stands_for[dropped]], first[new][dropped]
     estimated[dropped] = (one != two) & compare.estimated(np.minimum(one, two))
-    lengths = documents.texts.lengths[new]
+    sizes = documents.texts.lengths[new]
     verified = count_every_pair if settings.exact else count_with_copies
     counts = DedupCounts.of(
         decision,
@@ -245,12 +265,14 @@ def _conclude(
         compared_pairs=verdict.compared + decision.compared,
         verified_pairs=verified(pairs, first, old),
         estimated_pairs=int(compare.estimated(pairs.left).sum()),
-        bytes=int(lengths.sum()),
-        bytes_saved=int(lengths[dropped].sum()),
+        bytes=int(sizes.sum()),
+        bytes_saved=int(sizes[dropped].sum()),
         left_out=sum(documents.left_out.values()),
+        short_documents=None if lengths is None else lengths.short,
     )
     return TextResult(
         settings=settings,
+        features_reason=None if lengths is None else lengths.reason,
         keep=stands_for < 0,
         group_of=labels,
         duplicate_of=own,
@@ -280,8 +302,13 @@ def _conclude(
     )
 
 
-def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) -> OldSignatures:
-    """Return the signatures of an old corpus, if the signer of the job made them."""
+def _old_signatures(
+    against: str | os.PathLike[str], settings: DedupSettings
+) -> tuple[DedupSettings, OldSignatures]:
+    """Return the signatures of an old corpus, and settings with its features if these are open.
+
+    Raises if the signer of the job did not make the signatures.
+    """
     if not settings.by_signatures:
         raise ArgumentError(
             settings.said_reason,
@@ -289,6 +316,8 @@ def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) ->
             "or leave one of them out",
         )
     saved = load_signatures(against)
+    if settings.features_open:
+        settings = _with_features_of(saved.signer, settings)
     if saved.signer != settings.signer():
         raise FormatError(
             f"{against} was signed by ",
@@ -300,4 +329,13 @@ def _old_signatures(against: str | os.PathLike[str], settings: DedupSettings) ->
     with file_errors(Path(against), "read"):
         state = Path(against).stat()
     identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
-    return OldSignatures(saved.signatures, saved.ids, identity)
+    return settings, OldSignatures(saved.signatures, saved.ids, identity)
+
+
+def _with_features_of(signer: Signer, settings: DedupSettings) -> DedupSettings:
+    """Return settings with the features of a signer, by name if they have one."""
+    if not isinstance(signer, DocumentSigner):
+        return settings
+    named = [settings.with_features(name) for name in ("words", "short")]
+    same = [one for one in named if one.feature_kind() == signer.features]
+    return same[0] if same else settings.with_features(signer.features)

@@ -42,6 +42,7 @@ from lookalike.dedup.summary import (
     Summarized,
     Wording,
     columns_text,
+    features_lines,
     left_out_lines,
     text_wording,
 )
@@ -102,6 +103,8 @@ class DedupCounts(Displayed):
     """Filtered (`min_words`, `language`, `min_links`), or web pages, images or recordings that
     cannot be read.
     """
+    short_documents: int | None = None
+    """Documents of 1 to 120 characters; None where these did not choose the features."""
 
     @classmethod
     def of(
@@ -335,6 +338,8 @@ class TextResult(RowsResult):
 
     kind: str = "text"
     settings: DedupSettings
+    features_reason: str | None = None
+    """Why these features were chosen; None if the caller or an old corpus chose them."""
     matched_old: Ints
     """The row of the old corpus that a dropped row is a duplicate of; -1 for others."""
     estimated: Flags
@@ -451,18 +456,23 @@ class TextResult(RowsResult):
     def wording(self) -> Wording:
         """Return the words for documents."""
         about = "" if self.source.fixed_columns else columns_text(self.columns)
-        return text_wording(self.settings, about, left_out_lines(self.documents.left_out))
+        more = [
+            *features_lines(self.settings, self.features_reason),
+            *left_out_lines(self.documents.left_out),
+        ]
+        return text_wording(self.settings, about, more)
 
     def described(self) -> dict[str, Any]:
         """Return the settings, in plain values."""
         return self.settings.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the base values, whether pairs are complete, reused and overlapped steps, the
-        columns that were read and the files that were left out.
+        """Return the base values, why features were chosen, whether pairs are complete, reused and
+        overlapped steps, the columns that were read and the files that were left out.
         """
         return {
             **super().to_dict(),
+            "features_reason": self.features_reason,
             "complete": self.complete,
             "reused": list(self.reused),
             "overlapped": list(self.overlapped),

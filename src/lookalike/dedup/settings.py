@@ -18,10 +18,12 @@ from lookalike.features import MEASURES, FeatureKind
 from lookalike.features.choice import (
     CHARS_NGRAM,
     FEATURES,
+    SHORT_NGRAM,
     FeatureChoice,
     chosen_words,
     typed_lengths,
 )
+from lookalike.features.short import ShortText
 from lookalike.features.text import Lengths
 from lookalike.signatures.methods import (
     BAND_METHODS,
@@ -99,12 +101,16 @@ class DedupSettings(Displayed):
     "containment" of sets of features, or "cosine" of counts (default: by the method). With
     containment, how much of the smaller document is in the larger one, the larger one is kept, and
     `keep` decides between those with equally many different features.
+
+    Without `features`, and with nothing else that concerns words, a job chooses them when it knows
+    the lengths of the documents; see `lookalike.dedup.lengths`. Until then they are words.
     """
 
     method: str = _setting("minhash", "signature method", signs=True, choices=METHODS)
     threshold: float = _setting(
-        0.8,
-        "minimum similarity, from 0 to 1; for vectors 0.95",
+        None,
+        f"minimum similarity, from 0 to 1 (default: {FeatureKind.usual_threshold}; features short "
+        f"{ShortText.usual_threshold}; vectors 0.95)",
         kinds="text spark vectors recordings",
         type=float,
         metavar="T",
@@ -112,7 +118,7 @@ class DedupSettings(Displayed):
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
         "words (or characters) per feature, or several lengths such as 1,2 "
-        f"(default: {_NGRAMS}; chars {CHARS_NGRAM})",
+        f"(default: {_NGRAMS}; chars {CHARS_NGRAM}; short {SHORT_NGRAM})",
         signs=True,
         type=typed_lengths,
         metavar="LENGTHS",
@@ -165,8 +171,9 @@ class DedupSettings(Displayed):
         kinds="text spark vectors",
     )
     features: FeatureChoice = _setting(  # noqa: RUF009  # a field
-        "words",
-        f"what to compare: {', '.join(FEATURES)}, or several separated by commas",
+        None,
+        f"what to compare: {', '.join(FEATURES)}, or several separated by commas (default: words; "
+        "dedup of short documents: short)",
         signs=True,
         metavar="KINDS",
     )
@@ -191,7 +198,7 @@ class DedupSettings(Displayed):
 
     def __post_init__(self) -> None:
         own = vars(self)  # where the fields of a frozen class can be set
-        own["threshold"] = share("threshold", self.threshold)
+        given = self.__getstate__()
         one_of("grouping", self.grouping, GROUPINGS)
         for name in ("verify", "exact"):
             own[name] = flag(name, own[name])
@@ -200,6 +207,11 @@ class DedupSettings(Displayed):
         if self.measure is None:
             own["measure"] = method.measure
         self._check_measure(method.measure)
+        if self.features is None:
+            own["features"] = "words"
+        if self.threshold is None:
+            own["threshold"] = method.features.usual_threshold
+        own["threshold"] = share("threshold", self.threshold)
         # What was chosen may be readable only once.
         if not isinstance(self.features, str):
             own["features"] = method.features
@@ -223,8 +235,29 @@ class DedupSettings(Displayed):
             own[name] = whole_number(name, own[name], at_least=least, at_most=most)
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
         refuse_idle(own, [one.name for one in bound if own[one.name] not in (one.default, 0)])
+        if self._leaves_features_open(given):
+            own["_given"] = given
         own["_method"] = replace(method, permutations=self.permutations, bits=self.bits or 0)
         self.signer()
+
+    def _leaves_features_open(self, given: dict[str, Any]) -> bool:
+        """Return whether the values that were given do not say what to compare."""
+        about_words = ("features", "ngram", "stop_words", "stem")
+        return (
+            all(given[name] is None for name in about_words)
+            and self.min_features == 1
+            and self.method == "minhash"
+            and self.measure == "jaccard"
+        )
+
+    @property
+    def features_open(self) -> bool:
+        """Whether a job chooses the features; see `with_features`."""
+        return "_given" in vars(self)
+
+    def with_features(self, features: FeatureChoice) -> DedupSettings:
+        """Return settings that left the features open, with these features."""
+        return DedupSettings(**{**vars(self)["_given"], "features": features})
 
     @property
     def keep_column(self) -> str | None:

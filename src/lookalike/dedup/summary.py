@@ -170,6 +170,13 @@ def columns_text(columns: Columns) -> str:
     return f"text from the column {text!r}" + ("" if columns.id is None else f", ids from {ids!r}")
 
 
+def features_lines(settings: DedupSettings, reason: str | None) -> list[Line]:
+    """Return which features were chosen and why; nothing if they are the usual ones."""
+    if reason is None or settings.features == "words":
+        return []
+    return [("features", str(settings.features), reason)]
+
+
 def left_out_lines(reasons: Mapping[str, int]) -> list[Line]:
     """Return how many documents were left out, by reason."""
     return [

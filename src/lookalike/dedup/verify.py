@@ -211,10 +211,12 @@ def exact_similarities(
     `take` returns the documents at some positions, `lengths` are the bytes of all. A similarity
     that equals the threshold, or 1, up to rounding is returned as that.
     """
-    order = _reading_order(lengths, left, right)
+    features = settings.feature_kind()
+    sizes = lengths if features.memory_factor == 1 else lengths * features.memory_factor
+    order = _reading_order(sizes, left, right)
     left, right = left[order], right[order]
     found = np.empty(len(left))
-    for part in bounded_parts(lengths, left, right):
+    for part in bounded_parts(sizes, left, right):
         both = np.concatenate([left[part], right[part]])
         positions, places = numbered(both, len(lengths))
         half = len(places) // 2
@@ -223,7 +225,7 @@ def exact_similarities(
             take(positions),
             places[:half],
             places[half:],
-            settings.feature_kind(),
+            features,
             threads=threads,
         )
         tell(part.stop / len(left))

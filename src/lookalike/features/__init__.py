@@ -3,6 +3,7 @@
 from lookalike.features.base import FeatureKind, as_features, feature_kind_from_dict
 from lookalike.features.choice import Combined
 from lookalike.features.ready import FeatureFunction, Features
+from lookalike.features.short import ShortText
 from lookalike.features.similarity import (
     MEASURES,
     containment,
@@ -23,6 +24,7 @@ __all__ = [
     "FeatureFunction",
     "FeatureKind",
     "Features",
+    "ShortText",
     "Vocabulary",
     "Weights",
     "Words",

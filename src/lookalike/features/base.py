@@ -31,6 +31,10 @@ class FeatureKind(ABC):
 
     _kinds: ClassVar[dict[str, type[FeatureKind]]] = {}
 
+    usual_threshold: ClassVar[float] = 0.8
+    """The default threshold of `dedup` for documents that are compared by these features."""
+    memory_factor: ClassVar[int] = 1
+    """How many times as much memory as words its features take, for a text of equal length."""
     reads_links: ClassVar[bool] = False
     """Whether it reads the marks of links, which a corpus of pages can keep in its texts."""
 

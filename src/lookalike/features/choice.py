@@ -18,6 +18,7 @@ from lookalike.features.base import (
     feature_kind_from_dict,
     reads_links,
 )
+from lookalike.features.short import ShortText
 from lookalike.features.text import Chars, Lengths, Words
 from lookalike.pages.marks import without_marks
 from lookalike.shown import brief
@@ -142,26 +143,27 @@ def _weights(weights: Iterable[float] | None, count: int) -> tuple[float, ...]:
     return tuple(numbers.astype(np.float64).tolist())
 
 
-FEATURES = ("words", "chars", "links")
-CHARS_NGRAM = Chars().ngram
+FEATURES = ("words", "chars", "short", "links")
+CHARS_NGRAM, SHORT_NGRAM = Chars().ngram, ShortText().ngram
 FeatureChoice = str | FeatureKind | Callable[[str], Iterable[Any]]
 """Some of `FEATURES` with commas, an object such as `la.Words(...)`, or a function of a text."""
 
 
 def chosen_features(
-    features: FeatureChoice,
+    features: FeatureChoice | None,
     *,
     ngram: Lengths | None,
     words_ngram: int,
     stop_words: str | Iterable[str] | None,
     stem: str | None,
 ) -> FeatureKind:
-    """Return the chosen features; raise at options that would not change them.
+    """Return the chosen features, words by default; raise at options that would not change them.
 
     `ngram` is that of words, or of characters if there are no words. By default it is `words_ngram`
-    for words and 5 for characters.
+    for words, 5 for characters and 3 for short texts.
     """
     given: dict[str, object] = {"ngram": ngram, "stop_words": stop_words, "stem": stem}
+    features = "words" if features is None else features
     if not isinstance(features, str):
         _refuse(given, "features that are made already; say it where they are made")
         kind = as_features(features)
@@ -172,9 +174,13 @@ def chosen_features(
             )
         return kind
     names = chosen_names(features)
-    lengths: dict[str, Lengths] = {"words": words_ngram, "chars": CHARS_NGRAM}
+    lengths: dict[str, Lengths] = {
+        "words": words_ngram,
+        "chars": CHARS_NGRAM,
+        "short": SHORT_NGRAM,
+    }
     if ngram is not None and names != ["links"]:
-        lengths["words" if "words" in names else "chars"] = ngram
+        lengths[next(name for name in lengths if name in names)] = ngram
     if names == ["links"]:
         _refuse(given, "links, only with words")
     elif "words" not in names:
@@ -185,6 +191,8 @@ def chosen_features(
         kinds.append(Words(lengths["words"], stopwords=stop_words, stem=stem))
     if "chars" in names:
         kinds.append(Chars(lengths["chars"]))
+    if "short" in names:
+        kinds.append(ShortText(lengths["short"]))
     if "links" in names:
         from lookalike.features.links import Links  # takes some time to import
 
@@ -228,8 +236,9 @@ def unit_text(features: FeatureKind) -> str:
     """Return the features that documents are compared by, in a few words."""
     if isinstance(features, Combined):
         return " and ".join(map(unit_text, features.kinds))
-    if isinstance(features, Chars):
-        return _runs_text("character", features.ngram)
+    if isinstance(features, Chars | ShortText):
+        runs = _runs_text("character", features.ngram)
+        return f"{runs} (numbers and codes equal)" if isinstance(features, ShortText) else runs
     if features.reads_links and not hasattr(features, "name"):
         return "links"
     if not isinstance(features, Words):

@@ -86,7 +86,7 @@ class Words(TextKind):
         self.min_length = whole_number("min_length", min_length, at_least=1)
         self.stopwords = stopwords if isinstance(stopwords, str) else _word_list(stopwords)
         self._stemmer = _stemmer(stem)
-        lengths, lowered, stops = _several(self.ngram), self.lowercase, self._stop_list()
+        lengths, lowered, stops = several(self.ngram), self.lowercase, self._stop_list()
         self._reader = _native.TextFeatures(
             False, lengths, lowered, self.min_length, stops, stem is not None
         )
@@ -139,7 +139,7 @@ class Chars(TextKind):
     ) -> None:
         self.ngram = ngram_lengths("ngram", ngram)
         self.lowercase = flag("lowercase", lowercase)
-        lengths = _several(self.ngram)
+        lengths = several(self.ngram)
         self._reader = _native.TextFeatures(True, lengths, self.lowercase, 1, [], False)
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
@@ -155,7 +155,8 @@ def ngram_lengths(name: str, ngram: SupportsIndex | Iterable[SupportsIndex]) -> 
     return lengths[0] if len(lengths) == 1 else tuple(lengths)
 
 
-def _several(ngram: Lengths) -> list[int]:
+def several(ngram: Lengths) -> list[int]:
+    """Return one length or several as a list."""
     return [ngram] if isinstance(ngram, int) else list(ngram)
 
 

@@ -92,11 +92,15 @@ class StringsOnDisk:
         return np.diff(self.offsets)
 
     @cached_property
+    def arrow(self) -> Any:
+        """All strings, as an Arrow array."""
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
+        return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+
+    @cached_property
     def documents(self) -> _native.Documents:
         """All strings, in the form that the core reads."""
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
-        strings = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
-        return _native.Documents.from_arrow(pa.chunked_array([strings]).__arrow_c_stream__())
+        return _native.Documents.from_arrow(pa.chunked_array([self.arrow]).__arrow_c_stream__())
 
     def release(self) -> None:
         """Drop the text from memory; reading it again loads it."""

@@ -171,7 +171,7 @@ def _by_texts(job: Job, docs: Collection) -> _Duplicates:
 
         table = pyarrow.table({"id": names, "text": [texts[name] for name in names]})
         result = dedup(table, text="text", id="id", threshold=job.order["threshold"],
-                       keep="first", progress=job.tell)  # fmt: skip
+                       features="words", keep="first", progress=job.tell)  # fmt: skip
         dropped = np.flatnonzero(result.duplicate_of >= 0)
         kept, similarities = result.duplicate_of[dropped], result.similarity[dropped]
     return _Duplicates(

@@ -96,7 +96,7 @@ class Method:
         cls,
         name: str,
         *,
-        features: FeatureChoice = "words",
+        features: FeatureChoice | None = None,
         ngram: Lengths | None = None,
         stop_words: str | Iterable[str] | None = None,
         stem: str | None = None,

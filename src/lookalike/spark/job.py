@@ -11,6 +11,7 @@ import numpy as np
 
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
+from lookalike.dedup.lengths import TextLengths
 from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings, given_settings
 from lookalike.features import FeatureKind
@@ -26,7 +27,7 @@ from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
 from lookalike.spark.prefixes import propose_by_prefixes
 from lookalike.spark.propose import Proposed
 from lookalike.spark.result import ResultRows, SparkDedup
-from lookalike.spark.signing import SIGNED, SignedTable, sign_rows
+from lookalike.spark.signing import LENGTHS, SIGNED, SignedTable, sign_rows
 from lookalike.spark.sources import (
     Preparation,
     Sources,
@@ -84,9 +85,10 @@ def dedup(
     TopSig signatures, Spark compares all, and a warning says so. For containment every pair is
     found, also those that samples of features may miss.
 
-    Texts are read twice, and sent only where pairs are compared. The result's frames are valid
-    until `SparkDedup.close`. With `html`, or an option that leaves out or changes documents, a copy
-    of the corpus with texts in place of pages is kept in `work`.
+    Texts are read twice, once more if they turn out to be short, and sent only where pairs are
+    compared. The result's frames are valid until `SparkDedup.close`. With `html`, or an option that
+    leaves out or changes documents, a copy of the corpus with texts in place of pages is kept in
+    `work`.
 
     Args:
         frame: The DataFrame. Rows are in the order of the files they come from and of the lines
@@ -256,12 +258,19 @@ class _Job:
 
     def __init__(self, work: SparkWork, sources: Sources, settings: DedupSettings) -> None:
         self.work, self.sources, self.settings = work, sources, settings
+        self.lengths: TextLengths | None = None
 
     def run(self) -> SparkDedup:
         """Take the steps, one after the other."""
-        work, settings, sources = self.work, self.settings, self.sources
+        work, sources = self.work, self.sources
         with work.timed("sign"):
-            signed, totals = self._sign()
+            signed, totals, lengths = self._sign()
+            if self.settings.features_open:
+                by_words = self.settings.signer()
+                self.lengths, self.settings = lengths, self.settings.with_features(lengths.features)
+                if self.settings.signer() != by_words:
+                    signed, totals, _ = self._sign()
+        settings = self.settings
         signed, proposed, gathered = self._propose(signed)
         with work.timed("verify"):
             frame, compared, names = sources.documents, sources.compared, sources.corpus.names
@@ -274,6 +283,7 @@ class _Job:
         rows = ResultRows(work, settings, sources, signed, decided, proposed.needed)
         return SparkDedup(
             settings=settings,
+            features_reason=None if self.lengths is None else self.lengths.reason,
             counts=self._counts(totals, rows),
             seconds=dict(work.seconds),
             warnings=warnings,
@@ -281,14 +291,17 @@ class _Job:
             _rows=rows,
         )
 
-    def _sign(self) -> tuple[SignedTable, dict[str, int]]:
-        """Return the table of signatures, and counts of the corpus."""
+    def _sign(self) -> tuple[SignedTable, dict[str, int], TextLengths]:
+        """Return the table of signatures, and counts and lengths of the corpus.
+
+        The lengths are told with the signatures, so that only short texts are read once more.
+        """
         sources = self.sources
         text = sql.col(f"`{sources.compared.text}`").cast("string")
         decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)
         rows = numbered_columns(sources.documents, [text, *decides])
         table = self.work.keep(map_arrow(rows, sign_rows, SIGNED, self.settings))
-        names = ("file", "start", "partition", "row", "key", "count", "bytes", "short")
+        names = ("file", "start", "partition", "row", "key", *_TOTALS.values(), *LENGTHS)
         told = table.select(*names).toArrow()
         file, start, partition, *others = told.to_pydict().values()
         pieces: list[Piece] = list(zip(file, start, partition, strict=True))
@@ -298,7 +311,10 @@ class _Job:
             counts[piece] += count
             keys[piece] = key - row
         new = np.array([not is_old(piece) for piece in pieces], bool)
-        totals = {name: int(told[column].to_numpy()[new].sum()) for name, column in _TOTALS.items()}
+        sums = {
+            name: int(told[name].to_numpy()[new].sum()) for name in (*_TOTALS.values(), *LENGTHS)
+        }
+        totals = {name: sums[column] for name, column in _TOTALS.items()}
         signed = SignedTable(
             table,
             self.work.send(Numbering.of(counts, keys)),
@@ -307,7 +323,7 @@ class _Job:
             documents=counts.total(),
             text_bytes=sum(told["bytes"].to_pylist()),
         )
-        return signed, totals
+        return signed, totals, TextLengths(*(sums[name] for name in LENGTHS))
 
     def _propose(self, signed: SignedTable) -> tuple[SignedTable, Proposed, Any | None]:
         """Return signatures with what is known of equal texts, pairs, and what one task has
@@ -340,6 +356,7 @@ class _Job:
             **totals,
             "compared_pairs": facts.compared,
             "left_out": sum(self.sources.left_out.values()),
+            "short_documents": None if self.lengths is None else self.lengths.short,
         }
         if self.sources.has_old:
             named |= rows.counted(documents)

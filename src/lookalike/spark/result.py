@@ -11,7 +11,14 @@ import numpy as np
 
 from lookalike.corpora.base import pa
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.summary import Summarized, Wording, left_out_lines, size_text, text_wording
+from lookalike.dedup.summary import (
+    Summarized,
+    Wording,
+    features_lines,
+    left_out_lines,
+    size_text,
+    text_wording,
+)
 from lookalike.spark.collapse import Collapsed, count_every_pair, equal_pairs, every_pair
 from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import PositionSet, collect_positions, numbered_columns, pieces_of
@@ -24,7 +31,7 @@ from lookalike.spark.work import SparkWork
 COUNTED = (
     *("documents", "kept", "exact_duplicates", "near_duplicates", "estimated_duplicates", "in_old"),
     *("groups", "largest_group", "without_features", "compared_pairs", "verified_pairs"),
-    *("bytes", "left_out"),
+    *("bytes", "left_out", "short_documents"),
 )
 """The counts that Spark knows; the others of `DedupCounts` keep their defaults."""
 
@@ -38,6 +45,8 @@ class SparkDedup(Summarized):
     """
 
     settings: DedupSettings
+    features_reason: str | None
+    """Why these features were chosen; None if the caller chose them."""
     left_out: dict[str, int]
     """Documents that were left out, by kind."""
     _rows: ResultRows = field(repr=False)
@@ -76,13 +85,17 @@ class SparkDedup(Summarized):
 
     def wording(self) -> Wording:
         """Return the words for its documents."""
-        lines = left_out_lines(self.left_out)
+        features = features_lines(self.settings, self.features_reason)
+        lines = [*features, *left_out_lines(self.left_out)]
         return text_wording(self.settings, size_text(self.counts.bytes), lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, completeness, counts, seconds and warnings in plain values."""
+        """Return settings, why features were chosen, completeness, counts, seconds and warnings, in
+        plain values.
+        """
         return {
             "settings": self.settings.to_dict(),
+            "features_reason": self.features_reason,
             "complete": self.complete,
             "counts": {name: getattr(self.counts, name) for name in COUNTED},
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},

@@ -15,6 +15,7 @@ from lookalike import _native
 from lookalike.checks import instance
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import text_strings
+from lookalike.dedup.lengths import lengths_of
 from lookalike.dedup.pairs import Flags, Ints
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
@@ -28,8 +29,10 @@ from lookalike.spark.sources import find_columns, frame_of
 
 SIGNED = (
     "file string, start long, partition int, row long, key long, count int, bytes long, short int, "
-    "fingerprints binary, values binary, enough binary, signatures binary"
+    "brief int, texts int, fingerprints binary, values binary, enough binary, signatures binary"
 )
+LENGTHS = ("brief", "texts")
+"""The columns that have the numbers of `lookalike.dedup.lengths.TextLengths`."""
 
 FINGERPRINT = np.dtype([("high", "<u8"), ("low", "<u8")])
 """BLAKE2b of a text, 128 bits: texts of the same are taken to be the same."""
@@ -79,6 +82,7 @@ def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
             enough = signer.with_features(
                 documents, signatures, least=settings.min_features, threads=1
             )
+            found = lengths_of(texts, lengths)
             yield rows_of(
                 SIGNED,
                 file=[file],
@@ -89,6 +93,8 @@ def sign_rows(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
                 count=len(some),
                 bytes=int(lengths.sum()),
                 short=int((~enough).sum()),
+                brief=found.short,
+                texts=found.documents,
                 fingerprints=[_fingerprints(texts, ends)],
                 values=[_values(settings, some, lengths).tobytes()],
                 enough=[enough.astype(np.uint8).tobytes()],

@@ -225,6 +225,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
         "Chars": (la.Chars, {}),
+        "ShortText": (la.ShortText, {}),
         "FeatureFunction": (la.FeatureFunction, {"function": str.split, "name": "split"}),
         "Combined": (_combined, {"kinds": [la.Words(), la.Chars()], "weights": (1, 0.5)}),
         "ClusterIndex": (la.ClusterIndex, {"signatures": rows, "ids": ids}),
@@ -452,6 +453,7 @@ def calls(folder: Path) -> dict[str, Call]:
     for features, documents in (
         (la.Words(), texts),
         (la.Chars(), texts),
+        (la.ShortText(), texts),
         (la.Links(), texts),
         (la.FeatureFunction(str.split, name="split"), texts),
         (la.Combined(la.Words(), la.Chars()), texts),

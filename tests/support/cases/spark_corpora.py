@@ -64,7 +64,7 @@ def assert_as_local(
     against: tuple[Any, Sequence[str | None]] | None = None,
     **settings: Any,
 ) -> la.results.TextResult:
-    """Compare kept rows, groups, duplicates, similarities, pairs, counts and warnings.
+    """Compare kept rows, groups, duplicates, similarities, pairs, counts, warnings and settings.
 
     `against` is an old corpus, as a frame and as texts.
     """
@@ -102,6 +102,8 @@ def assert_as_local(
     pairs, expected = (table.sort_by(by_name).to_pydict() for table in (pairs, expected))
     assert pairs == expected
     assert found.warnings == local.warnings
+    assert found.settings.to_dict() == local.settings.to_dict()
+    assert found.features_reason == local.features_reason
     for name, count in found.to_dict()["counts"].items():
         if name == "compared_pairs":  # there, one of a large group may come twice
             assert count <= getattr(local.counts, name) or not local.settings.by_signatures

@@ -127,6 +127,65 @@ def char_features(text: str, ngram: Lengths, lowercase: bool = False) -> list[in
     )
 
 
+_BLOCKS = (
+    *(
+        (0, 0xFF),
+        (0x60C, 0x60C),
+        (0x61B, 0x61B),
+        (0x61F, 0x61F),
+        (0x66A, 0x66D),
+        (0x6D4, 0x6D4),
+        (0x964, 0x965),
+        (0x2000, 0x200B),
+    ),
+    *((0x2010, 0x205F), (0x2E00, 0x2E5D), (0x3000, 0x3030), (0x30FB, 0x30FB), (0xFF01, 0xFF65)),
+)
+PUNCTUATION = {
+    chr(code)
+    for first, last in _BLOCKS
+    for code in range(first, last + 1)
+    if unicodedata.category(chr(code))[0] in "PSZC"
+} - set("+#")
+
+ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii")
+
+
+def is_code(word: str) -> bool:
+    """Return whether a word is a Roman numeral of two letters or more, or one or two consonants."""
+    consonants = all(letter in "bcdfghjklmnpqrstvwxz" for letter in word)
+    return word in ROMAN or (consonants and len(word) <= 2 and word not in ("s", "t"))
+
+
+def numbers(text: str) -> list[str]:
+    """Return the numbers and codes of a text, sorted."""
+    digits = "".join(one if unicodedata.category(one) == "Nd" else " " for one in text)
+    return sorted([*digits.split(), *filter(is_code, words(text))])
+
+
+def hash_of_number(number: str) -> int:
+    if is_code(number):
+        return fmix64(xxh64(number))
+    return fmix64(
+        sum(
+            fmix64(ord(digit)) * pow(SHINGLE_BASE, place % 64, 2**64)
+            for place, digit in enumerate(number)
+        )
+        & M64
+    )
+
+
+def without_punctuation(text: str) -> str:
+    """Return words with a space between them; + and # are no punctuation."""
+    return " ".join("".join(" " if one in PUNCTUATION else one for one in text).split())
+
+
+def short_features(text: str, ngram: Lengths = 3) -> list[int]:
+    """Return lower-case character n-grams that remember the numbers and codes of their text."""
+    remembered = sum(map(hash_of_number, numbers(text))) & M64
+    plain = without_punctuation(text)
+    return [feature ^ remembered for feature in char_features(plain, ngram, lowercase=True)]
+
+
 def of_kind(features: Iterable[int], kind: int) -> list[int]:
     """Return the features of kind number `kind` as they are where kinds are combined."""
     if kind == 0:

@@ -33,10 +33,12 @@ from lookalike.corpora.opening import expand_paths, with_old_pages
 from lookalike.corpora.writing import check_outside_folder, is_written_as_folder
 from lookalike.dedup import dedup
 from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, medium_with, refuse, support_lines, supports
+from lookalike.dedup.lengths import SHORT_CHARACTERS, SHORT_SHARE
 from lookalike.dedup.result import MediaResult, TextResult
 from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.write import check_file_list, check_kept_files, is_folder_name
 from lookalike.errors import ArgumentError, LookalikeError, ResultTooLargeError, Said
+from lookalike.features.choice import SHORT_NGRAM
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium
 from lookalike.progress import progress_bars
@@ -104,6 +106,9 @@ near-duplicates:
   two documents whose exact similarity is at least --threshold: Jaccard similarity of word
   {_NGRAM}-grams (minhash), or cosine of word n-gram counts (simhash, topsig). Signatures propose
   pairs; with --exact, every pair is found. Images: hashes that differ in at most --radius bits.
+  If {SHORT_SHARE:.0%} of the documents have at most {SHORT_CHARACTERS} characters, minhash compares
+  runs of {SHORT_NGRAM} characters instead (--features short). Then documents with different
+  numbers or codes (such as units) are different.
   Each dropped document was compared with a kept one (or one in OLD), and no two kept documents are
   known near-duplicates. Exceptions are --grouping components, --keep none and --no-verify.
 

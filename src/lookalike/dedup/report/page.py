@@ -249,6 +249,8 @@ def _settings(result: TextResult, command: Sequence[str] | None) -> str:
         for name, value in settings.to_dict().items()
         if name not in unused and value is not None
     ]
+    if result.features_reason is not None:
+        shown.append(("features chosen because", result.features_reason, False))
     shown.append(("text column", f"{columns.text}", True))
     ids = "row numbers, from 0" if columns.id is None else columns.id
     shown.append(("ids", ids, columns.id is not None))

@@ -32,7 +32,7 @@ def call_text(result: TextResult) -> str:
         given.append("against=against")
     if result.skip_bad:
         given.append("skip_bad=True")
-    for name, value in _told(result.settings).items():
+    for name, value in _told(result.settings, chosen=result.features_reason is not None).items():
         given.append(f"{name}={argument_text(name, value)}")
     return f"la.dedup({', '.join(given)}).report('report.html')"
 
@@ -52,7 +52,7 @@ def vector_call_text(result: VectorResult) -> str:
     given = {
         "vectors": result.column,
         "id": result.id_column,
-        **_told(result.settings),
+        **_told(result.settings, chosen=True),
         "threshold": result.threshold,
         **({"exact": True} if result.recall == 1 else {"recall": result.recall}),
         **_format(result.source),
@@ -113,8 +113,11 @@ def _source(corpus: Corpus) -> str:
     return f"[{', '.join(f'pathlib.Path({path!r})' for path in paths)}]"
 
 
-def _told(settings: DedupSettings) -> dict[str, Any]:
-    """Return the settings that are needed to get the same settings again."""
+def _told(settings: DedupSettings, *, chosen: bool) -> dict[str, Any]:
+    """Return the settings that are needed to get the same settings again.
+
+    `chosen`: the features need not be told, because the job chose them or has none.
+    """
     told = {}
     for one in fields(settings):
         value, only = getattr(settings, one.name), one.metadata["only"]
@@ -125,6 +128,11 @@ def _told(settings: DedupSettings) -> dict[str, Any]:
     for name in list(told):
         others = {other: value for other, value in told.items() if other != name}
         with suppress(ArgumentError):
-            if DedupSettings(**others).to_dict() == settings.to_dict():
+            again = DedupSettings(**others)
+            if again.features_open:
+                if not chosen:
+                    continue
+                again = again.with_features(settings.features)
+            if again.to_dict() == settings.to_dict():
                 told = others
     return told
