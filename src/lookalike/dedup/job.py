@@ -333,8 +333,8 @@ def _old_signatures(
 
 
 def _with_features_of(signer: Signer, settings: DedupSettings) -> DedupSettings:
-    """Return settings with the features of a signer, by name if they have one."""
-    if not isinstance(signer, DocumentSigner):
+    """Return settings with the features of a signer of texts, by name if they have one."""
+    if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
         return settings
     named = [settings.with_features(name) for name in ("words", "short")]
     same = [one for one in named if one.feature_kind() == signer.features]

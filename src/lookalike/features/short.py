@@ -49,7 +49,7 @@ _PUNCTUATION = (
     *((0xFF1A, 0xFF20), (0xFF3B, 0xFF40), (0xFF5B, 0xFF65)),
 )
 _SPACES = {code: " " for first, last in _PUNCTUATION for code in range(first, last + 1)}
-_ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii")
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"
 # Words of one or two consonants are units, sizes and initials; "s" and "t" are of "it's", "don't".
 _CODES = {*_ROMAN, *_CONSONANTS, *map("".join, product(_CONSONANTS, repeat=2))} - {"s", "t"}
@@ -64,7 +64,7 @@ class ShortText(TextKind):
     """Character n-grams for names, titles, addresses and product lines.
 
     Case and punctuation do not count. Texts with different numbers or codes have no feature in
-    common. A number is a run of digits of any script. A code is a Roman numeral from "ii" to "xii",
+    common. A number is a run of digits of any script. A code is a Roman numeral from "i" to "xii",
     or a word of one or two Latin consonants, such as an initial or a unit. "s" and "t" are not.
 
     Args:

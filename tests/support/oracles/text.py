@@ -147,11 +147,11 @@ PUNCTUATION = {
     if unicodedata.category(chr(code))[0] in "PSZC"
 } - set("+#")
 
-ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii")
+ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 
 
 def is_code(word: str) -> bool:
-    """Return whether a word is a Roman numeral of two letters or more, or one or two consonants."""
+    """Return whether a word is a Roman numeral, or one or two consonants."""
     consonants = all(letter in "bcdfghjklmnpqrstvwxz" for letter in word)
     return word in ROMAN or (consonants and len(word) <= 2 and word not in ("s", "t"))
 
