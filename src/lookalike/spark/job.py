@@ -356,7 +356,6 @@ class _Job:
             **totals,
             "compared_pairs": facts.compared,
             "left_out": sum(self.sources.left_out.values()),
-            "short_documents": None if self.lengths is None else self.lengths.short,
         }
         if self.sources.has_old:
             named |= rows.counted(documents)
@@ -373,4 +372,5 @@ class _Job:
             }
         others = documents - named["kept"] - named["exact_duplicates"]
         by = "near_duplicates" if self.settings.verify else "estimated_duplicates"
-        return DedupCounts(**{"near_duplicates": 0, **named, by: others})
+        short = None if self.lengths is None else self.lengths.short
+        return DedupCounts(**{"near_duplicates": 0, **named, by: others}, short_documents=short)
