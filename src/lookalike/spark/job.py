@@ -70,7 +70,7 @@ def dedup(
     max_group: SupportsIndex = 1000,
     keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
     exact: bool = False,
-    features: FeatureChoice = "words",
+    features: FeatureChoice | None = None,
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
@@ -109,7 +109,7 @@ def dedup(
             steps. Without it workers hold that, and compute it again when one of them is lost.
         method: The signatures: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or
             "topsig" (cosine of word n-gram counts).
-        threshold: The least similarity (default: 0.8).
+        threshold: The least similarity (default: 0.8; features "short" 0.75).
         ngram: Words or characters of a feature, or several such lengths. Also `ngram_size`.
         permutations: Of MinHash: a pair at the threshold is proposed with a chance of at least
             99.5%. Also `num_perm`.
@@ -127,8 +127,9 @@ def dedup(
             rows of a group as a list of dicts, and returns the one to keep, or its position.
             Workers call it, with a whole group at a time.
         exact: Find every pair at or above the threshold, not only those that signatures propose.
-        features: "words", "chars", both ("words,chars"), an object such as `la.Words(...)`, or a
-            function from a text to its features.
+        features: "words", "chars", both ("words,chars"), "short" (`la.ShortText`), an object such
+            as `la.Words(...)`, or a function from a text to its features (default: words, or by the
+            lengths of the documents "short", as in `la.dedup`).
         stop_words: Words to leave out: "english", or a list.
         stem: Compare the stems of words of this language.
         measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
@@ -182,7 +183,7 @@ def pairs(
     max_group: SupportsIndex = 1000,
     keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
     exact: bool = False,
-    features: FeatureChoice = "words",
+    features: FeatureChoice | None = None,
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
@@ -208,7 +209,7 @@ def pairs(
         strip_urls: Ignore URLs when comparing texts.
         work: A folder that all workers can reach.
         method: "minhash", "simhash" or "topsig".
-        threshold: The least similarity (default: 0.8).
+        threshold: The least similarity (default: 0.8; features "short" 0.75).
         ngram: Words or characters of a feature. Also `ngram_size`.
         permutations: Of MinHash. Also `num_perm`.
         bits: Bits of a signature, of SimHash and TopSig.
@@ -221,7 +222,8 @@ def pairs(
         max_group: With components: split larger ones into stars.
         keep: Which document of a group to keep.
         exact: Find every pair at or above the threshold.
-        features: "words", "chars", both, an object such as `la.Words(...)`, or a function.
+        features: "words", "chars", both, "short", an object such as `la.Words(...)`, or a
+            function.
         stop_words: Words to leave out: "english", or a list.
         stem: Compare the stems of words of this language.
         measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
