@@ -206,7 +206,7 @@ def short(name: str, *, folder: Path | None, part: int) -> QualityResult:
         f"{len(texts):,} different texts of {average:.0f} characters, and an edited copy of each",
         entries,
         len(every),
-        Effort(rounds=3, seconds=5.0),
+        Effort(rounds=7, seconds=5.0),
         unit="document",
     )
     return replace(result, verdicts=_verdicts(result))
