@@ -188,7 +188,11 @@ def test_alone_it_makes_an_example_and_says_so() -> None:
         asked = {"text": "Return the sum of a list of numbers", "k": 3}
         path = f"/v1/collections/{one['name']}/query"
         assert len(started.service.good("POST", path, asked)["matches"]) == 3
-        folder = Path(started.said[1].split("serves ")[1].split(" at ")[0]).parent
+        assert [line.split()[:3] for line in started.said[2:4]] == [
+            ["lookalike", "collection", action] for action in ("create", "import")
+        ]
+        (serves,) = (line for line in started.said if " serves " in line)
+        folder = Path(serves.split("serves ")[1].split(" at ")[0]).parent
         assert folder.is_dir()
         started.send_signal(signal.SIGTERM)
         assert started.wait(120) == 0
