@@ -122,7 +122,7 @@ def test_a_summary_for_programs_counts_what_everybody_has(
     lines = tmp_path / "corpus.txt"
     lines.write_text("".join(f"number {n} has this: {license}\n" for n in range(4)))
     output = tmp_path / "out.json"
-    arguments = ["overlaps", str(lines), "-o", str(output), "--common", "3"]
+    arguments = ["overlaps", str(lines), "--format", "text", "-o", str(output), "--common", "3"]
     assert main([*arguments, "--json"]) == 0
     counts: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (counts["overlaps"], counts["pairs"], counts["documents"]) == (0, 0, 4)
@@ -189,3 +189,27 @@ def test_hostile_texts_are_refused_or_read(
     assert main(["overlaps", str(folder), "--passage-words", "13", "--json", "--skip-bad"]) == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (row["left"], row["right"], row["words"]) == ("fine.txt", "long.txt", 13)
+
+
+def test_text_files_are_whole_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = WORDS.split()
+    for name, first in (("a.txt", "A beginning."), ("b.txt", "Another one.")):
+        Path(name).write_text("\n".join([first, " ".join(words[:6]), " ".join(words[6:])]))
+    query = query_in(tmp_path, WORDS)
+    for given in (["a.txt"], ["a.txt", "b.txt"]):
+        assert main(["passages", *given, "--file", query, "--json"]) == 0
+        found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [one["id"] for one in found] == given
+        assert all(one["words"] == len(words) for one in found)
+    assert [one.id for one in la.passages("a.txt", WORDS)] == ["a.txt"]
+    assert main(["overlaps", "a.txt", "b.txt", "--passage-words", "13", "--json"]) == 0
+    (row,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (row["left"], row["right"], row["words"]) == ("a.txt", "b.txt", 13)
+    assert len(la.overlaps("*.txt", min_words=13, format="text")) == 0
+    assert main(["overlaps", "a.txt"]) == 0
+    assert "a.txt is one document" in capsys.readouterr().err
+    assert main(["overlaps", "a.txt", "--format", "text"]) == 0
+    assert "one document" not in capsys.readouterr().err

@@ -267,3 +267,78 @@ def test_lines_that_spark_wrote(tmp_path: Path) -> None:
     corpus = open_corpus(tmp_path)
     assert corpus.format == "text"
     assert sum(len(batch) for batch in corpus.read(["text"], Problems())) == 2
+
+
+def texts_of(corpus: Any) -> list[str]:
+    batches = corpus.read(["text"], Problems())
+    return [value for batch in batches for value in batch.column(0).to_pylist()]
+
+
+LINES = {"a.txt": "one\ntwo\n", "b.txt": "three\nfour\n"}
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, content in LINES.items():
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_one_text_file_has_a_document_per_line(texts: Path) -> None:
+    for source in ("a.txt", Path("a.txt"), [Path("a.txt")], "a*.txt"):
+        corpus = open_corpus(source)
+        assert corpus.format == "text" and texts_of(corpus) == ["one", "two"]
+        assert "per line; --format files" in corpus.unit
+    assert texts_of(open_corpus("a.txt", "files")) == ["one\ntwo\n"]
+    assert texts_of(open_corpus("a.txt", whole_files=True)) == ["one\ntwo\n"]
+
+
+def test_several_text_files_are_a_document_each(texts: Path) -> None:
+    for source in ("*.txt", [Path("a.txt"), Path("b.txt")], [Path("*.txt")]):
+        corpus = open_corpus(source)
+        assert corpus.format == "files" and texts_of(corpus) == list(LINES.values())
+        assert ids_of(corpus) == list(LINES) and "per file; --format text" in corpus.unit
+        lines = open_corpus(source, "text")
+        assert texts_of(lines) == ["one", "two", "three", "four"] and not lines.unit
+    assert texts_of(open_corpus(texts)) == list(LINES.values())
+    assert texts_of(open_corpus([Path("a.txt")] * 2)) == ["one\ntwo\n"] * 2
+
+
+def test_texts_beside_other_documents_are_documents(texts: Path) -> None:
+    Path("c.md").write_text("five\nsix\n")
+    assert texts_of(open_corpus([Path("a.txt"), Path("c.md")])) == ["one\ntwo\n", "five\nsix\n"]
+    with pytest.raises(FormatError, match="several formats"):
+        open_corpus([Path("a.txt"), shard(texts / "rows.jsonl", ["x"])])
+
+
+def test_compressed_texts_have_a_document_per_line(texts: Path) -> None:
+    Path("c.txt.gz").write_bytes(gzip.compress(b"five\nsix\n"))
+    assert texts_of(open_corpus([Path("c.txt.gz")] * 2)) == ["five", "six"] * 2
+    assert texts_of(open_corpus([Path("a.txt"), Path("c.txt.gz")])) == ["one", "two", "five", "six"]
+
+
+@pytest.mark.parametrize(
+    ("names", "documents", "note"),
+    [(["a.txt"], 2, "one document per line; --format files"), (["a.txt", "b.txt"], 2, "per file")],
+)
+def test_the_summary_says_what_a_document_is(
+    names: list[str], documents: int, note: str, texts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", *names]) == 0
+    first = capsys.readouterr().out.splitlines()[0].split()
+    assert first[:2] == ["documents", str(documents)] and note in " ".join(first)
+
+
+def test_an_unknown_file_of_json_lines_gets_a_notice(texts: Path) -> None:
+    rows = '{"text": "one"}\n{"text": "two"}\n'
+    long = '{"text": "' + "x" * (1 << 17) + '"}\n'
+    for content in (rows, "\ufeff" + rows, long):
+        Path("rows.dat").write_text(content, encoding="utf-8")
+        (notice,) = open_corpus("rows.dat").notices
+        assert "rows.dat is read as one document" in notice and "--format jsonl" in notice
+        assert not open_corpus("rows.dat", "files").notices
+        assert not open_corpus("rows.dat", "jsonl").notices
+    for content in ("{ braces }\n", "", "[1, 2]\n", "plain\n" + rows):
+        Path("rows.dat").write_text(content)
+        assert not open_corpus("rows.dat").notices

@@ -58,7 +58,9 @@ VALUES |= {"FORMAT": RegisteredNames(FORMATS), "LIMITS": page_limits}
 
 
 INPUT = "  input:INPUT...       files, folders, patterns, or - for standard input"
-FORMAT = f"  --format FORMAT      {', '.join(FORMATS.names())} (default: from the file extension)"
+FORMAT = f"""\
+  --format FORMAT      {", ".join(FORMATS.names())} (default: from the file extension; one
+                       .txt file: text, a document per line; several: files, a document each)"""
 CORPUS = f"""\
   --text COLUMN        column with the document text (default: detected)
   --id COLUMN          column with the ids (default: detected, or row numbers)
@@ -192,7 +194,9 @@ def radius_of(
     return radius(signer, options.threshold, bits)
 
 
-def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
+def corpus_of(
+    paths: list[str], options: argparse.Namespace, *, whole_files: bool = False
+) -> Corpus:
     """Open the corpus that arguments name, as options say, and print its notices."""
     if len(paths) > 1 and any(map(is_address, paths)):
         raise ArgumentError("an address such as s3://... must be the only input")
@@ -205,7 +209,7 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
         last, output = paths[-1], getattr(options, "output", "")
         if len(paths) > 1 and output is None and not (has_magic(last) or is_there(last)):
             raise ArgumentError(f"{last} does not exist; to write there, use -o {last}")
-        corpus = open_corpus(source, format, encoding=encoding)
+        corpus = open_corpus(source, format, encoding=encoding, whole_files=whole_files)
     if html is not None or limits is not None:
         corpus = with_pages(corpus, html, limits)
     for notice in corpus.notices:

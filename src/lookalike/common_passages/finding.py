@@ -45,7 +45,9 @@ class CorpusTexts:
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.tell = listener(given["progress"])
         self.problems = Problems(flag("skip_bad", given["skip_bad"]))
-        self._corpus = open_corpus(given["source"], given["format"], encoding=given["encoding"])
+        self._corpus = open_corpus(
+            given["source"], given["format"], encoding=given["encoding"], whole_files=True
+        )
         longest = given["max_document"]
         if longest is not None:
             self._corpus.max_document = whole_number("max_document", longest, at_least=1)

@@ -213,6 +213,7 @@ class Corpus(ABC):
     spool: Spool | None = None  # the folder of copies among its files
     root: Path | None = None  # the folder, if the corpus is all of one
     notices: Sequence[str] = ()  # notices about how it was opened
+    unit: str = ""  # what a document is, where a file could also be read in another way
     max_document: int = MAX_DOCUMENT
     """Maximum bytes of a row of a file; may be set before the first reading."""
     room: int = 0
@@ -290,7 +291,7 @@ class DerivedCorpus(Corpus):
     def __init__(self, inner: Corpus) -> None:
         self.inner = inner
         self.name, self.format, self.files = inner.name, inner.format, inner.files
-        self.spool, self.notices = inner.spool, inner.notices
+        self.spool, self.notices, self.unit = inner.spool, inner.notices, inner.unit
         self.typed, self.fixed_columns = inner.typed, inner.fixed_columns
 
     def identity(self) -> list[Any] | None:

@@ -15,7 +15,7 @@ from typing import Any
 from lookalike.checks import file_path, is_address, without_secret
 from lookalike.corpora.base import Corpus, Problems, some_files
 from lookalike.corpora.encodings import Encodings, NotText, check_encoding, read_bytes, utf8_of
-from lookalike.corpora.formats import FORMATS, format_of
+from lookalike.corpora.formats import FORMATS, compression_of, format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, FormatError, Said
 from lookalike.pages import PageLimits
 from lookalike.shown import brief, counted, escape_terminal
@@ -26,6 +26,9 @@ _ANY_FOLDERS = "**"
 # names that Spark gives to the mark of a complete folder, and to its parts
 _DONE, _PART = "_SUCCESS", "part-"
 _LONGEST_LINE = 1 << 26
+_LONGEST_LOOKED_AT = 1 << 16  # bytes of the first line of a file of unknown format
+_PER_LINE = "one document per line; --format files: one per file"
+_PER_FILE = "one document per file; --format text: one per line"
 
 
 def open_corpus(
@@ -35,6 +38,7 @@ def open_corpus(
     html: str | None = None,
     page_limits: PageLimits | None = None,
     encoding: str | None = None,
+    whole_files: bool = False,
 ) -> Corpus:
     """Open files or a table in memory as a corpus; a corpus is returned unchanged.
 
@@ -43,13 +47,16 @@ def open_corpus(
             which is copied first, or a table. A list of `str` is a list of documents. A folder is
             read as shards of one format or as one document per file, whichever has more bytes.
         format: one of `FORMATS` (default: from the file extension; other files are one document
-            each). HTML files are read as web pages unless the format is "files".
+            each). HTML files are read as web pages unless the format is "files". One .txt file has
+            a document per line ("text"); several are one document each ("files").
         html: a column with web pages.
         page_limits: limits for one page.
         encoding: encoding of text files, such as "cp1252" (default: UTF-8 if valid, else detected).
+        whole_files: read also a single .txt file as one document.
     """
     if html is not None or page_limits is not None:
-        return with_pages(open_corpus(source, format, encoding=encoding), html, page_limits)
+        opened = open_corpus(source, format, encoding=encoding, whole_files=whole_files)
+        return with_pages(opened, html, page_limits)
     if format is not None:
         FORMATS.get(format, "format")
     if encoding is not None:
@@ -62,13 +69,14 @@ def open_corpus(
         from lookalike.corpora.remote import copy_files
 
         copied, spool = copy_files(source)
-        corpus = open_corpus(copied, format, encoding=encoding)
+        corpus = open_corpus(copied, format, encoding=encoding, whole_files=whole_files)
         corpus.spool, corpus.name = spool, without_secret(source)
         return corpus
     if isinstance(source, str | os.PathLike):
-        return _open_files(expand_paths([file_path("source", source)]), format, encoding)
+        paths = expand_paths([file_path("source", source)])
+        return _open_files(paths, format, encoding, whole_files)
     if isinstance(source, Sequence) and source and all(isinstance(one, Path) for one in source):
-        return _open_files(expand_paths(source), format, encoding)
+        return _open_files(expand_paths(source), format, encoding, whole_files)
     if encoding is not None:
         raise ArgumentError(
             f"encoding is {brief(encoding)}, but the source is a table in memory, whose text is "
@@ -79,14 +87,21 @@ def open_corpus(
     return SplitsCorpus(source) if is_splits(source) else TableCorpus(source)
 
 
-def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> Corpus:
+def _open_files(
+    paths: list[Path], format: str | None, encoding: str | None, whole_files: bool
+) -> Corpus:
     named = {path for path in paths if not is_folder(path)}
     formats = {format or format_of(path) or "files" for path in named}
+    only_files = named.issuperset(paths)
+    texts = [] if format else [path for path in named if format_of(path) == "text"]
+    packed = any(compression_of(path) for path in texts)  # a document is not decompressed
+    if texts and only_files and not packed and (whole_files or len(paths) > 1):
+        formats = formats - {"text"} | {"files"}
     if formats == {"html", "files"}:
         taken = _Taken(paths, "files")
     elif len(formats) > 1:
         raise _several_formats(formats)
-    elif len(named) == len(paths):
+    elif only_files:
         taken = _Taken(paths, formats.pop())
     else:
         taken = _take_files(paths, named, format or next(iter(formats), None), format is not None)
@@ -103,9 +118,28 @@ def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> 
 
         corpus = PageFolderCorpus(taken.paths, encodings=encodings)
     corpus.notices = taken.notices
+    if texts and not whole_files:
+        corpus.unit = _PER_LINE if kind.name == "text" else _PER_FILE
+    if format is None and kind.name == "files":
+        corpus.notices = (*corpus.notices, *_rows_unread(paths, named))
     if len(paths) == 1 and not named:
         corpus.root = paths[0]
     return corpus
+
+
+def _rows_unread(paths: Sequence[Path], named: set[Path]) -> list[str]:
+    """Return a notice if the first named file of unknown format looks like JSON Lines."""
+    path = next((path for path in paths if path in named and format_of(path) is None), None)
+    if path is None:
+        return []
+    with file_errors(f"{path}:"), open(path, "rb") as file:
+        line = file.readline(_LONGEST_LOOKED_AT)
+    if not _is_object(line) and not (len(line) == _LONGEST_LOOKED_AT and line.startswith(b'{"')):
+        return []
+    return [
+        f"{escape_terminal(path)} is read as one document, but its first line is a JSON object; "
+        'to read each line as a document, use --format jsonl (format="jsonl")'
+    ]
 
 
 def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:

@@ -455,7 +455,8 @@ class TextResult(RowsResult):
 
     def wording(self) -> Wording:
         """Return the words for documents."""
-        about = "" if self.source.fixed_columns else columns_text(self.columns)
+        source = self.source
+        about = source.unit or ("" if source.fixed_columns else columns_text(self.columns))
         more = [
             *features_lines(self.settings, self.features_reason),
             *left_out_lines(self.documents.left_out),

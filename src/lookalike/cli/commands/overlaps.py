@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lookalike.cli import common
-from lookalike.cli.terminal import is_standard, say, say_json
+from lookalike.cli.terminal import is_standard, say, say_json, warn
 from lookalike.common_passages.finding import COMMON, GAP, MIN_WORDS, overlaps, piece_words
 from lookalike.common_passages.results import Overlap, Overlaps
 from lookalike.corpora import check_table_target, write_table
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output is not None:
         check_table_target(options.output)
         common.check_folder(options.output)
-    corpus = common.corpus_of(options.input, options)
+    corpus = common.corpus_of(options.input, options, whole_files=True)
     common.check_not_read("-o", options.output, corpus.files)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
@@ -84,6 +84,11 @@ def run(options: argparse.Namespace) -> None:
     elif not options.quiet:
         _say_summary(options, found, seconds)
     common.warn_read(found)
+    if found.documents == 1 and corpus.format == "files":
+        warn(
+            f"{escape_terminal(corpus.name)} is one document, and overlaps are between two; to "
+            "compare its lines, use --format text"
+        )
 
 
 def _row(overlap: Overlap, text: bool) -> dict[str, Any]:

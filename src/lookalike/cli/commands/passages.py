@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         whole_number("max_passages", options.max_passages, at_least=1)
     check_read_once([*options.input, options.query])
     query = _query(options.query, options.encoding)
-    corpus = common.corpus_of(options.input, options)
+    corpus = common.corpus_of(options.input, options, whole_files=True)
     with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
         found = passages(
             corpus,
