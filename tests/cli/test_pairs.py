@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
+from lookalike.compare.texts import compare_texts
 from lookalike.signatures import estimated_similarity
 from support.cases import cli_corpus as corpus
 from support.cases.strategies import collections
@@ -158,3 +159,30 @@ def test_recall_finds_most_and_says_so(tmp_path: Path, capsys: pytest.CaptureFix
 def test_recall_is_a_share(signatures: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(["pairs", signatures, "--radius", "3", "--recall", "1.1"], capsys)
     assert said.startswith("--recall is 1.1; expected a number above 0 and at most 1")
+
+
+def test_short_texts_are_not_similar_for_want_of_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = ["red apple", "blue sky", "green tree", "old house", "tiny", "red apple", "", "!"]
+    rows = [json.dumps({"id": str(at), "text": text}) for at, text in enumerate(texts)]
+    Path("short.jsonl").write_text("\n".join(rows))
+    signed = ["--method", "topsig", "--ngram", "1"]
+    assert main(["sign", "short.jsonl", *signed, "-o", "s.lookalike", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["pairs", "s.lookalike", "--threshold", "0.8", "--quiet", "--json"]) == 0
+    (pair,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (pair["left"], pair["right"], pair["estimate"]) == ("0", "5", 1)
+    assert main(["search", "s.lookalike", "red cherry", "--threshold", "0.8", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["results"] == []
+    assert main(["search", "s.lookalike", "red cherry", "--threshold", "0.4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["results"]
+    assert [one["id"] for one in found] == ["0", "5"]
+    assert main(["dedup", "short.jsonl", *signed, "--no-verify", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert (counts["near_duplicates"], counts["exact_duplicates"]) == (0, 1)
+    (verdict,) = [
+        one for one in compare_texts(texts[0], texts[1]).methods if one.method == "topsig"
+    ]
+    assert verdict.estimate is not None and verdict.estimate < 0.2

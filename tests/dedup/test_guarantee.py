@@ -214,7 +214,7 @@ class Truth:
             distance = int((one.view(np.uint16) != two.view(np.uint16)).sum())
         else:
             distance = int(np.unpackbits(one ^ two).sum())
-        return float(self.settings.estimate(distance))
+        return float(self.settings.estimate(distance, np.unpackbits([one, two]).sum()))
 
     def kept(self, alike: set[tuple[int, int]]) -> set[int]:
         """Who stays, by definition: in the order of the rule, whoever is like none that stays

@@ -18,6 +18,7 @@ from lookalike.features.choice import FeatureChoice, chosen_names, unit_text
 from lookalike.features.text import Lengths
 from lookalike.pages.marks import without_marks
 from lookalike.signatures import hamming
+from lookalike.signatures.estimates import set_bits
 from lookalike.signatures.methods import BAND_METHODS, METHODS, Method
 from lookalike.signatures.minhash import VALUE_BYTES
 
@@ -246,7 +247,8 @@ def _verdict(a: str, b: str, method: Method, threads: SupportsIndex | None) -> M
     else:
         distance, size = int(hamming(signatures[0], signatures[1])[0]), method.bits
     comparable = signer.feature_counts([a, b], threads=threads).min() > 0
-    estimate = max(0.0, float(method.estimate(distance))) if comparable else None
+    ones = int(set_bits(signatures).sum())
+    estimate = max(0.0, float(method.estimate(distance, ones))) if comparable else None
     found = exact, estimate, distance, size, unit_text(method.features)
     return MethodVerdict(method.name, method.measure, method.ngram, *found)
 

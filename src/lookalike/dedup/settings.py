@@ -25,6 +25,7 @@ from lookalike.features.choice import (
 )
 from lookalike.features.short import ShortText
 from lookalike.features.text import Lengths
+from lookalike.signatures.estimates import ones_of_pairs
 from lookalike.signatures.methods import (
     BAND_METHODS,
     BIT_METHODS,
@@ -316,9 +317,15 @@ class DedupSettings(Displayed):
         """Return the settings without what is made of them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Return the similarity that distances of signatures suggest."""
-        return self._method.estimate(distances)
+    def estimate(self, distances: ArrayLike, ones: ArrayLike) -> NDArray[np.float64]:
+        """Return the similarity that distances of signatures suggest; see `Method.estimate`."""
+        return self._method.estimate(distances, ones)
+
+    def ones(
+        self, signatures: NDArray[np.uint8], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the number of set bits of pairs of rows of signatures, for `estimate`."""
+        return ones_of_pairs(self.signer(), signatures, left, right)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""

@@ -176,7 +176,9 @@ class Comparer:
         exact = ~estimated
         similarity = np.empty(len(left))
         if estimated.any():
-            estimates = self.settings.estimate(distance[estimated])
+            one, two = (np.searchsorted(self.positions, side[estimated]) for side in (left, right))
+            ones = self.settings.ones(self.signatures, one, two)
+            estimates = self.settings.estimate(distance[estimated], ones)
             similarity[estimated] = unrounded(estimates, self.settings.threshold)
 
         def told(share: float) -> None:

@@ -15,6 +15,8 @@ from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.signer import DocumentSigner, Signer, WeightedSigner
 
 _DEVIATIONS = 2.4  # standard deviations that 1% of a normal distribution exceeds
+_FEWER = 4  # standard deviations by which a pair decides fewer bits than all
+_COUNTED_AT_A_TIME = 1 << 16
 
 
 def estimated_similarity(
@@ -38,6 +40,55 @@ def estimated_similarity(
     width = whole_number("bits", bits, at_least=1, at_most=MAX_BITS)
     part = real_array("distances", distances, at_least=0, at_most=width) / width
     return np.maximum(0.0, signer._estimate(part, 1))
+
+
+def set_bits(signatures: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the number of set bits of each signature."""
+    counts = np.empty(len(signatures), np.int64)
+    for begin in range(0, len(signatures), _COUNTED_AT_A_TIME):
+        part = slice(begin, begin + _COUNTED_AT_A_TIME)
+        counts[part] = np.bitwise_count(signatures[part]).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def ones_of_pairs(
+    signer: Signer, signatures: NDArray[np.uint8], left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the number of set bits of pairs of rows; 0 where the signer's estimates ignore it."""
+    if not signer.sparse:
+        return np.zeros(len(left), np.int64)
+    used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+    return set_bits(signatures[used])[places].reshape(2, -1).sum(axis=0)
+
+
+def decided_distances(
+    signer: Signer, distances: ArrayLike, bits: int, ones: ArrayLike
+) -> NDArray[np.float64]:
+    """Return distances of pairs as if the words of each pair decided all bits.
+
+    A word decides few bits of a sparse signature, and all others are 0. So texts of a few words
+    agree in most bits without a word in common. Of the bits that a pair decides, half of those in
+    which both agree are set, and one side of each that differs: `ones`, the set bits of both, and
+    the distance add up to their number. The distance is scaled by it if it is clearly smaller than
+    `bits`; a pair without a set bit gets the distance of unrelated texts.
+    """
+    far = np.asarray(distances, np.float64)
+    if not signer.sparse:
+        return far
+    decided = np.asarray(ones, np.float64) + far
+    few = decided < bits - _FEWER * math.sqrt(bits)
+    scaled = np.where(decided > 0, far / np.maximum(decided, 1) * bits, bits / 2)
+    return np.where(few, scaled, far)
+
+
+def estimated_pairs(
+    signer: Signer, distances: ArrayLike, bits: int, ones: ArrayLike
+) -> NDArray[np.float64]:
+    """Return `estimated_similarity` over the bits that the words of each pair decide.
+
+    `ones` is the number of set bits of both signatures of each pair (`set_bits`).
+    """
+    return estimated_similarity(signer, decided_distances(signer, distances, bits, ones), bits)
 
 
 def estimated_radius(signer: Signer, threshold: SupportsFloat, bits: SupportsIndex) -> int:

@@ -20,6 +20,7 @@ from lookalike.features import FeatureKind
 from lookalike.features.choice import FeatureChoice, chosen_features, chosen_words
 from lookalike.features.text import Lengths
 from lookalike.shown import brief
+from lookalike.signatures.estimates import decided_distances
 from lookalike.signatures.signer import SIGNERS, DedupDefaults, DocumentSigner
 from lookalike.suggestions import did_you_mean
 
@@ -144,11 +145,14 @@ class Method:
             self.features, bits=self.bits, permutations=self.permutations, seed=self.seed
         )
 
-    def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """Return the similarity that distances of signatures suggest."""
-        far = np.asarray(distances, np.float64)
+    def estimate(self, distances: ArrayLike, ones: ArrayLike) -> NDArray[np.float64]:
+        """Return the similarity that distances of signatures suggest.
+
+        `ones` is the number of set bits of both; see `decided_distances`.
+        """
         if self.by_bands:
-            return 1.0 - far / self.permutations
+            return 1.0 - np.asarray(distances, np.float64) / self.permutations
+        far = decided_distances(self.signer, distances, self.bits, ones)
         return self.signer._estimate(far, self.bits)
 
     def radius(self, threshold: float) -> int:

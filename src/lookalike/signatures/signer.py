@@ -72,6 +72,8 @@ class Signer(ABC):
     """What it signs: "text", "vector", or files of a medium, by its name in `MEDIA`."""
     reads_files: ClassVar[bool] = False
     """Whether a string is the path of an item, and not the item."""
+    sparse: ClassVar[bool] = False
+    """Whether a feature decides few bits, and those that none decides are 0."""
     masks: ClassVar[Literal["no", "on request", "short texts"]] = "no"
     """Whether `sign(texts, mask=True)` returns masks, too; "short texts": queries of a few words
     are masked by default.

@@ -41,6 +41,7 @@ class TopSig(WeightedSigner, BitWeightSigner):
     # A word decides one bit in `density`; in SimHash it counts for all of them, and masks find few
     # more titles.
     masks = "short texts"
+    sparse = True
 
     def __init__(
         self,

@@ -169,7 +169,8 @@ class Decider:
 
     def _by_all(self, proposed: Proposed) -> _Near:
         work = self.work
-        near = work.keep(self._verifier.distances(proposed.rows, proposed.needed))
+        near = self._verifier.distances(proposed.rows, proposed.needed)
+        near = work.keep(near.select("left", "right", "distance"))
         edges = near.select("left", "right")
         if self._asks:  # the function is given whole groups, with every copy
             edges = edges.union(self.signed.collapsed.copy_rows.select("first", "position"))

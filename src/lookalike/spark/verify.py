@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
 from lookalike.dedup.pairs import Floats, Ints
@@ -45,7 +46,7 @@ from lookalike.spark.signing import SignedTable, documents_of
 from lookalike.spark.work import SparkWork
 
 _DOCUMENTS_A_TASK = 20_000
-_DISTANCES = "left long, right long, distance int"
+_DISTANCES = "left long, right long, distance int, ones long"
 _SIZES = "position long, size long"
 SIMILARITIES = "left long, right long, similarity double, distance int"
 
@@ -219,7 +220,9 @@ def with_distances(
     distances = row_distances(settings, rows, *sides, 1)
     near = np.ones(len(pairs), bool) if all_of_them else promising(distances, settings)
     some = pairs.filter(pa.array(near))
-    return some.set_column(2, "distance", pa.array(distances[near]))
+    some = some.set_column(2, "distance", pa.array(distances[near]))
+    ones = settings.ones(rows, *(side[near] for side in sides))
+    return some.append_column("ones", pa.array(ones))
 
 
 def with_similarities(settings: DedupSettings, payload: Any, sides: Sides, pairs: Any) -> Any:
@@ -239,8 +242,9 @@ def counted_features(settings: DedupSettings, batches: Batches) -> Iterator[Any]
 def estimated(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     """Yield pairs with the similarities that the distances of signatures suggest."""
     for batch in batches:
-        found = settings.estimate(batch.column("distance").to_numpy())
-        yield _with_similarity(batch, unrounded(found, settings.threshold))
+        found = settings.estimate(*(batch.column(name).to_numpy() for name in ("distance", "ones")))
+        pairs = batch.select(["left", "right", "distance"])
+        yield _with_similarity(pairs, unrounded(found, settings.threshold))
 
 
 def _with_similarity(pairs: Any, similarity: Floats) -> Any:
@@ -276,7 +280,7 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     signed, texts = signed.sort_by("position"), texts.sort_by("position")
     position = signed["position"].to_numpy()
     rows = signatures_of(signed["data"], settings.signer().bits // 8)
-    similar = _similarities(settings, texts["text"])
+    similar = _similarities(settings, texts["text"], rows)
     count = accepted = 0
     for begin in range(0, len(pairs), _PAIRS_AT_A_TIME):
         some = pairs[begin : begin + _PAIRS_AT_A_TIME]
@@ -298,11 +302,13 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     yield rows_of(_COMPARED, kind=_TOLD, left=[count], right=[accepted])
 
 
-def _similarities(settings: DedupSettings, texts: Any) -> Callable[[Ints, Ints, Any], Floats]:
-    """Return what compares texts, by their places, or estimates their similarity by distances."""
-    if not settings.verify:
+def _similarities(
+    settings: DedupSettings, texts: Any, signatures: NDArray[np.uint8] | None = None
+) -> Callable[[Ints, Ints, Any], Floats]:
+    """Return what compares texts, by their places, or estimates similarities by `signatures`."""
+    if signatures is not None and not settings.verify:
         return lambda left, right, distances: unrounded(
-            settings.estimate(distances), settings.threshold
+            settings.estimate(distances, settings.ones(signatures, left, right)), settings.threshold
         )
     documents, lengths = documents_of(texts.cast(pa.large_string()).combine_chunks())
     return lambda left, right, distances: exact_similarities(

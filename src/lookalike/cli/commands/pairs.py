@@ -27,8 +27,7 @@ from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.progress import watched
 from lookalike.shown import counted
-from lookalike.signatures import estimated_similarity
-from lookalike.signatures.estimates import expected_distance
+from lookalike.signatures.estimates import estimated_pairs, expected_distance, ones_of_pairs
 from lookalike.signatures.methods import METHODS, Method
 
 _AT_A_TIME = 1 << 16
@@ -138,18 +137,26 @@ def run(options: argparse.Namespace) -> None:
     with watched("pairs", options.quiet, len(index)):
         pairs = pairs_of_rows(*rows, reach, limit, options.collapse, threads, recall=recall)
     similarity, complete = None, pairs.exact
+    estimates = _estimates(index, *rows, pairs)
     if origin is not None:
         with watched("verify", options.quiet, len(pairs), "pairs"):
-            pairs, similarity = _compared(index, pairs, origin, options.threshold)
+            kept, similarity = _compared(index, pairs, origin, options.threshold)
+    elif options.threshold is not None and estimates is not None:
+        kept = np.flatnonzero(estimates >= options.threshold)  # of few words, some are not
+    else:
+        kept = np.arange(len(pairs))
+    pairs = Pairs(pairs.left[kept], pairs.right[kept], pairs.distances[kept], exact=complete)
+    measured = {"estimate": estimates, "similarity": similarity}
+    measured = {name: one[kept] for name, one in measured.items() if one is not None}
     if options.groups:
         ids = index.living()[1].tolist()  # those without a pair, too
         found = group_pairs(pairs, ids=ids, **_grouping(options))
         _show_groups(replace(found, ids=[index.name(id) for id in ids]), options)
         return
     if options.output is not None:
-        write_table(_batches(index, pairs, similarity), options.output)
+        write_table(_batches(index, pairs, measured), options.output)
     else:
-        for number, columns in enumerate(_parts(index, pairs, similarity)):
+        for number, columns in enumerate(_parts(index, pairs, measured)):
             say_rows(columns, as_json=options.json, first=number == 0)
     if not options.quiet:
         near = f"within {radius} of {index.bits} bits"
@@ -180,22 +187,34 @@ def _check_given(options: argparse.Namespace) -> None:
     )
 
 
+def _estimates(
+    index: Index, signatures: NDArray[np.uint8], ids: NDArray[np.int64], pairs: Pairs
+) -> NDArray[np.float64] | None:
+    """Return the similarities that signatures suggest, if the signer is known."""
+    if index.signer is None:
+        return None
+    order = np.argsort(ids, kind="stable")
+    sides = (order[np.searchsorted(ids, one, sorter=order)] for one in (pairs.left, pairs.right))
+    ones = ones_of_pairs(index.signer, signatures, *sides)
+    return estimated_pairs(index.signer, pairs.distances, index.bits, ones)
+
+
 def _compared(
     index: Index, pairs: Pairs, origin: Origin, threshold: float | None
-) -> tuple[Pairs, NDArray[np.float64]]:
-    """Return the pairs whose documents are similar enough, and how similar they are."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return which pairs have documents that are similar enough, and how similar all are."""
     left, right = ([index.name(id) for id in ids.tolist()] for ids in (pairs.left, pairs.right))
     origin.read({str(name) for name in (*left, *right)})
     similarity = origin.pairs(left, right)
-    kept = np.flatnonzero(similarity >= threshold) if threshold is not None else slice(None)
-    some = Pairs(pairs.left[kept], pairs.right[kept], pairs.distances[kept], exact=False)
-    return some, similarity[kept]
+    if threshold is None:
+        return np.arange(len(pairs)), similarity
+    return np.flatnonzero(similarity >= threshold), similarity
 
 
 def _parts(
-    index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None
+    index: Index, pairs: Pairs, measured: dict[str, NDArray[np.float64]]
 ) -> Iterator[dict[str, list[Any]]]:
-    """Yield the pairs some at a time, as columns, with what documents are called."""
+    """Yield the pairs some at a time, as columns, with ids, and what was measured of them."""
     for begin in range(0, max(1, len(pairs)), _AT_A_TIME):
         part = slice(begin, begin + _AT_A_TIME)
         columns: dict[str, list[Any]] = {
@@ -203,20 +222,17 @@ def _parts(
             "right": [index.name(id) for id in pairs.right[part].tolist()],
             "distance": pairs.distances[part].tolist(),
         }
-        if index.signer is not None:
-            estimates = estimated_similarity(index.signer, pairs.distances[part], index.bits)
-            columns["estimate"] = np.round(estimates, 4).tolist()
-        if similarity is not None:
-            exact = np.round(similarity[part], 4).tolist()
-            columns["similarity"] = [None if math.isnan(value) else value for value in exact]
+        for name, all_of_them in measured.items():
+            values = np.round(all_of_them[part], 4).tolist()
+            columns[name] = [None if math.isnan(value) else value for value in values]
         yield columns
 
 
-def _batches(index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None) -> Iterator[Any]:
+def _batches(index: Index, pairs: Pairs, measured: dict[str, NDArray[np.float64]]) -> Iterator[Any]:
     name = pa.int64() if index.names is None else pa.string()
     kinds = {"left": name, "right": name, "distance": pa.int32(), "estimate": pa.float64()}
     kinds["similarity"] = pa.float64()
-    for columns in _parts(index, pairs, similarity):
+    for columns in _parts(index, pairs, measured):
         yield pa.record_batch({name: pa.array(one, kinds[name]) for name, one in columns.items()})
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
 from lookalike.cli import common
@@ -32,8 +33,9 @@ from lookalike.indexes import Index, Matches, Neighbors, open_index
 from lookalike.indexes.kinds import kind_in
 from lookalike.progress import watched
 from lookalike.shown import escape_terminal
-from lookalike.signatures import estimated_similarity
+from lookalike.signatures import Signer
 from lookalike.signatures.bit_weights import Mask
+from lookalike.signatures.estimates import estimated_pairs, set_bits
 from lookalike.storage.container import open_container
 from lookalike.storage.files import is_there
 from lookalike.vectors import VectorIndex
@@ -181,6 +183,7 @@ def _answers(
 ) -> Iterator[tuple[Queries, list[_Answer]]]:
     """Yield what the index finds."""
     weighted = needs_weights(options)
+    estimate = _Estimate.of(options, index)
     for queries in queries_of(options, index, _mask(options, index), weighted=weighted):
         answers: dict[int, _Answer] = {}
         for places, masks in queries.parts():
@@ -192,11 +195,52 @@ def _answers(
                 found: Neighbors | Matches = index.within(asked, **some)
             else:
                 found = index.search(asked, **some)
-            answers |= zip(places.tolist(), _told(index, found, some), strict=True)
+            told = _told(index, found, some, asked, estimate)
+            answers |= zip(places.tolist(), told, strict=True)
         yield queries, [answers[place] for place in range(len(queries.labels))]
 
 
-def _told(index: Index, found: Neighbors | Matches, settings: dict[str, Any]) -> Iterator[_Answer]:
+@dataclass(frozen=True, eq=False)
+class _Estimate:
+    """Estimates similarities of a query and documents; those below `least` are not results."""
+
+    signer: Signer
+    least: float
+    signatures: NDArray[np.uint8]
+    """Of all documents, if estimates depend on them; else none."""
+    ids: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, index: Index) -> _Estimate | None:
+        """Return what estimates similarities, or None if the signer is not known."""
+        if index.signer is None:
+            return None
+        # With --in, the threshold applies to exact similarities.
+        exact = options.threshold is None or (options.origin and options.signatures is None)
+        signatures, ids = np.empty((0, index.bits // 8), np.uint8), np.empty(0, np.int64)
+        if index.signer.sparse:
+            signatures, ids = index.living()
+            order = np.argsort(ids, kind="stable")
+            signatures, ids = signatures[order], ids[order]
+        return cls(index.signer, 0.0 if exact else options.threshold, signatures, ids)
+
+    def __call__(
+        self, query: NDArray[np.uint8], ids: NDArray[np.int64], distances: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        ones = np.zeros(len(ids), np.int64)
+        if len(self.ids):
+            rows = self.signatures[np.searchsorted(self.ids, ids)]
+            ones = set_bits(rows) + set_bits(query[None])
+        return estimated_pairs(self.signer, distances, 8 * len(query), ones)
+
+
+def _told(
+    index: Index,
+    found: Neighbors | Matches,
+    settings: dict[str, Any],
+    asked: NDArray[np.uint8],
+    estimate: _Estimate | None,
+) -> Iterator[_Answer]:
     """Yield what was found for each query, with what is known of it: its score, or an estimate."""
     told = found.explanation
     exact = np.full(len(found), found.exact) if told is None else told.exact
@@ -209,10 +253,12 @@ def _told(index: Index, found: Neighbors | Matches, settings: dict[str, Any]) ->
             yield _Answer(documents, proven)
             continue
         estimates: list[float | None] = [None] * len(ids)
-        if index.signer is not None and "masks" not in settings:  # of all bits they are known
-            estimates = estimated_similarity(index.signer, distances, index.bits).tolist()
+        if estimate is not None and "masks" not in settings:  # of all bits they are known
+            values = estimate(asked[number], ids, distances)
+            near = values >= estimate.least
+            ids, distances, estimates = ids[near], distances[near], values[near].tolist()
         rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
-        documents = [Found(index.name(id), far, estimate) for id, far, estimate in rows]
+        documents = [Found(index.name(id), far, value) for id, far, value in rows]
         yield _Answer(documents, proven)
 
 

@@ -19,7 +19,7 @@ from lookalike.service.problems import Problem, item_values
 from lookalike.service.routing import CollectionName, Context, answers, new_router, writes
 from lookalike.shown import brief, escape_terminal
 from lookalike.signatures import Signer, hamming
-from lookalike.signatures.estimates import estimated_similarity, exact_similarity
+from lookalike.signatures.estimates import estimated_pairs, exact_similarity, set_bits
 from lookalike.signatures.signer import DocumentSigner
 
 documents = new_router("documents")
@@ -311,12 +311,13 @@ def _by_signer(signer: Signer | None, bits: int, left: str, right: str) -> dict[
     if not isinstance(signer, DocumentSigner):
         return None
     texts = [left, right]
-    one, two = signer.sign(texts, threads=1)
-    distance = int(hamming(one, two)[0])
+    signatures = signer.sign(texts, threads=1)
+    distance = int(hamming(*signatures)[0])
     exact = estimate = None
     if signer.feature_counts(texts, threads=1).min() > 0:
         exact = float(exact_similarity(signer, texts, [0], [1], threads=1)[0])
-        estimate = float(estimated_similarity(signer, distance, bits))
+        ones = int(set_bits(signatures).sum())
+        estimate = float(estimated_pairs(signer, distance, bits, ones))
     found = {"exact": exact, "estimate": estimate, "distance": distance, "bits": bits}
     return {**(shapes.measure_value(signer) or {}), **found}
 
