@@ -95,7 +95,8 @@ def share(name: str, value: SupportsFloat) -> float:
         except (TypeError, ValueError, ArithmeticError):
             number = math.nan
     if not 0 < number <= 1:
-        raise _wrong(name, value, "a number above 0 and at most 1")
+        meant = f"; did you mean {number / 100:g}?" if 10 <= number <= 100 else ""
+        raise _wrong(name, value, f"a number above 0 and at most 1{meant}")
     return number
 
 

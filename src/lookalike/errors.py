@@ -148,6 +148,8 @@ class ItemError(Displayed):
     message: str
     remedy: Said | None = None
     """What to do about it, where that is a call."""
+    exists: bool = False
+    """Whether the only problem is that a document with this id exists."""
 
     @property
     def parts(self) -> tuple[object, ...]:

@@ -59,8 +59,8 @@ VALUES |= {"FORMAT": RegisteredNames(FORMATS), "LIMITS": page_limits}
 
 INPUT = "  input:INPUT...       files, folders, patterns, or - for standard input"
 FORMAT = f"""\
-  --format FORMAT      {", ".join(FORMATS.names())} (default: from the file extension; one
-                       .txt file: text, a document per line; several: files, a document each)"""
+  --format FORMAT      {", ".join(FORMATS.names())}; text: a document per line,
+                       files: one per file (default: from the file extension)"""
 CORPUS = f"""\
   --text COLUMN        column with the document text (default: detected)
   --id COLUMN          column with the ids (default: detected, or row numbers)

@@ -85,6 +85,14 @@ def wrong_usage(command: str, message: str) -> None:
     say(f"See `{command} --help`.", file=sys.stderr)
 
 
+_MEANT = {
+    **dict.fromkeys(("--column", "--field", "--text-column"), "--text"),
+    **dict.fromkeys(("--top", "--top-k", "--limit", "--n", "--count"), "-k"),
+    "--delete": "",
+}
+"""Options of other tools, and what they are called here; empty where there is nothing like it."""
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Shows an option as `-o, --output FILE`, without the spellings of other tools."""
 
@@ -120,6 +128,8 @@ class Parser(argparse.ArgumentParser):
     print_all = False
     """Whether help shows advanced options and details."""
     task, details, examples = "", "", ""
+    expected = "are quotes missing around a text?"
+    """What to say of words that have no place."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(add_help=False, formatter_class=_Formatter, **settings)
@@ -198,10 +208,16 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0]
         if not name.startswith("--") or " " in word:  # argparse takes the others for values
             return
-        if any(known.startswith(name) for known in self._option_string_actions):
+        known = self._option_string_actions
+        if name in known:
             return
-        long = [known for known in self._option_string_actions if known.startswith("--")]
-        self.error(f"unknown option {name}{_asked(nearest_word(name, long))}")
+        if name in _MEANT:
+            meant = _MEANT[name] if _MEANT[name] in known else None
+        elif any(one.startswith(name) for one in known):
+            return
+        else:
+            meant = nearest_word(name, [one for one in known if one.startswith("--")])
+        self.error(f"unknown option {name}{_asked(meant)}")
 
     def take(self, options: argparse.Namespace, words: Sequence[str]) -> bool:
         """Take words after an option as values of the last place; return whether that is allowed.
@@ -232,7 +248,7 @@ class Parser(argparse.ArgumentParser):
         """Refuse words that argparse has left over."""
         if words[0].startswith("-"):
             self.error(f"unknown option {words[0]}")
-        self.error(f"unexpected: {' '.join(words)}; are quotes missing around a text?")
+        self.error(f"unexpected: {' '.join(words)}; {self.expected}")
 
     def _commands(self) -> Any:
         """Return what holds the parsers of its commands, if it has commands."""
@@ -418,10 +434,24 @@ def json_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"this is not JSON: {error}") from None
+        name, _, value = text.partition("=")
+        if re.fullmatch(r"\w+=\S.*", text):  # as on the web page
+            return {name: _plain_value(value)}
+        raise argparse.ArgumentTypeError(
+            f'this is not JSON: {error}; expected a JSON object such as {{"lang": "en"}}'
+        ) from None
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError('expected a JSON object such as {"lang": "en"}')
     return value
+
+
+def _plain_value(text: str) -> Any:
+    """Return a number, true, false or null of JSON, or else the text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, dict | list) else value
 
 
 def numbers(text: str) -> list[int]:

@@ -161,7 +161,7 @@ class Batch:
     def without(self, known: Container[str]) -> Batch:
         """Return the batch without documents whose ids exist already, which are errors."""
         errors = [
-            ItemError(position, id, "a document with this id exists", _TO_REPLACE)
+            ItemError(position, id, "a document with this id exists", _TO_REPLACE, exists=True)
             for position, id in zip(self.items.positions, self.items.ids, strict=True)
             if id in known
         ]

@@ -42,14 +42,35 @@ class Option:
 
     kinds: str
     """Names with spaces between them; "media" are all media."""
-    instead: Mapping[str, str] = field(default_factory=dict)
-    """What to do instead, by text, vectors, media and spark."""
+    instead: Mapping[str, str | Said] = field(default_factory=dict)
+    """What to do instead, by kind, media (all of them) and spark."""
 
 
 _NO_TEXTS = "texts are not compared"
 _TEXT_ONLY = Option("text spark", {"vectors": _NO_TEXTS})
 _MEMORY = "Spark's own settings say how much memory its workers have"
 _IN_MEMORY = "vectors are held in memory"
+
+_BY_COSINE = Said("use threshold=T, a cosine", "use --threshold T, a cosine")
+_INSTEAD: dict[str, dict[str, str | Said]] = {
+    "threshold": {
+        "images": Said(
+            "use radius=N (default: 56 of 256 bits)", "use --radius N (default: 56 of 256 bits)"
+        )
+    },
+    "radius": {
+        "vectors": _BY_COSINE,
+        "recordings": Said("use threshold=T", "use --threshold T"),
+    },
+    "method": {
+        "images": Said('use hash="dct" or "gradient"', "use --hash NAME"),
+        "vectors": _NO_TEXTS,
+    },
+    "keep": {"media": "the best copy is kept: the largest, or the one of the best quality"},
+    "features": {"vectors": _NO_TEXTS},
+    "ngram": {"vectors": _NO_TEXTS},
+}
+"""What to do instead of a setting of `DedupSettings`."""
 
 OPTIONS: dict[str, Option] = {
     "id": Option("text vectors spark"),
@@ -70,7 +91,10 @@ OPTIONS: dict[str, Option] = {
     "against": Option(
         "text spark", {"vectors": "put both corpora into one file, and keep the first"}
     ),
-    **{one.name: Option(one.metadata["kinds"]) for one in fields(DedupSettings)},
+    **{
+        one.name: Option(one.metadata["kinds"], _INSTEAD.get(one.name, {}))
+        for one in fields(DedupSettings)
+    },
     "recall": Option("vectors"),
     "hash": Option("images"),
     "rotated": Option("images"),
@@ -135,13 +159,15 @@ def refuse(kind: str, given: Iterable[str]) -> None:
         if supports(kind, name):
             continue
         by_kind = OPTIONS[name].instead
-        instead = by_kind.get(kind if kind in (TEXT, VECTORS, SPARK) else "media")
+        instead = by_kind.get(kind)
+        if instead is None and kind not in (TEXT, VECTORS, SPARK):
+            instead = by_kind.get("media")
         others = [other for other in KINDS if supports(other, name)]
         where = " with --engine spark" if kind == SPARK else f" for {kind}"
         raise ArgumentError(
             Said(name),
             f" does nothing{where}",
-            f": {instead}" if instead else "; leave it out",
+            *((": ", instead) if instead else ("; leave it out",)),
             f" (it goes with {', '.join(others)})" if TEXT not in others else "",
         )
 

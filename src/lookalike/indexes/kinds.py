@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, flag
-from lookalike.errors import FormatError
+from lookalike.errors import FormatError, Said
 from lookalike.indexes.base import Index, StoredIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.registry import Registry
@@ -37,6 +37,7 @@ from lookalike.signatures.files import (
     weights_in,
 )
 from lookalike.storage.container import Container, is_container, open_container
+from lookalike.storage.files import is_database
 
 Settings = Mapping[str, Any]
 
@@ -299,6 +300,11 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
             return named_scan(*load_hex(path))
         except FormatError as error:
             raise FormatError(f"{error}{_sign_first(path)}") from error
+    if is_database(path):
+        raise FormatError(
+            f"{path} is an SQLite database, not a file with signatures. To search a collection: ",
+            Said(f"la.open_collection({str(path)!r})", f"lookalike collection search {path} ..."),
+        )
     if not is_container(path):
         raise FormatError(
             f"{path} is not a lookalike file with signatures, nor is it a .npy or .npz file, which "

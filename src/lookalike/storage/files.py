@@ -26,6 +26,7 @@ LOCK = ".in-use"  # locked by the owner of a temporary folder
 _UNLOCKED = ".new-"  # prefix of a folder that is not locked yet
 _SURELY_LOCKED = 3600.0  # seconds after which a new folder is locked or abandoned
 _ATTEMPTS = 10
+SQLITE = b"SQLite format 3\0"  # the first bytes of a database
 
 _unfinished: set[Path] = set()
 
@@ -336,3 +337,12 @@ def user_cache_folder() -> Path | None:
         return Path.home() / ".cache" / "lookalike"
     except RuntimeError:
         return None
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a file is an SQLite database, such as one of collections."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False

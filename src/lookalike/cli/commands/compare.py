@@ -9,11 +9,13 @@ from typing import Any
 
 from lookalike.checks import whole_number
 from lookalike.cli import common
+from lookalike.cli.finding.queries import medium_of_queries
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
 from lookalike.cli.terminal import say, say_json, say_marked
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns, find_documents
 from lookalike.corpora.opening import read_document
+from lookalike.errors import ArgumentError
 from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM
 from lookalike.features.similarity import MEASURES
@@ -95,6 +97,12 @@ def _texts(options: argparse.Namespace) -> list[str]:
         of_files = options.format in _PAGE_OR_NOT
         names = [name for name in _OF_CORPORA if name != "format" or not of_files]
         refuse_given(options, names, "needs --in CORPUS; without it, A and B are files")
+        if (medium := medium_of_queries([options.a, options.b])) is not None:
+            both = f"{options.a} {options.b}"
+            raise ArgumentError(
+                f"A and B are {medium.name}, and compare is for texts; to find copies: lookalike "
+                f"dedup {both}"
+            )
         page, links = _PAGE_OR_NOT.get(options.format), reads_links(features)
         how: dict[str, Any] = {"page": page, "links": links, "encoding": options.encoding}
         return [read_document(Path(one), _MOST_BYTES, **how) for one in (options.a, options.b)]

@@ -251,13 +251,27 @@ def _tell(
         say_json({**result.to_dict(), "written": written, **more}, file=file)
     if options.json or options.quiet:
         return
-    say(result.summary(), file=file)
-    if written:
-        say("\nDry run: nothing was written." if options.dry_run else "", file=file)
+    if not _is_empty(result):  # a warning says it
+        say(result.summary(), file=file)
+    if options.dry_run and written:
+        say("\nDry run: nothing was written.", file=file)
+    elif options.output is None and not (_is_empty(result) or isinstance(result, MediaResult)):
+        items = result.wording().items
+        say(f"\nNo {items} were written; -o FILE writes the kept {items}.", file=file)
+    elif written:
+        say(file=file)
     for what, path in sorted(written.items(), key=lambda one: one[0] in ("pairs", "report")):
         exists = options.dry_run and not is_standard(path) and Path(path).exists()
         replaced = " (would be replaced)" if exists else ""
         say(f"  {what}: {escape_terminal(path)}{replaced}", file=file)
+
+
+def _is_empty(result: Any) -> bool:
+    """Return whether there was no document at all, not even one that was left out."""
+    if not isinstance(result, TextResult) or result.warnings:
+        return False
+    counts = result.counts
+    return not (counts.documents or counts.bad_rows or counts.binary_files or counts.left_out)
 
 
 def _arguments(options: argparse.Namespace, kind: str, typed: Sequence[str]) -> dict[str, Any]:

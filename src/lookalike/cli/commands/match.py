@@ -39,13 +39,13 @@ TASK = "search"
 PURPOSE = "match batches of signatures with a growing file on disk"
 DESCRIPTION = "Find the matches of each query in a signature file, then append the queries."
 ARGUMENTS = f"""
-  file:COLLECTION      signature file; created if it does not exist
+  FILE                 signature file; created if it does not exist
   [QUERIES]            file of `lookalike sign` or `lookalike index`, .npy or .npz
   --radius N={_RADIUS}  maximum Hamming distance, in bits
   --first              one match per query, the first found; stops when all have one
   --duplicates         also match each query with the earlier ones of its batch
-  --no-append          do not change COLLECTION
-  --compact            merge the runs of COLLECTION into one, afterwards
+  --no-append          do not change FILE
+  --compact            merge the runs of FILE into one, afterwards
   --json
   --quiet
 advanced options:
@@ -55,7 +55,7 @@ advanced options:
   --flips N            number of flips per query, instead of --recall
   --tables N           number of tables of blocks (default: by the size)
   --batch COUNT        number of queries per batch (default: all of them)
-  --chunk N            number of signatures of COLLECTION to read at a time (default: by the size)
+  --chunk N            number of signatures of FILE to read at a time (default: by the size)
   limit:--max-matches N={DEFAULT_LIMIT}  stop with an error if a batch has more matches
   --threads
 """
@@ -65,14 +65,14 @@ EXAMPLES = """\
   lookalike match seen.runs --compact
 """
 DETAILS = """\
-COLLECTION is a signature file: sorted runs of signatures with integer ids, one run per batch. It
+FILE is a signature file: sorted runs of signatures with integer ids, one run per batch. It
 may be larger than memory, and is read once for each batch. QUERIES get the next free ids, unless
 their file has integer ids. Each batch is appended whole or not at all (docs/matching.md).
 
 algorithms:
   flips   tries the likeliest flips of each query, by the weights of `sign --bit-weights`. Without
           weights it tries all flips: exact, and slow beyond a radius of about 3.
-  blocks  looks up every signature of COLLECTION in tables of the queries: exact
+  blocks  looks up every signature of FILE in tables of the queries: exact
 """
 
 
@@ -108,10 +108,10 @@ def run(options: argparse.Namespace) -> None:
     if options.compact and options.no_append:
         raise ArgumentError(
             Said("no_append"),
-            " does not change COLLECTION, but --compact does; use one of them",
+            " does not change FILE, but --compact does; use one of them",
         )
     common.check_folder(options.file)
-    common.check_not_read("COLLECTION", options.file, [options.queries])
+    common.check_not_read("FILE", options.file, [options.queries])
     index, weights = open_with_weights(options.queries)
     method = options.method or ("blocks" if weights is None else "flips")
     _check_method(options, method, weights)
@@ -196,7 +196,8 @@ def _print(
     labels: list[str | int], matches: Matches, index: Index, *, as_json: bool, first: bool
 ) -> None:
     estimates = None
-    if index.signer is not None:
+    # Of sparse signatures, an estimate needs those of the file, too.
+    if index.signer is not None and not index.signer.sparse:
         estimates = estimated_similarity(index.signer, matches.distances, index.bits)
     if as_json:
         known = iter([None] * len(matches.ids) if estimates is None else estimates.tolist())

@@ -22,6 +22,7 @@ from lookalike.service.keys import make_key
 from lookalike.service.settings import ServeSettings, setting_options
 from lookalike.shown import escape_terminal
 from lookalike.storage.files import temporary_folder
+from lookalike.suggestions import did_you_mean_file
 
 TASK = "collections"
 PURPOSE = "serve collections over HTTP, with a web page"
@@ -58,6 +59,7 @@ _FOLDERS = ("", "asyncio", "email", "http", "json", "logging", "unittest", "urll
 
 def add(parser: Parser) -> None:
     """Declare the settings of the service."""
+    parser.expected = "serve takes one database, or a folder of databases"
     for name, told in setting_options().items():
         group = parser.group("server" if name in _USUAL else ADVANCED)
         group.add_argument(
@@ -101,7 +103,8 @@ def _serve(place: str, settings: ServeSettings) -> None:
     def ready(address: str) -> None:
         lines = [f"lookalike serves {escape_terminal(hide_passwords(place))} at {address}"]
         if new:
-            lines.append("the file does not exist yet; it is created with the first collection")
+            created = "the file does not exist yet; it is created with the first collection"
+            lines.append(f"{created}{escape_terminal(did_you_mean_file(place))}")
         try:
             say("\n".join([*lines, "Ctrl-C ends it"]))
             flush_output()

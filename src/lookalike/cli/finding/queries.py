@@ -18,7 +18,7 @@ from lookalike.cli.common import signed_corpus
 from lookalike.cli.finding.options import no_weights
 from lookalike.cli.kinds import has_parts, warn_problems
 from lookalike.cli.terminal import warn, warn_left_out
-from lookalike.corpora import Problems
+from lookalike.corpora import Problems, format_of
 from lookalike.corpora.columns import id_strings, text_strings
 from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, Said, SignatureError
@@ -69,8 +69,10 @@ class Queries:
 
 def take_files(options: argparse.Namespace) -> None:
     """Replace a QUERY that is the name of a file by its content, and print a notice."""
-    files = [query for query in options.queries if _is_file(query)]
+    files = [query for query in options.queries if is_file(query)]
     if not files or medium_of_queries(options.queries) is not None:
+        for query in filter(_is_missing_file, options.queries):
+            warn(f"there is no file {escape_terminal(query)}; searching for this text", kind="")
         options.queries = [sys.stdin.read() if one == "-" else one for one in options.queries]
         return
     if len(options.queries) > 1 or options.file is not None or options.signatures is not None:
@@ -88,10 +90,18 @@ def take_files(options: argparse.Namespace) -> None:
 
 def is_signature_file(query: str) -> bool:
     """Return whether a query is the name of a file of signatures."""
-    return _is_file(query) and Path(query).suffix in _SIGNATURES
+    return is_file(query) and Path(query).suffix in _SIGNATURES
 
 
-def _is_file(query: str) -> bool:
+def _is_missing_file(query: str) -> bool:
+    """Return whether a query looks like the name of a file, of which there is none."""
+    if len(query.split()) != 1 or is_file(query):
+        return False
+    return format_of(Path(query)) is not None or Path(query).suffix in _SIGNATURES
+
+
+def is_file(query: str) -> bool:
+    """Return whether what was typed is the name of a file."""
     try:
         return len(query) < _LONGEST_NAME and Path(query).is_file()
     except (OSError, ValueError):

@@ -24,9 +24,8 @@ from lookalike.collection.stores.base import (
 from lookalike.collection.stores.schema import Numbered, State
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError, Said
 from lookalike.operation import report
-from lookalike.storage.files import is_there, whole_file
+from lookalike.storage.files import SQLITE, is_there, whole_file
 
-_SQLITE = b"SQLite format 3\0"
 _BATCH = 50_000
 _PARTS_BYTES = 64 << 20
 _TRIES = 20
@@ -235,6 +234,6 @@ def _remove_old_snapshots(folder: Path) -> None:
         if not re.fullmatch(r"\..+\.[0-9a-f]{12}\.tmp", path.name, re.DOTALL) or path.is_symlink():
             continue
         with suppress(OSError), open(path, "rb") as file:
-            head = file.read(len(_SQLITE))
-            if head in (b"", _SQLITE) and remove_if_old(path):
+            head = file.read(len(SQLITE))
+            if head in (b"", SQLITE) and remove_if_old(path):
                 path.with_name(f"{path.name}-journal").unlink(missing_ok=True)

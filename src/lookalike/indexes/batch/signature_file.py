@@ -55,7 +55,7 @@ from lookalike.shown import counted
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.storage.container import RunningChecksum, checksums
-from lookalike.storage.files import new_file, whole_file
+from lookalike.storage.files import is_database, new_file, whole_file
 
 FORMAT_VERSION = 2
 _MAGIC = b"\x89LKRUNS\n"
@@ -96,6 +96,11 @@ class Layout:
 def read_layout(path: Path, descriptor: int) -> Layout:
     """Read all headers of the file, and raise if one is damaged."""
     head = os.pread(descriptor, _HEADER.size, 0)
+    if is_database(path):
+        raise FormatError(
+            f"{path} is an SQLite database; expected a signature file, as `lookalike match` makes "
+            "it, or a new name"
+        )
     if head[:8] != _MAGIC:
         raise FormatError(
             f"{path} is not a signature file: it begins with {head[:8]!r}, expected {_MAGIC!r}"

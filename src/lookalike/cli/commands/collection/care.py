@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lookalike.cli import common
@@ -13,9 +15,9 @@ from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import is_standard, say, say_json, standard_output, tell, warn
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.collection.care.transfer import are_files
-from lookalike.errors import ArgumentError, CollectionError, NotFoundError
+from lookalike.errors import ArgumentError, BatchError, CollectionError, NotFoundError
 from lookalike.progress import progress_bars, watched
-from lookalike.shown import counted, escape_terminal
+from lookalike.shown import brief, counted, escape_terminal
 from lookalike.storage.files import temporary_folder
 
 if TYPE_CHECKING:
@@ -90,8 +92,15 @@ def _stats(options: argparse.Namespace) -> None:
         if options.json:
             say_json(stats)
             continue
-        lines = [f"{key:16}{escape_terminal(value)}" for key, value in stats.items()]
+        lines = [f"{key:16}{escape_terminal(_stat(value))}" for key, value in stats.items()]
         say("\n" * bool(place) + "\n".join(lines))
+
+
+def _stat(value: Any) -> Any:
+    """Return a value of `Collection.stats` in words."""
+    if value is None:
+        return "none"
+    return ("no", "yes")[value] if isinstance(value, bool) else value
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -173,7 +182,7 @@ def _count(database: str, name: str) -> int | None:
 
 
 def _import(options: argparse.Namespace) -> None:
-    with opened(options) as docs:
+    with opened(options) as docs, _existing_ids(docs):
         given: dict[str, Any] = {"replace": options.replace, "skip_bad": options.skip_bad}
         source, total = options.input, 0.0
         if are_files(docs, options.input):
@@ -197,6 +206,27 @@ def _import(options: argparse.Namespace) -> None:
         warn(notice, kind="")
     for example in done.examples:
         say(f"  {escape_terminal(example)}", file=sys.stderr)
+
+
+@contextmanager
+def _existing_ids(docs: Collection) -> Iterator[None]:
+    """Raise one message for ids that exist, instead of one for each."""
+    before = docs.count()
+    try:
+        yield
+    except BatchError as error:
+        if not all(one.exists for one in error.errors):
+            raise
+        count, first = len(error.errors), brief(error.errors[0].id)
+        ids = f"the id {first} exists already" if count == 1 else f"{count:,} ids exist already"
+        such = "" if count == 1 else f", such as {first}"
+        added = docs.count() - before
+        written = (
+            f"{counted(added, 'document')} before it stay added" if added else "Nothing was written"
+        )
+        raise CollectionError(
+            f"{ids}{such}; add --replace to replace {'it' if count == 1 else 'them'}. {written}"
+        ) from None
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.cli.common import COLLECTION_METHOD
+from lookalike.cli.finding.queries import is_file
 from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
@@ -171,6 +172,8 @@ def _bits(options: argparse.Namespace) -> int:
 
 def _add(options: argparse.Namespace) -> None:
     with opened(options) as docs:
+        if not of_files(docs.signer):
+            _refuse_rows(options)
         write = docs.upsert if options.replace else docs.add
         written = write(
             [options.id],
@@ -180,6 +183,21 @@ def _add(options: argparse.Namespace) -> None:
         )
     done = "replaced" if written.updated else "added"
     tell(options.json, {"id": options.id, "done": done}, done)
+
+
+def _refuse_rows(options: argparse.Namespace) -> None:
+    """Refuse a file of rows where one text is expected, and say how to add its rows."""
+    alone = options.text is None and options.file is None
+    file = options.id if alone else options.text
+    if file is None or options.signature or not is_file(file):
+        return
+    database = escape_terminal(options.database)
+    shown = escape_terminal(file)
+    raise ArgumentError(
+        f"{shown} is a file; to add the rows of a file: lookalike collection import {database} "
+        f"{shown}. To add its content as one document: lookalike collection add {database} "
+        f"{'ID' if alone else escape_terminal(options.id)} --file {shown}"
+    )
 
 
 def _get(options: argparse.Namespace) -> None:
