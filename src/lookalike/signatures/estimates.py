@@ -67,10 +67,10 @@ def decided_distances(
     """Return distances of pairs as if the words of each pair decided all bits.
 
     A word decides few bits of a sparse signature, and all others are 0. So texts of a few words
-    agree in most bits without a word in common. Of the bits that a pair decides, half of those in
-    which both agree are set, and one side of each that differs: `ones`, the set bits of both, and
-    the distance add up to their number. The distance is scaled by it if it is clearly smaller than
-    `bits`; a pair without a set bit gets the distance of unrelated texts.
+    agree in most bits without a word in common. Of the bits that a pair decides, those that differ
+    are set on one side. Of those that agree, half are set on both. So the set bits of both, `ones`,
+    and the distance add up to the number of decided bits. The distance is scaled by that number if
+    it is clearly below `bits`. A pair without a set bit gets the distance of unrelated texts.
     """
     far = np.asarray(distances, np.float64)
     if not signer.sparse:
