@@ -41,12 +41,17 @@ def defaults(options: Namespace) -> int:
 
 
 def topics(options: Namespace) -> int:
-    """Measure how well clusters of documents agree with what their authors call them."""
+    """Measure how well clusters of documents agree with known labels, beside scikit-learn's."""
     if options.data is None:
         print(f"{TOPICS} needs real texts: --data", file=sys.stderr)
         return 2
-    print(machine_lines(describe_machine()), flush=True)
-    print(run_topics(options.data, part=QUICK_FRACTION if options.quick else 1))
+    machine = describe_machine()
+    print(machine_lines(machine), flush=True)
+    lines, verdicts = run_topics(options.data, part=QUICK_FRACTION if options.quick else 1)
+    if options.quick:
+        verdicts = [replace(verdict, passed=None) for verdict in verdicts]
+    print(f"\n{lines}\n\n{gate_table(verdicts)}")
+    write_json(options.output / "topics.json", machine, [], verdicts)
     return 0
 
 

@@ -1,9 +1,16 @@
-"""Clusters of abstracts beside the categories that their authors gave them.
+"""Clusters of documents beside labels that people gave them, and beside scikit-learn's clusters.
 
-NMI is the mutual information of both over the mean of their entropies: 0 by chance, 1 if they are
-the same. Purity is the share of documents whose category is the most frequent of their cluster.
-Words are judged by their coherence (NPMI, -1 to 1: how much more often two of a cluster's ten words
-are in one document than by chance) and by how many of all words shown are different.
+The labels are the categories of arXiv abstracts, their archives (such as `math`), and the
+programming language of Debian packages, which the names of packages tell. NMI is the mutual
+information of clusters and labels over the mean of their entropies: 0 by chance, 1 if they are the
+same. Purity is the share of documents whose label is the most frequent of their cluster. Words are
+judged by their coherence (NPMI, -1 to 1: how much more often two of a cluster's ten words are in
+one document than by chance) and by how many of all words shown are different.
+
+scikit-learn runs the pipeline of its example "Clustering text documents using k-means" with the
+settings given there: TF-IDF without words in more than half or fewer than five documents and
+without English stop words, a truncated SVD to 100 dimensions, rows of length 1, and k-means. Both
+get texts in memory, the same number of clusters, and all threads.
 """
 
 from __future__ import annotations
@@ -11,15 +18,19 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lookalike as la
+from benchmarks.dedup.files import DEBIAN
+from benchmarks.harness import Verdict
+from benchmarks.quality import at_least
 from benchmarks.report import table
 from benchmarks.signing.documents import FILE
 
@@ -27,41 +38,143 @@ __all__ = ["NAME", "agreement", "coherence", "run_topics"]
 
 NAME = "topics"
 K = 50
-SETTINGS: dict[str, dict[str, Any]] = {
-    "as it is": {},
-    "stem english": {"stem": "english"},
-    "stem, stop words english": {"stem": "english", "stop_words": "english"},
-    "log-likelihood": {"weights": "log-likelihood"},
-    "1024 bits": {"bits": 1024},
-    "simhash": {"method": "simhash"},
-}
+SEEDS = (0, 1, 2)
 _JUDGED = 20_000
+_LANGUAGES = {
+    "perl": r"lib.*-perl",
+    "python": r"python3?-.*",
+    "ruby": r"ruby-.*",
+    "javascript": r"node-.*|libjs-.*",
+    "go": r"golang-.*",
+    "haskell": r"libghc-.*",
+    "rust": r"librust-.*",
+    "r": r"r-(?:cran|bioc|other)-.*",
+    "java": r"lib.*-java(?:-doc)?",
+    "php": r"php-.*",
+    "ocaml": r"lib.*-ocaml(?:-dev)?",
+    "lua": r"lua-.*",
+    "emacs": r"elpa-.*",
+    "fonts": r"fonts-.*",
+    "tex": r"texlive-.*",
+    "localization": r".*-l10n-.*|hunspell-.*|.*-i18n-.*",
+}
+
+Labels = NDArray[np.int64]
 
 
-def run_topics(folder: Path, *, part: int) -> str:
-    """Return what came out, a line for each setting."""
-    with gzip.open(folder / FILE, "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in islice(lines, 0, None, part)]
-    texts = [row["abstract"] for row in rows]
+@dataclass(frozen=True)
+class Corpus:
+    """Texts with labels."""
+
+    name: str
+    texts: list[str]
+    labels: dict[str, Sequence[str]]
+    """One label for each text, by what the labels are."""
+
+
+def run_topics(folder: Path, *, part: int) -> tuple[str, list[Verdict]]:
+    """Return what came out, a line for each corpus and program, and what has to be reached."""
+    lines, verdicts = [], []
+    for corpus in (_arxiv(folder, part), _debian(folder, part)):
+        ours, own_seconds = _run(corpus, _lookalike)
+        theirs, seconds = _run(corpus, _scikit_learn)
+        for name, found, took in (
+            ("lookalike", ours, own_seconds),
+            ("scikit-learn", theirs, seconds),
+        ):
+            for kind in corpus.labels:
+                nmi, purity = found[kind]
+                told = [corpus.name, kind, name, f"{nmi:.3f}", f"{purity:.3f}", f"{took:.1f}"]
+                lines.append(told)
+        for kind in corpus.labels:
+            for which, mine, other in zip(("NMI", "purity"), ours[kind], theirs[kind], strict=True):
+                title = f"84. {corpus.name}, {kind}: {which} beside scikit-learn's"
+                verdicts.append(at_least(title, mine / other, 1, " x", 2))
+        title = f"84. {corpus.name}: seconds of scikit-learn beside ours"
+        verdicts.append(at_least(title, seconds / own_seconds, 3, " x", 2))
+        words, defaults = _words(corpus)
+        lines.append([corpus.name, "words", "lookalike", words, defaults, ""])
+        print(f"  {corpus.name}: done", flush=True)
+    heads = ["corpus", "labels", "program", "NMI", "purity", "seconds"]
+    return f"{K} clusters, mean of {len(SEEDS)} seeds\n{table(heads, lines)}", verdicts
+
+
+def _arxiv(folder: Path, part: int) -> Corpus:
+    rows = list(_rows(folder / FILE, part))
     first = [row["categories"].partition(",")[0] for row in rows]
-    found = []
-    for name, settings in SETTINGS.items():
-        result = la.cluster_documents(texts, K, **settings)
-        known = np.flatnonzero(result.labels >= 0)
-        line = [name, f"{sum(result.seconds.values()):.1f}"]
-        for level in (first, [one.partition(".")[0] for one in first]):
-            truth = np.unique(level, return_inverse=True)[1]
-            line += [f"{one:.3f}" for one in agreement(result.labels[known], truth[known])]
-        shown = [[word for word, _ in one.words] for one in result.clusters]
-        different = len({word for words in shown for word in words}) / sum(map(len, shown))
-        line += [f"{coherence(shown, texts[:_JUDGED]):.3f}", f"{different:.2f}"]
-        found.append(line)
-        print(f"  {name}: done", flush=True)
-    heads = ["settings", "seconds", "NMI", "purity", "NMI of archives", "purity", "NPMI", "diverse"]
-    return f"{len(texts):,} abstracts in {K} clusters\n{table(heads, found)}"
+    archives = [one.partition(".")[0] for one in first]
+    texts = [row["abstract"] for row in rows]
+    return Corpus("arXiv abstracts", texts, {"categories": first, "archives": archives})
 
 
-def agreement(labels: NDArray[np.int64], truth: NDArray[np.int64]) -> tuple[float, float]:
+def _debian(folder: Path, part: int) -> Corpus:
+    texts, labels = [], []
+    for row in _rows(folder / DEBIAN, 1):
+        if language := language_of(row["package"]):
+            texts.append(row["text"])
+            labels.append(language)
+    return Corpus("Debian packages", texts[::part], {"languages": labels[::part]})
+
+
+def language_of(package: str) -> str | None:
+    """Return the language of a package by its name, as Debian's policies demand it."""
+    for language, pattern in _LANGUAGES.items():
+        if re.fullmatch(pattern, package):
+            return language
+    return None
+
+
+def _rows(path: Path, part: int) -> Iterator[dict[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in islice(lines, 0, None, part):
+            yield json.loads(line)
+
+
+def _run(
+    corpus: Corpus, program: Callable[[list[str], int], Labels]
+) -> tuple[dict[str, tuple[float, float]], float]:
+    """Return NMI and purity for each kind of labels, means of all seeds, and the best seconds."""
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in corpus.labels}
+    seconds = []
+    for seed in SEEDS:
+        began = perf_counter()
+        labels = program(corpus.texts, seed)
+        seconds.append(perf_counter() - began)
+        for kind, truth in corpus.labels.items():
+            numbers = np.unique(truth, return_inverse=True)[1]
+            found[kind].append(agreement(labels, numbers))
+    means = {kind: np.mean(several, axis=0).tolist() for kind, several in found.items()}
+    return {kind: (nmi, purity) for kind, (nmi, purity) in means.items()}, min(seconds)
+
+
+def _lookalike(texts: list[str], seed: int) -> Labels:
+    labels = la.cluster_documents(texts, K, seed=seed).labels
+    return np.unique(labels, return_inverse=True)[1]  # those without words are one more cluster
+
+
+def _scikit_learn(texts: list[str], seed: int) -> Labels:
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer
+
+    vectors = TfidfVectorizer(max_df=0.5, min_df=5, stop_words="english").fit_transform(texts)
+    reduced = make_pipeline(
+        TruncatedSVD(n_components=100, random_state=seed), Normalizer(copy=False)
+    ).fit_transform(vectors)
+    found = KMeans(n_clusters=K, max_iter=100, n_init=1, random_state=seed).fit(reduced)
+    return np.asarray(found.labels_, np.int64)
+
+
+def _words(corpus: Corpus) -> tuple[str, str]:
+    """Return coherence and diversity of the words of clusters."""
+    shown = [[word for word, _ in one.words] for one in la.cluster_documents(corpus.texts).clusters]
+    different = len({word for words in shown for word in words}) / sum(map(len, shown))
+    return f"NPMI {coherence(shown, corpus.texts[:_JUDGED]):.3f}", f"{different:.0%} different"
+
+
+def agreement(labels: Labels, truth: Labels) -> tuple[float, float]:
     """Return NMI and purity."""
     counts = np.zeros((labels.max() + 1, truth.max() + 1))
     np.add.at(counts, (labels, truth), 1)

@@ -57,29 +57,27 @@ def test_the_summary_names_words_documents_and_what_is_left_out(
     for one in result.clusters:
         words = " ".join(word for word, _ in one.words)
         assert f"{one.number:>7}  {one.size:>9,}  {words}\n" in printed
-        assert f"most central: {result.id(one.central[0])}, " in printed
+        row = one.central[0]
+        assert f"    {result.id(row)}  {result.title(row)[:90]}" in printed
     assert "without words                 2  in no cluster" in printed
 
 
 def test_json_has_clusters_and_options_reach_them(capsys: pytest.CaptureFixture[str]) -> None:
-    more = (
-        "-k 3 --method simhash --bits 512 --weights count --top-words 4 --top-documents 2 --seed 7"
-    )
+    more = "-k 3 --ngram 1,2 --title id --top-words 4 --top-documents 2 --seed 7"
     assert main(["cluster", "corpus.jsonl", *more.split(), "--json", "--stem", "english"]) == 0
     found = json.loads(capsys.readouterr().out)
     expected = la.cluster_documents(
         "corpus.jsonl",
         3,
-        method="simhash",
-        bits=512,
-        weights="count",
+        ngram=(1, 2),
+        title="id",
         words=4,
         central=2,
         seed=7,
         stem="english",
     ).to_dict()
     assert found["clusters"] == json.loads(json.dumps(expected["clusters"]))
-    assert found["settings"] == expected["settings"]
+    assert found["settings"] == json.loads(json.dumps(expected["settings"]))
     assert {len(one["words"]) for one in found["clusters"]} == {4}
     assert {len(one["central"]) for one in found["clusters"]} == {2}
 
@@ -127,7 +125,7 @@ def test_bad_rows_are_refused_or_left_out(capsys: pytest.CaptureFixture[str]) ->
 
 def test_nothing_is_written_where_something_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     before = set(Path().iterdir())
-    for more in ("-k 0", "-k 500", "--bits 7", "-o a/b.csv", "--report a/b.html"):
+    for more in ("-k 0", "-k 500", "--ngram 0", "-o a/b.csv", "--report a/b.html"):
         command = ["cluster", "corpus.jsonl", "-o", "topics.csv", "--report", "topics.html"]
         refused([*command, *more.split()], capsys)
     refused(["cluster", "corpus.jsonl", "-o", "-"], capsys)

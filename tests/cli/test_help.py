@@ -27,7 +27,7 @@ from lookalike.dedup.vectors import RECALL, THRESHOLD
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
-from lookalike.signatures.methods import Method
+from lookalike.topics.settings import TopicSettings
 from support.cases import cli_corpus as corpus
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -83,9 +83,9 @@ def of_pages() -> str:
     return f"; web pages {PageFolderCorpus.max_document >> 20}MiB"
 
 
-def topics(**given: Any) -> Method:
-    """Return how documents are signed that are to be put into clusters."""
-    return la.cluster_documents(["a text"], **given).settings.signing
+def topics(**given: Any) -> TopicSettings:
+    """Return the settings of documents that are to be put into clusters."""
+    return la.cluster_documents(["a text"], **given).settings
 
 
 def default_of(function: Callable[..., Any], name: str) -> str:
@@ -107,7 +107,9 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[attr-defined]
-    ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
+    ("cluster", "--ngram"): lambda: (
+        f"{topics().used_ngram}; chars {topics(features='chars').used_ngram}"
+    ),
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
     ("collection create", "--passage-words"): lambda: str(la.PassageHash().words),

@@ -137,8 +137,8 @@ def test_calls_name_what_cannot_be_written_down(folder: Path) -> None:
 
 TOPICS: list[dict[str, Any]] = [
     {},
-    {"k": 3, "method": "simhash", "bits": 256, "seed": 2, "words": 4, "central": 2},
-    {"weights": "count", "ngram": (1, 2), "stop_words": ["word1"]},
+    {"k": 3, "seed": 2, "words": 4, "central": 2},
+    {"ngram": (1, 2), "stop_words": ["word1"]},
     {"features": la.Words(2), "min_words": 3},
     {"features": first_letters},
 ]

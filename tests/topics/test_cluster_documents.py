@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from pathlib import Path
@@ -13,53 +14,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike import _native
 from lookalike.errors import ArgumentError, LookalikeError
-from lookalike.indexes.clusters import majority
-from lookalike.topics.settings import usual_clusters
+from lookalike.topics import job
+from lookalike.topics import space as topic_space
+from lookalike.topics.centers import nearest, usual_clusters
+from lookalike.topics.space import Listed, TopicSpace, unit
 from support.oracles import topics as oracle
 
 TEXTS = oracle.scattered(0)
 
 
-def signed(texts: list[str], **settings: Any) -> Any:
-    kind = la.Words(**settings)
-    return la.TopSig(4096, features=kind, weights="tfidf").fit(texts).sign(texts)
-
-
 def check(result: la.results.DocumentClusters, texts: list[str]) -> None:
     """Compare all that a result says with what is computed slowly."""
-    rows = signed(texts)
     words = [bool(re.search(r"\w", text)) for text in texts]
-    labels, distances = result.labels.tolist(), result.distances.tolist()
+    labels, others = result.labels.tolist(), result.other_labels.tolist()
+    near, next_near = result.similarities.tolist(), result.other_similarities.tolist()
     assert [label >= 0 for label in labels] == words
     for row, label in enumerate(labels):
-        other = (int(result.other_labels[row]), int(result.other_distances[row]))
         if label < 0:
-            assert distances[row] == -1 and other == (-1, -1)
-            continue
-        nearest, distance, following = oracle.nearest_two(rows[row], result.centers)
-        assert label in nearest and distances[row] == distance
-        if following is None:
-            assert other == (-1, -1)
+            assert others[row] == -1 and math.isnan(near[row]) and math.isnan(next_near[row])
+        elif len(result) == 1:
+            assert others[row] == -1 and math.isnan(next_near[row])
         else:
-            assert other[1] == following and other[0] != label
-            far = np.unpackbits(rows[row] ^ result.centers[other[0]]).sum()
-            assert far == following
+            assert others[row] not in (-1, label) and next_near[row] <= near[row] <= 1.0001
     sizes = [labels.count(number) for number in range(len(result))]
     assert all(sizes) and sizes == sorted(sizes, reverse=True)
+    assert np.linalg.norm(result.centers, axis=1) == pytest.approx(1, abs=1e-4)
     for one in result.clusters:
         assert one.size == sizes[one.number]
         members = [row for row, label in enumerate(labels) if label == one.number]
-        assert one.mean_distance == pytest.approx(np.mean([distances[row] for row in members]))
-        assert one.central == oracle.central(rows, distances, labels, one.number, 5)
-        assert result.members(one.number).tolist() == sorted(
-            members, key=lambda row: (distances[row], row)
-        )
+        assert one.mean_similarity == pytest.approx(np.mean([near[row] for row in members]))
+        ordered = sorted(members, key=lambda row: (-near[row], row))
+        assert result.members(one.number).tolist() == ordered
+        different = [row for at, row in enumerate(ordered) if first_of(texts, ordered, at)]
+        assert one.central == different[:5]
         expected = oracle.weights(texts, labels, one.number)
-        assert [weight for _, weight in one.words] == pytest.approx(
-            sorted((w for w in expected.values() if w > 0), reverse=True)[:10]
-        )
         assert all(expected[word] == pytest.approx(weight) for word, weight in one.words)
+        weights = [weight for _, weight in one.words]
+        assert weights == sorted(weights, reverse=True)
+
+
+def first_of(texts: list[str], rows: list[int], at: int) -> bool:
+    return all(texts[row] != texts[rows[at]] for row in rows[:at])
 
 
 @pytest.mark.parametrize("k", [1, 4, 30])
@@ -67,6 +64,56 @@ def test_rows_and_clusters_are_those_of_the_oracle(k: int) -> None:
     result = la.cluster_documents(TEXTS, k)
     check(result, TEXTS)
     assert len(result) == k and result.without_features == 2
+
+
+def test_points_have_the_cosines_of_all_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as many dimensions as documents, nothing is lost."""
+    monkeypatch.setattr(topic_space, "_FEW_DIMENSIONS", 64)
+    texts = [*TEXTS[:8], "", "one", "one two"]
+    listed = Listed.of(la.Words(), _native.Documents.from_list(texts, 0), 2)
+    space = TopicSpace.fit(listed, 0)
+    found = space.points(space.entries(listed))
+    assert found @ found.T == pytest.approx(oracle.cosines(texts), abs=1e-3)
+    lengths = np.linalg.norm(found, axis=1)
+    assert lengths[8] == 0 and lengths[[*range(8), 9, 10]] == pytest.approx(1, abs=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_the_nearest_two_centers_are_those_of_brute_force(data: Any) -> None:
+    numbers = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    points, centers = (
+        unit(numbers.integers(-2, 3, (count, 3)).astype(np.float32))
+        for count in (data.draw(st.integers(1, 30)), data.draw(st.integers(1, 6)))
+    )
+    found, values = nearest(points, centers)
+    for point, (first, second), (near, far) in zip(points, found, values, strict=True):
+        best, following = oracle.nearest_two(point, centers)
+        assert near == pytest.approx(best, abs=2e-5)
+        assert float(point @ centers[first]) == pytest.approx(best, abs=2e-5)
+        if following is None:
+            assert second == -1 and math.isnan(far)
+        else:
+            assert far == pytest.approx(following, abs=2e-5) and second != first
+
+
+@pytest.mark.parametrize("batch", [1, 7, 64])
+def test_a_sample_is_fitted_and_the_rest_assigned(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents outside the sample get the cluster of those inside that are like them."""
+    monkeypatch.setattr(job, "_SAMPLE", 40)
+    monkeypatch.setattr(job, "_AT_A_TIME", batch)
+    result = la.cluster_documents(TEXTS, 4)
+    assert len(result) == 4 and result.without_features == 2
+    for one in result.clusters:
+        subjects = {int(row) % 4 for row in result.members(one.number)}
+        assert len(subjects) == 1
+    counted = oracle.weights(TEXTS, result.labels.tolist(), 0)
+    assert (
+        dict(result.clusters[0].words).items()
+        <= {word: pytest.approx(weight) for word, weight in counted.items()}.items()
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -87,8 +134,8 @@ def test_small_corpora_with_copies_and_without_words(texts: list[str], data: Any
         return
     result = la.cluster_documents(texts, k, threads=data.draw(st.integers(1, 3)))
     check(result, texts)
-    wanted = usual_clusters(having) if k is None else k
-    assert len(result) <= wanted and bool(len(result)) == bool(having)
+    assert bool(len(result)) == bool(having)
+    assert len(result) <= (having if k is None else k)
     equal = dict(zip(texts, result.labels.tolist(), strict=True))
     assert [equal[text] for text in texts] == result.labels.tolist()
 
@@ -119,17 +166,65 @@ def test_fewer_clusters_where_no_more_differ() -> None:
     assert "4 were asked for, and no more differ" in result.summary()
 
 
-def test_so_many_clusters_that_a_tree_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree misses some of the nearest centers; sizes are those of what belongs to each."""
-    monkeypatch.setattr(majority, "LARGE", 100)
+def test_hundreds_of_clusters() -> None:
     chance = random.Random(1)
     words = [f"word{number}" for number in range(3000)]
-    texts = [" ".join(chance.choices(words, k=6)) for _ in range(3000)]
-    found = la.cluster_documents(texts, k=1000)
+    texts = [" ".join(chance.choices(words, k=6)) for _ in range(1000)]
+    found = la.cluster_documents(texts, k=300)
     sizes = [one.size for one in found.clusters]
     assert sizes == sorted(sizes, reverse=True)
     assert min(sizes) > 0
     assert np.bincount(found.labels).tolist() == sizes
+
+
+def subjects(count: int, documents: int, seed: int = 0) -> list[str]:
+    """Return texts about some subjects, with function words."""
+    chance = random.Random(seed)
+    common = "the of and in we is that this for with".split()
+    texts = []
+    for number in range(documents):
+        own = [f"s{number % count}word{letter}" for letter in "abcdefghijkl"]
+        words = chance.choices(own, k=12) + chance.choices(common, k=20)
+        chance.shuffle(words)
+        texts.append(" ".join(words))
+    return texts
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 12])
+def test_the_number_of_topics_is_found(count: int) -> None:
+    """Clusters of one subject are merged, and those of several are split."""
+    found = la.cluster_documents(subjects(count, 400))
+    assert len(found) == count
+    for one in found.clusters:
+        assert len({int(row) % count for row in found.members(one.number)}) == 1
+        assert len({word.partition("word")[0] for word, _ in one.words}) == 1
+
+
+def test_no_cluster_is_a_mixture() -> None:
+    """Large subjects do not hide small ones."""
+    texts = subjects(3, 900) + [text.replace("s0", "rare") for text in subjects(1, 60, 1)]
+    found = la.cluster_documents(texts)
+    for one in found.clusters:
+        assert len({("rare" in texts[int(row)]) for row in found.members(one.number)}) == 1
+
+
+def test_titles_come_from_their_column_or_from_headings() -> None:
+    rows = [
+        {"title": f"Title {at}" if at else None, "text": f"Network Group\n\n{text}"}
+        for at, text in enumerate(subjects(2, 40))
+    ]
+    found = la.cluster_documents(rows, 2)
+    assert found.title(3) == "Title 3"
+    assert found.title(0) == rows[0]["text"].partition("\n\n")[2]  # type: ignore[union-attr]
+    named = [{"name": row["title"], "text": row["text"]} for row in rows]
+    assert la.cluster_documents(named, 2).title(3) == rows[3]["text"].partition("\n\n")[2]  # type: ignore[union-attr]
+    assert la.cluster_documents(named, 2, title="name").title(3) == "Title 3"
+    with pytest.raises(LookalikeError, match="no column 'nam' for the titles"):
+        la.cluster_documents(named, 2, title="nam")
+    for one in found.to_dict()["clusters"]:
+        assert all(
+            told["title"] == found.title(told["id"])[:100] for told in one["central"] if told["id"]
+        )
 
 
 def test_nothing_and_one_document() -> None:
@@ -138,7 +233,7 @@ def test_nothing_and_one_document() -> None:
     blank = la.cluster_documents(["", "?"])
     assert blank.labels.tolist() == [-1, -1] and blank.to_arrow()["cluster"].null_count == 2
     one = la.cluster_documents(["the only fox, the fox"])
-    assert one.labels.tolist() == [0] and one.distances.tolist() == [0]
+    assert one.labels.tolist() == [0] and one.similarities == pytest.approx(1, abs=1e-4)
     assert {word for word, _ in one.clusters[0].words} == {"the", "only", "fox"}
 
 
@@ -147,7 +242,7 @@ def test_tables_have_a_row_for_each_document() -> None:
     result = la.cluster_documents(rows, 4)
     table = result.to_arrow()
     assert table.column_names == [
-        *("id", "cluster", "words", "distance", "other_cluster", "other_distance")
+        *("id", "cluster", "words", "similarity", "other_cluster", "other_similarity")
     ]
     assert table["id"].to_pylist() == [row["id"] for row in rows]
     known = [None if label < 0 else label for label in result.labels.tolist()]
@@ -162,9 +257,8 @@ def test_tables_have_a_row_for_each_document() -> None:
 
 def test_methods_and_features() -> None:
     several: tuple[dict[str, Any], ...] = (
-        {"method": "simhash", "bits": 256},
-        {"weights": "log-likelihood", "stem": "english"},
-        {"weights": "count", "ngram": (1, 2), "stop_words": "english"},
+        {"stem": "english"},
+        {"ngram": (1, 2), "stop_words": "english"},
         {"features": "chars"},
         {"features": "words,chars"},
         {"features": str.split},
@@ -173,27 +267,23 @@ def test_methods_and_features() -> None:
     for chosen in several:
         result = la.cluster_documents(TEXTS, 3, **chosen)
         assert len(result) == 3, chosen
-        assert result.to_dict()["settings"]["method"] == chosen.get("method", "topsig")
-    assert la.cluster_documents(TEXTS).settings.signing.ngram == 1
-    assert la.cluster_documents(TEXTS, features="chars").settings.signing.ngram == 5
+        assert result.to_dict()["settings"]["words"] == chosen.get("words", 10)
+    assert la.cluster_documents(TEXTS).settings.used_ngram == 1
+    assert la.cluster_documents(TEXTS, features="chars").settings.used_ngram == 5
 
 
 def test_how_many_clusters_unless_told() -> None:
     assert [usual_clusters(count) for count in (0, 1, 2, 8, 200, 5000, 10**6)] == [
         *(0, 1, 1, 2, 10, 50, 50)
     ]
-    assert len(la.cluster_documents(TEXTS)) == usual_clusters(118)
+    assert len(la.cluster_documents(TEXTS)) == 4  # the subjects
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"k": 0}, "k is 0; expected"),
     ({"k": 1.5}, "k is 1.5"),
     ({"k": 119}, "k is 119; expected at most 118, the documents that have words"),
-    ({"method": "minhash"}, "method is 'minhash'; expected one of topsig, simhash"),
-    ({"method": 3}, "method is 3"),
-    ({"bits": 12}, "bits"),
-    ({"bits": -8}, "bits is -8"),
-    ({"weights": "heavy"}, "weights"),
+    ({"title": 3}, "no column 3 for the titles"),
     ({"words": -1}, "words is -1"),
     ({"central": "x"}, "central is 'x'"),
     ({"seed": -1}, "seed"),

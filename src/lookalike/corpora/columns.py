@@ -33,6 +33,7 @@ TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description"
 ID_GUESSES = (
     "id", "_id", "doc_id", "docid", "document_id", "uid", "key", "path", "url", "file",
 )  # fmt: skip
+TITLE_GUESSES = ("title", "headline", "heading", "subject")
 _EXAMPLES = 3
 _URL = re.compile(r"(?:\b[a-z][a-z0-9+.-]*://|\bwww\.)[^\s<>\"'\U0010f100-\U0010f202]+", re.I)
 _TRAILING = ".,;:!?)]}"
@@ -46,11 +47,18 @@ class Columns:
     text: str
     id: str | None
     order: str | None = None  # the column that decides which documents are kept
+    title: str | None = None
 
     @property
     def names(self) -> list[str]:
         """The columns to read."""
-        return [self.text, *([self.id] if self.id else []), *([self.order] if self.order else [])]
+        others = (self.id, self.title, self.order)
+        return [self.text, *(name for name in others if name)]
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Return which column is what; the title only if there is one."""
+        known = vars(self)
+        return {name: known[name] for name in known if name != "title" or self.title}
 
     def ids(self, batch: Rows, first_row: int) -> Any:
         """Return the ids of a batch of `names`, or the numbers of its rows."""
@@ -97,6 +105,12 @@ def id_column(corpus: Corpus, given: str | None) -> str | None:
     return corpus.column_for(given, ID_GUESSES, "ids")
 
 
+def title_column(corpus: Corpus, given: str | None, text: str) -> str | None:
+    """Return the title column: the given one, or one with a usual name that is not the text."""
+    found = corpus.column_for(given, TITLE_GUESSES, "titles")
+    return None if found == text else found
+
+
 def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     """Return a column of text as `large_string`; raise `DocumentError` for other types."""
     if isinstance(column.type, pa.BaseExtensionType):  # such as JSON, which is text beneath
@@ -141,14 +155,24 @@ def undictionaried(column: Any) -> Any:
 
 def id_strings(column: Any, first_row: int) -> Any:
     """Return ids as strings; a row without an id gets its row number."""
-    try:
-        strings = _large(undictionaried(column))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
+    strings = _as_strings(column)
     if strings.null_count:
         rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
         strings = compute.coalesce(strings, rows.cast(pa.large_string()))
     return strings
+
+
+def title_strings(column: Any) -> Any:
+    """Return titles as strings; a row without a title gets an empty one."""
+    return _as_strings(column).fill_null("")
+
+
+def _as_strings(column: Any) -> Any:
+    """Return values of any type as strings."""
+    try:
+        return _large(undictionaried(column))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([str(value.as_py()) for value in column], pa.large_string())
 
 
 def find_documents(

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from lookalike.corpora.columns import (
     find_columns,
     id_strings,
     text_strings,
+    title_column,
+    title_strings,
     undictionaried,
 )
 from lookalike.corpora.opening import with_old_pages
@@ -119,7 +121,7 @@ class Source:
         """Return what the documents depend on."""
         corpus = self.corpus
         filters = [] if corpus.described is None else [corpus.described]
-        return [self.identity, corpus.format, vars(self.columns), corpus.max_document, *filters]
+        return [self.identity, corpus.format, self.columns.to_dict(), corpus.max_document, *filters]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,13 +137,27 @@ class Reading:
     was_given: bool  # whether it was requested; else a smaller maximum of the format applies
 
     def source(
-        self, given: Any, features: FeatureKind, text: str | None, id: str | None, order: str | None
+        self,
+        given: Any,
+        features: FeatureKind,
+        text: str | None,
+        id: str | None,
+        order: str | None,
+        *,
+        titles: bool = False,
+        title: str | None = None,
     ) -> Source:
-        """Open the corpus of a job. `order` names a column to rank documents by."""
+        """Open the corpus of a job. `order` names a column to rank documents by.
+
+        Titles are read only with `titles`, from the column `title` or one with a usual name.
+        """
         corpus = open_corpus(given, self.format, encoding=self.encoding)
         corpus = open_corpus(corpus, html=self.html, page_limits=self.page_limits)
         self._limit(corpus)
-        columns = columns_for(corpus, find_columns(corpus, text, id, order), features)
+        found = find_columns(corpus, text, id, order)
+        if titles:
+            found = replace(found, title=title_column(corpus, title, found.text))
+        columns = columns_for(corpus, found, features)
         corpus = filtered(corpus, columns, self.filters)
         return Source(corpus, columns, corpus.identity())
 
@@ -191,6 +207,7 @@ class DocumentTable:
     left_out: dict[str, int]  # counts of filtered documents and unreadable pages, by kind
     files_left_out: list[str]  # files of a folder that were left out, each with the reason
     notices: list[str]  # warnings about how files were read
+    titles: StringsOnDisk | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -281,6 +298,7 @@ def read_documents(
         work.begin("read")
         facts = _read_all(job, sources, without_text, early)
         names = ["texts", *(f"ids{at}" for at, one in enumerate(sources) if one.columns.id)]
+        names += ["titles"] if source.columns.title else []
         made = [f"{name}.{part}" for name in names for part in ("bytes", "ends")]
         ordered = ["order.arrow"] if source.columns.order and facts["counts"][-1] else []
         work.complete("read", key, facts, [*made, *ordered])
@@ -305,6 +323,7 @@ def read_documents(
         left_out=facts.get("left_out", {}),
         files_left_out=facts.get("files", []),
         notices=facts.get("notices", []),
+        titles=StringsOnDisk(work, "titles") if source.columns.title else None,
     )
 
 
@@ -322,7 +341,10 @@ def _read_all(
             ids = None
             if source.columns.id:
                 ids = StringsOnDisk.writer(files, job.work, f"ids{number}")
-            _read(job, source, texts, ids, early, problems)
+            titles = None
+            if source.columns.title:
+                titles = StringsOnDisk.writer(files, job.work, "titles")
+            _read(job, source, texts, ids, titles, early, problems)
             source.corpus.check_identity(source.identity)
             counts.append(texts.count - begin)
     pa.default_memory_pool().release_unused()  # batches are gone: later steps get their memory
@@ -337,6 +359,7 @@ def _read(
     source: Source,
     texts: StringWriter,
     ids: StringWriter | None,
+    titles: StringWriter | None,
     early: EarlySignatures | None,
     problems: Problems,
 ) -> None:
@@ -353,6 +376,8 @@ def _read(
         texts.append(strings)
         if ids is not None:
             ids.append(id_strings(batch.column(1), row))
+        if titles is not None and columns.title:
+            titles.append(title_strings(batch.column(columns.names.index(columns.title))))
         if columns.order:
             order.append(comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)

@@ -21,15 +21,13 @@ def cluster_documents(
     *,
     text: str | None = None,
     id: str | None = None,
+    title: str | None = None,
     format: str | None = None,
     encoding: str | None = None,
-    method: str = "topsig",
-    bits: SupportsIndex | None = None,
     ngram: Lengths | None = None,
     features: FeatureChoice = "words",
     stop_words: str | Iterable[str] | None = None,
     stem: str | None = None,
-    weights: str = "tfidf",
     seed: SupportsIndex = 0,
     words: SupportsIndex = 10,
     central: SupportsIndex = 5,
@@ -46,22 +44,31 @@ def cluster_documents(
 ) -> DocumentClusters:
     """Cluster the documents of a corpus, and find the words that describe each cluster.
 
-    Documents are signed and then clustered by `la.cluster`. A document is in the cluster with the
-    nearest center; one without features is in none. Clusters are numbered from 0, the largest
-    first. If there are fewer different signatures than `k`, there are as many clusters. The same
-    corpus gives the same result, for any number of threads. Texts and signatures are in a temporary
-    folder until the result is deleted.
+    Documents become points: TF-IDF of their features, reduced to 64 dimensions by a singular value
+    decomposition. Spherical k-means finds the centers, and a document is in the cluster with the
+    nearest center. Both are learned from a sample of at most 16,384 documents. A document without
+    features is in no cluster. Clusters are numbered from 0, the largest first. If fewer than `k`
+    documents differ, there are fewer clusters. The same corpus and seed give the same result, for
+    any number of threads. Texts are in a temporary folder until the result is deleted.
 
     Args:
         source: The corpus; `text`, `id` and the other options for reading are those of `la.dedup`.
-        k: The number of clusters (default: the root of half the number of documents, at most 50).
-        method: "topsig" or "simhash".
-        bits: The number of bits of a signature (default: 4096).
+        k: The number of clusters (default: the root of half the number of documents, at most 50;
+            then clusters with several topics are split and those with the same topic merged).
+        title: The column with titles, which are shown instead of texts (default: detected; without
+            one, the first line of a text that looks like a heading).
         ngram: The number of words of a feature (default: 1).
-        weights: How features are weighted; the weights are learned from the corpus.
+        seed: The seed of the sample and of the first centers.
         words: The number of words that describe a cluster: those with the highest log-likelihood
-            ratio (Dunning) of its documents beside the others.
+            ratio (Dunning) of its documents beside the others, without words that are spread evenly
+            over clusters.
         central: The number of documents of a cluster that are listed, nearest to its center first.
+
+    Returns:
+        The clusters, with the words of each and the cluster of each document.
+
+    Raises:
+        ArgumentError: If an option is invalid, or `k` exceeds the number of documents with words.
 
     Examples:
         >>> import lookalike as la

@@ -1,13 +1,13 @@
-"""The steps, one after the other: read, fit, sign, cluster, words."""
+"""The steps, one after the other: read, fit a sample, find centers, assign documents, words."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.checks import flag, thread_count, whole_number
 from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Filters
@@ -15,18 +15,21 @@ from lookalike.dedup.kinds import chosen
 from lookalike.dedup.pairs import Ints
 from lookalike.display import Records
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes import ScanIndex
-from lookalike.indexes.clusters.majority import cluster
 from lookalike.jobs.context import JobContext, JobProgress, longest_document
 from lookalike.jobs.documents import DocumentTable, Reading, read_documents
 from lookalike.jobs.work_folder import WorkFolder
 from lookalike.progress import listener
+from lookalike.topics.centers import find_centers, nearest
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
-from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
+from lookalike.topics.settings import TopicSettings
+from lookalike.topics.space import Entries, Listed, Points, TopicSpace
 from lookalike.topics.words import WordCounts, cluster_words
 
-_AT_A_TIME = 1 << 15
-_SIGNATURES = "signatures"
+_AT_A_TIME = 4096
+_SAMPLE, _SAMPLE_FEATURES = 1 << 14, 1 << 23
+"""Maximum number of documents of the sample, and of their distinct features together."""
+_A_CLUSTER = 8
+"""Minimum number of documents of the sample for each cluster that is asked for."""
 
 
 def run_job(options: dict[str, Any]) -> DocumentClusters:
@@ -44,8 +47,15 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
         listener(options["progress"]),
     )
     workers = thread_count(options["threads"])
-    features = settings.signing.features
-    opened = reading.source(options["source"], features, options["text"], options["id"], None)
+    opened = reading.source(
+        options["source"],
+        settings.feature_kind,
+        options["text"],
+        options["id"],
+        None,
+        titles=True,
+        title=options["title"],
+    )
     folder, progress = WorkFolder(None), JobProgress(tell)
     job = JobContext(
         skip_bad=skip_bad, memory_limit=None, threads=workers, progress=progress, work=folder
@@ -54,11 +64,16 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
         with limited(*job.limits):
             with progress.timed("read"):
                 documents = read_documents(job, opened, None, None)
-            rows, positions = _signed(job, documents, settings)
+            with progress.timed("fit"):
+                sample = _Sample.of(job, documents, settings, wanted)
             with progress.timed("cluster"):
-                assigned = _assigned(rows, positions, len(documents), wanted, settings, workers)
+                having = sample.points[sample.entries.having]
+                centers = _centers(having, wanted, int(settings.seed))
+            with progress.timed("assign"):
+                assigned, counts = _assigned(job, documents, settings, sample, centers)
             with progress.timed("words"):
-                clusters = _described(documents, rows, positions, assigned, settings, workers)
+                features = sample.space.features
+                clusters = _described(documents, assigned, features, counts, settings, workers)
             return DocumentClusters(
                 **vars(assigned),
                 settings=settings,
@@ -73,106 +88,152 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
         folder.close()
 
 
-def _signed(
-    job: JobContext, documents: DocumentTable, settings: TopicSettings
-) -> tuple[NDArray[np.uint8], Ints]:
-    """Return the signatures of all documents that have features, and which these are."""
-    signer, texts, progress = settings.signer(), documents.texts, job.progress
-    if signer.weights.learns:
-        with progress.timed("fit"):
-            signer.fit(texts.documents, threads=job.threads)
-    having: list[Ints] = [np.empty(0, np.int64)]
-    with progress.timed("sign"), job.work.writer(_SIGNATURES) as file:
-        for begin in range(0, len(documents), _AT_A_TIME):
-            end = min(len(documents), begin + _AT_A_TIME)
-            part = texts.documents.part(begin, end)
-            signatures = signer.sign(part, threads=job.threads)
-            kept = np.flatnonzero(signer.with_features(part, signatures, threads=job.threads))
-            file.write(np.ascontiguousarray(signatures[kept]).data)
-            having.append(begin + kept)
-            progress.step("sign", end / len(documents))
-    return job.work.array(_SIGNATURES, np.uint8, signer.bits // 8), np.concatenate(having)
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Some documents in random order, as points of the space that they span."""
+
+    positions: Ints
+    space: TopicSpace
+    entries: Entries
+    points: Points
+
+    @classmethod
+    def of(
+        cls,
+        job: JobContext,
+        documents: DocumentTable,
+        settings: TopicSettings,
+        wanted: int | None,
+    ) -> _Sample:
+        """Read the features of documents until the sample is large enough."""
+        seed, texts = int(settings.seed), documents.texts.documents
+        least = _A_CLUSTER * (wanted or 0)
+        order = np.random.default_rng(seed).permutation(len(documents))[: max(_SAMPLE, least)]
+        parts: list[Listed] = []
+        features = taken = 0
+        while taken < len(order) and (features < _SAMPLE_FEATURES or taken < least):
+            some = np.ascontiguousarray(order[taken : taken + _AT_A_TIME])
+            parts.append(Listed.of(settings.feature_kind, texts.take(some), job.threads))
+            features += len(parts[-1].features)
+            taken += len(some)
+            job.progress.step("fit", taken / len(order))
+        listed = Listed.joined(parts)
+        space = TopicSpace.fit(listed, seed)
+        entries = space.entries(listed)
+        return cls(order[:taken], space, entries, space.points(entries))
 
 
-def _assigned(
-    rows: NDArray[np.uint8],
-    positions: Ints,
-    documents: int,
-    wanted: int | None,
-    settings: TopicSettings,
-    threads: int,
-) -> Assigned:
-    """Put documents into clusters, the largest of which is the first."""
-    if wanted is not None and wanted > len(rows):
+def _centers(points: Points, wanted: int | None, seed: int) -> Points:
+    """Return the centers of clusters; raise if there are fewer documents than clusters."""
+    if wanted is not None and wanted > len(points):
         problem = (
-            f"expected at most {len(rows):,}, the documents that have words: ask for fewer clusters"
-            if len(rows)
+            f"expected at most {len(points):,}, the documents that have words: ask for fewer "
+            "clusters"
+            if len(points)
             else "but no document has words, and nothing can be clustered"
         )
         raise ArgumentError(Said("k"), f" is {wanted:,}; {problem}")
-    number = usual_clusters(len(rows)) if wanted is None else wanted
-    assigned = Assigned.of_none(documents, np.empty((0, rows.shape[1]), np.uint8))
-    if not number:
-        return assigned
-    found = cluster(rows, number, seed=settings.seed, rounds=ROUNDS, threads=threads, sample=SAMPLE)
-    sizes = found.sizes
-    while True:
-        # In the order of `cluster`, so that of equally near centers the same one is taken.
-        used = np.flatnonzero(sizes)
-        centers = ScanIndex(np.ascontiguousarray(found.centers[used]), used)
-        for begin in range(0, len(rows), _AT_A_TIME):
-            at = positions[begin : begin + _AT_A_TIME]
-            nearest = centers.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
-            assigned.labels[at], assigned.other_labels[at] = nearest.ids.T
-            assigned.distances[at], assigned.other_distances[at] = nearest.distances.T
-        # Where `cluster` searches a tree, another center may be nearer than the one it found, and
-        # one may be left without documents: it must not be the other cluster of any.
-        sizes = np.bincount(assigned.labels[positions], minlength=number)
-        if sizes[used].all():
-            break
-    order = used[np.argsort(-sizes[used], kind="stable")]
-    names = np.full(number + 1, -1, np.int64)  # also of -1, where there is no cluster
+    return find_centers(points, wanted, seed)
+
+
+def _assigned(
+    job: JobContext,
+    documents: DocumentTable,
+    settings: TopicSettings,
+    sample: _Sample,
+    centers: Points,
+) -> tuple[Assigned, Ints]:
+    """Put all documents into clusters, the largest first; also count the features of each.
+
+    Counts are int64[clusters, columns of the space].
+    """
+    texts, space = documents.texts.documents, sample.space
+    assigned = Assigned.of_none(len(documents), centers)
+    counts = np.zeros((len(centers), len(space.features)), np.int64)
+
+    def assign(positions: Ints, points: Points, entries: Entries) -> None:
+        having = entries.having
+        found, cosines = nearest(points[having], centers)
+        at = positions[having]
+        assigned.labels[at], assigned.other_labels[at] = found.T
+        assigned.similarities[at], assigned.other_similarities[at] = cosines.T
+        cells = assigned.labels[positions][entries.rows] * counts.shape[1] + entries.columns
+        counts.reshape(-1)[:] += np.bincount(cells, minlength=counts.size)
+
+    if len(centers):
+        assign(sample.positions, sample.points, sample.entries)
+        rest = np.ones(len(documents), np.bool_)
+        rest[sample.positions] = False
+        others = np.flatnonzero(rest)
+        for begin in range(0, len(others), _AT_A_TIME):
+            some = np.ascontiguousarray(others[begin : begin + _AT_A_TIME])
+            listed = Listed.of(settings.feature_kind, texts.take(some), job.threads)
+            entries = space.entries(listed)
+            assign(some, space.points(entries), entries)
+            job.progress.step("assign", (begin + len(some)) / len(others))
+    return _largest_first(assigned, counts)
+
+
+def _largest_first(assigned: Assigned, counts: Ints) -> tuple[Assigned, Ints]:
+    """Return clusters in the order of their sizes, without those that have no documents."""
+    labels = assigned.labels
+    sizes = np.bincount(labels[labels >= 0], minlength=len(assigned.centers))
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    names = np.full(len(sizes) + 1, -1, np.int64)  # also of -1, where there is no cluster
     names[order] = np.arange(len(order))
-    return Assigned(
-        np.ascontiguousarray(found.centers[order]),
-        names[assigned.labels],
-        assigned.distances,
-        names[assigned.other_labels],
-        assigned.other_distances,
+    others = names[assigned.other_labels]
+    far = np.where(others >= 0, assigned.other_similarities, np.float32(np.nan))
+    renamed = Assigned(
+        np.ascontiguousarray(assigned.centers[order]),
+        names[labels],
+        assigned.similarities,
+        others,
+        far.astype(np.float32),
     )
+    return renamed, counts[order]
 
 
 def _described(
     documents: DocumentTable,
-    rows: NDArray[np.uint8],
-    positions: Ints,
     assigned: Assigned,
+    features: NDArray[np.uint64],
+    counts: Ints,
     settings: TopicSettings,
     threads: int,
 ) -> list[DocumentCluster]:
-    """Return what each cluster is about."""
-    texts, labels = documents.texts.documents, assigned.labels
-    count = len(assigned.centers)
-    counts = WordCounts.of(settings.shown_words(), texts, labels, count, threads)
-    words = cluster_words(counts, texts, labels, int(settings.words))
-    hashes = np.empty(len(rows), np.uint64)
-    _native.hash_rows(np.ascontiguousarray(rows), hashes)
-    far = assigned.distances[positions]
-    order = np.lexsort((positions, far, labels[positions]))
-    ends = np.cumsum(np.bincount(labels[positions], minlength=count)).tolist()
-    found, begin = [], 0
-    for number, end in enumerate(ends[:count]):
-        members = order[begin:end]
-        _, first = np.unique(hashes[members], return_index=True)
-        nearest = members[np.sort(first)[: int(settings.central)]]
+    """Return what each cluster is about; `counts` has the documents of each with a feature."""
+    texts, labels, count = documents.texts.documents, assigned.labels, len(assigned.centers)
+    kind = settings.shown_words
+    if kind == settings.feature_kind:
+        sizes = np.bincount(labels[labels >= 0], minlength=count).astype(np.int64)
+        counted = WordCounts(kind, sizes, [(features, one) for one in counts])
+    else:
+        counted = WordCounts.of(kind, texts, labels, count, threads)
+    words = cluster_words(counted, texts, labels, int(settings.words))
+    order = np.lexsort((-assigned.similarities, labels))
+    order = order[np.searchsorted(labels[order], 0) :]
+    ends = np.cumsum(np.bincount(labels[order], minlength=count))
+    found = []
+    for number, rows in enumerate(np.split(order, ends[:-1]) if count else []):
         found.append(
             DocumentCluster(
                 number,
-                size=end - begin,
-                mean_distance=float(far[members].mean()),
+                size=len(rows),
+                mean_similarity=float(assigned.similarities[rows].mean(dtype=np.float64)),
                 words=words[number],
-                central=positions[nearest].tolist(),
+                central=_central(documents, rows, int(settings.central)),
             )
         )
-        begin = end
+    return found
+
+
+def _central(documents: DocumentTable, rows: Ints, most: int) -> list[int]:
+    """Return the first rows whose texts differ."""
+    found: list[int] = []
+    for row in rows.tolist():
+        if len(found) == most:
+            break
+        if not any(documents.texts.equal(row, other) for other in found):
+            found.append(row)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from lookalike.jobs.documents import DocumentTable
 from lookalike.pages.marks import without_marks
 from lookalike.shown import counted, escape_terminal
 from lookalike.topics.settings import TopicSettings
+from lookalike.topics.titles import Headings
 
 _AT_A_TIME = 1 << 16
 _NAMING = 3
@@ -27,27 +29,33 @@ _NAMING = 3
 
 _PRINTED, _PRINTED_CENTRAL, _PRINTED_ID = 50, 3, 60
 """Clusters, central documents of each, and characters of an id in the summary."""
+MOST_OF_A_TITLE = 100
+_TITLE_BYTES, _BEGINNING_BYTES = 1200, 4000
+"""Bytes of a title, and of a text where a heading is searched."""
+_HEADINGS = 1000
+"""Documents whose first lines are compared, to find boilerplate."""
 
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
     """The nearest and the next nearest cluster of each row; -1 where there is none."""
 
-    centers: NDArray[np.uint8]
-    """uint8[clusters, bits // 8]: the signatures that clusters are around."""
+    centers: NDArray[np.float32]
+    """float32[clusters, dimensions]: the points that clusters are around, of length 1."""
     labels: Ints
     """int64[n]: the cluster of each row; -1 for one without features."""
-    distances: NDArray[np.int32]
-    """int32[n]: the bits in which each row differs from its center."""
+    similarities: NDArray[np.float32]
+    """float32[n]: the cosine of each row and its center; NaN where there is none."""
     other_labels: Ints
     """int64[n]: the cluster with the next nearest center."""
-    other_distances: NDArray[np.int32]
+    other_similarities: NDArray[np.float32]
 
     @classmethod
-    def of_none(cls, documents: int, centers: NDArray[np.uint8]) -> Assigned:
+    def of_none(cls, documents: int, centers: NDArray[np.float32]) -> Assigned:
         """Return documents that are in no cluster."""
-        labels, distances = np.full(documents, -1, np.int64), np.full(documents, -1, np.int32)
-        return cls(centers, labels, distances, labels.copy(), distances.copy())
+        labels = np.full(documents, -1, np.int64)
+        similarities = np.full(documents, np.nan, np.float32)
+        return cls(centers, labels, similarities, labels.copy(), similarities.copy())
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,14 +63,14 @@ class DocumentCluster(Displayed):
     """What a cluster is about."""
 
     _SHOWN: ClassVar[tuple[str, ...]] = (
-        *("number", "size", "name", "mean_distance", "words", "central"),
+        *("number", "size", "name", "mean_similarity", "words", "central"),
     )
 
     number: int
     size: int
     """The number of documents."""
-    mean_distance: float
-    """Of its documents from the center, in bits."""
+    mean_similarity: float
+    """Of its documents and the center, as a cosine."""
     words: list[tuple[str, float]]
     """Words that tell it from the others, with their weights, highest first."""
     central: list[int]
@@ -79,7 +87,7 @@ class DocumentClusters(Tabular, Assigned):
     """Clusters of documents, the largest first; arrays have an element per row of the source.
 
     The table has a row per document: `id`, `cluster`, `words` (the first three of its cluster),
-    `distance` from the center, `other_cluster` and `other_distance` (the next nearest cluster).
+    `similarity` to the center, `other_cluster` and `other_similarity` (the next nearest cluster).
     Values are null where there is no cluster. `clusters` is a table with a row per cluster.
     """
 
@@ -97,20 +105,14 @@ class DocumentClusters(Tabular, Assigned):
         return len(self.clusters)
 
     @property
-    def bits(self) -> int:
-        """Bits of a signature."""
-        return 8 * int(self.centers.shape[1])
-
-    @property
     def without_features(self) -> int:
         """The number of rows without words, which are in no cluster."""
         return int(np.count_nonzero(self.labels < 0))
 
     @property
-    def mean_distance(self) -> float:
-        """The mean distance of rows from their centers; 0 if there are none."""
-        far = self.distances[self.labels >= 0]
-        return float(far.mean()) if len(far) else 0.0
+    def mean_similarity(self) -> float:
+        """The mean cosine of rows and their centers; 0 if there are none."""
+        return _mean(self.similarities)
 
     def id(self, row: int) -> str | int:
         """Return the id of a row, or its number."""
@@ -120,11 +122,24 @@ class DocumentClusters(Tabular, Assigned):
         """Return the text of a row."""
         return without_marks(self.documents.texts[self._row(row)])
 
+    def title(self, row: int) -> str:
+        """Return the title of a row: from its column, or else a heading or the beginning of it."""
+        documents, at = self.documents, self._row(row)
+        title = "" if documents.titles is None else documents.titles.beginning(at, _TITLE_BYTES)
+        found = " ".join(title.split())
+        return found or self._headings.of_text(documents.texts.beginning(at, _BEGINNING_BYTES))
+
+    @cached_property
+    def _headings(self) -> Headings:
+        texts = self.documents.texts
+        some = np.linspace(0, len(texts) - 1, min(len(texts), _HEADINGS)).astype(np.int64)
+        return Headings.of(texts.beginning(row, _BEGINNING_BYTES) for row in some.tolist())
+
     def members(self, number: int) -> Ints:
         """Return the rows of a cluster, nearest to its center first."""
         chosen = whole_number("number", number, at_least=0, at_most=max(0, len(self) - 1))
         rows = np.flatnonzero(self.labels == chosen)
-        return rows[np.argsort(self.distances[rows], kind="stable")]
+        return rows[np.argsort(-self.similarities[rows], kind="stable")]
 
     def write(self, path: str | Path) -> int:
         """Write the rows of `to_arrow`, in the format of the file extension; return how many."""
@@ -163,16 +178,20 @@ class DocumentClusters(Tabular, Assigned):
             "without_features": self.without_features,
             "bad_rows": self.documents.bad,
             "left_out": dict(self.documents.left_out),
-            "mean_distance": round(self.mean_distance, 3),
+            "mean_similarity": round(self.mean_similarity, 4),
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "clusters": [
                 {
                     "cluster": one.number,
                     "documents": one.size,
-                    "mean_distance": round(one.mean_distance, 3),
+                    "mean_similarity": round(one.mean_similarity, 4),
                     "words": [{"word": word, "weight": round(w, 3)} for word, w in one.words],
                     "central": [
-                        {"id": self.id(row), "distance": int(self.distances[row])}
+                        {
+                            "id": self.id(row),
+                            "title": clipped(self.title(row)),
+                            "similarity": round(float(self.similarities[row]), 4),
+                        }
                         for row in one.central
                     ],
                 }
@@ -193,24 +212,40 @@ class DocumentClusters(Tabular, Assigned):
             else Column([ids[row] for row in every], str),
             "cluster": _known(self.labels[rows], int | None),
             "words": Column(words, str | None),
-            "distance": _known(self.distances[rows], np.int32 | None),
+            "similarity": _known(_rounded(self.similarities[rows]), float | None),
             "other_cluster": _known(self.other_labels[rows], int | None),
-            "other_distance": _known(self.other_distances[rows], np.int32 | None),
+            "other_similarity": _known(_rounded(self.other_similarities[rows]), float | None),
         }
 
     def _row_count(self) -> int:
         return len(self.labels)
 
     def _values(self) -> dict[str, object]:
-        documents, mean = len(self.labels), round(self.mean_distance, 1)
         return {
-            "documents": documents, "clusters": len(self), "bits": self.bits, "mean_distance": mean
-        }  # fmt: skip
+            "documents": len(self.labels),
+            "clusters": len(self),
+            "mean_similarity": round(self.mean_similarity, 2),
+        }
 
 
 def _known(values: NDArray[Any], kind: Any) -> Column:
-    """Return numbers, of which those below 0 are missing."""
-    return Column(values, kind, values < 0)
+    """Return numbers; labels below 0 and similarities that are NaN are missing."""
+    return Column(values, kind, np.isnan(values) if values.dtype.kind == "f" else values < 0)
+
+
+def _rounded(similarities: NDArray[np.float32]) -> NDArray[np.float64]:
+    rounded: NDArray[np.float64] = similarities.astype(np.float64)
+    return rounded.round(5)
+
+
+def _mean(values: NDArray[np.float32]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean(dtype=np.float64)) if len(known) else 0.0
+
+
+def clipped(title: str) -> str:
+    """Return a title in at most `MOST_OF_A_TITLE` characters."""
+    return title if len(title) <= MOST_OF_A_TITLE else title[: MOST_OF_A_TITLE - 1].rstrip() + "…"
 
 
 def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
@@ -226,13 +261,10 @@ def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
     if result.without_features:
         found.append(("without words", f"{result.without_features:,}", "in no cluster"))
     if sizes:
-        share = 100 * result.mean_distance / result.bits
-        note = f"of {result.bits:,} bits differ on average"
-        others = result.other_distances[result.other_distances >= 0]
-        if len(others):
-            next_share = 100 * float(others.mean()) / result.bits
-            note += f"; {next_share:.1f}% from the next nearest center"
-        found.append(("from the center", f"{share:.1f}%", note))
+        note = "mean cosine of documents and the center of their cluster"
+        if len(sizes) > 1:
+            note += f"; {_mean(result.other_similarities):.2f} with the next nearest center"
+        found.append(("similarity", f"{result.mean_similarity:.2f}", note))
     for count, name in (
         (result.documents.bad, "bad rows"),
         (result.documents.binary, "binary files"),
@@ -249,9 +281,8 @@ def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
 def _lines(result: DocumentClusters, one: DocumentCluster) -> list[str]:
     words = " ".join(escape_terminal(word) for word, _ in one.words) or "-"
     lines = [f"  {one.number:>7}  {one.size:>9,}  {words}"]
-    central = [
-        escape_terminal(result.id(row), _PRINTED_ID) for row in one.central[:_PRINTED_CENTRAL]
-    ]
-    if central:
-        lines.append(f"  {'':>7}  {'':>9}    most central: {', '.join(central)}")
+    for row in one.central[:_PRINTED_CENTRAL]:
+        id = escape_terminal(result.id(row), _PRINTED_ID)
+        title = escape_terminal(clipped(result.title(row)))
+        lines.append(f"  {'':>7}  {'':>9}    {id}  {title}".rstrip())
     return lines

@@ -7,9 +7,14 @@ Dunning's log-likelihood ratio,
          + b log(b / B) + (m - b) log((m - b) / (m - B)))
 
 where A = n (a + b) / (n + m) and B = m (a + b) / (n + m) are expected if the word were independent
-of the cluster; 0 if it is not more frequent in the cluster. A word in less than 2% of the cluster's
-documents, or in only one, is left out. Documents are counted, not occurrences, so that repeating a
-word in one text has no effect.
+of the cluster; 0 if it is not more frequent in the cluster. A word in less than 5% of the cluster's
+documents, or in only one, is left out: such words are often names. Documents are counted, not
+occurrences, so that repeating a word in one text has no effect.
+
+A word that is spread evenly says little about a topic, however high its weight is. Such words are
+found by two tests, in any language: the word tells less than a share of the information that
+clusters carry, or several clusters have it about as often. They are shown only if a cluster has no
+other words.
 """
 
 from __future__ import annotations
@@ -28,13 +33,21 @@ from lookalike.features import Words
 
 _MOST_FEATURES = 1 << 17
 """Different words of a cluster that are counted; of more, the rarest are forgotten."""
-_SPARE = 2
-"""Times as many words as wanted are considered: some may be too long."""
-_LEAST_SHARE, _LEAST = 0.02, 2
+_SPARE = 4
+"""Times as many words as wanted are considered: some may be too long, or forms of others."""
+_LEAST_SHARE, _LEAST = 0.05, 2
 """Minimum share and number of a cluster's documents that have a word."""
-_AT_A_TIME = 8192
+_LEAST_INFORMATION = 0.15
+"""Minimum information that a word gives about the cluster, as a share of the entropy of these."""
+_SHARED, _ABOVE_SHARED = 4, 1.25
+"""A word is shared if this many clusters have it about as often, within this factor."""
+_FEW_CLUSTERS = 8
+"""With fewer clusters, words are not tested for being shared."""
+_AT_A_TIME, _NAMED_AT_A_TIME = 8192, 1024
 _LONGEST = 40
 """Maximum characters of a word."""
+_STEM, _ENDING = 4, 3
+"""Minimum letters that two forms of a word have in common, and maximum letters that follow."""
 
 Counts = tuple[NDArray[np.uint64], Ints]
 """Hashes of words, ascending, and in how many documents each is."""
@@ -83,24 +96,92 @@ def cluster_words(
     """Return at most `most` words of each cluster with their weights above 0, highest first.
 
     A single cluster has its most frequent words. Of words with the same stem, the most frequent
-    form is returned. Words of equal weight are in the order of their hashes.
+    form is returned. Words of equal weight are in the order of their hashes. Numbers, single
+    letters and other forms of a word that is returned already are left out.
     """
     every, totals = counts.totals()
     all_documents = int(counts.documents.sum())
+    topical = _topical(counts, every, totals)
     chosen: list[list[tuple[int, float]]] = []
-    for (hashes, inside), size in zip(counts.clusters, counts.documents.tolist(), strict=True):
+    for (hashes, inside), size, content in zip(
+        counts.clusters, counts.documents.tolist(), topical, strict=True
+    ):
         outside = totals[np.searchsorted(every, hashes)] - inside
         others = all_documents - size
         weights = word_weights(inside, size, outside, others) if others else inside / size
         weights[inside < max(min(_LEAST, size), _LEAST_SHARE * size)] = 0
+        if (weights[content] > 0).any():
+            weights[~content] = 0
         best = np.lexsort((hashes, -weights))[: _SPARE * most]
         best = best[weights[best] > 0]
         chosen.append(list(zip(hashes[best].tolist(), weights[best].tolist(), strict=True)))
     names = _names(counts.words, texts, labels, {hash for one in chosen for hash, _ in one})
-    return [
-        [(names[hash], weight) for hash, weight in one if len(names[hash]) <= _LONGEST][:most]
-        for one in chosen
+    return [_shown([(names[hash], weight) for hash, weight in one], most) for one in chosen]
+
+
+def _topical(
+    counts: WordCounts, every: NDArray[np.uint64], totals: Ints
+) -> list[NDArray[np.bool_]]:
+    """Return which words of each cluster are about topics: not spread evenly over clusters."""
+    sizes = counts.documents
+    if len(sizes) < 2:
+        return [np.ones(len(hashes), np.bool_) for hashes, _ in counts.clusters]
+    shares = sizes / max(1, int(sizes.sum()))
+    places = [np.searchsorted(every, hashes) for hashes, _ in counts.clusters]
+    information = np.zeros(len(every))
+    for (_, inside), place, share in zip(counts.clusters, places, shares.tolist(), strict=True):
+        information[place] += _surprise(inside, totals[place] * share)
+    entropy = float(-(shares[shares > 0] * np.log(shares[shares > 0])).sum())
+    telling = information >= _LEAST_INFORMATION * entropy * totals
+    rates = [
+        inside / max(1, size)
+        for (_, inside), size in zip(counts.clusters, sizes.tolist(), strict=True)
     ]
+    shared = _ranked_rates(places, rates, len(every))
+    return [
+        telling[place] & (rate >= _ABOVE_SHARED * shared[place])
+        for place, rate in zip(places, rates, strict=True)
+    ]
+
+
+def _ranked_rates(places: list[Ints], rates: list[Floats], words: int) -> Floats:
+    """Return for each word the rate in the cluster that is the `_SHARED`-th by that rate."""
+    found = np.zeros(words)
+    if len(places) >= _FEW_CLUSTERS:
+        place, rate = np.concatenate(places), np.concatenate(rates)
+        order = np.lexsort((-rate, place))
+        begins = np.searchsorted(place[order], np.arange(words))
+        ranked = begins + _SHARED - 1
+        having = ranked < np.r_[begins[1:], len(order)]
+        found[having] = rate[order[ranked[having]]]
+    return found
+
+
+def _shown(weighted: list[tuple[str, float]], most: int) -> list[tuple[str, float]]:
+    """Return the first words that can be read, each in one form."""
+    plain = [(word, weight) for word, weight in weighted if _is_word(word)]
+    found: list[tuple[str, float]] = []
+    for word, weight in plain or weighted:
+        if len(found) == most:
+            break
+        if len(word) <= _LONGEST and not any(_same_word(word, other) for other, _ in found):
+            found.append((word, weight))
+    return found
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a word is neither a number nor a single letter of an alphabet."""
+    is_letter = len(text) == 1 and text.lower() != text.upper()
+    return not is_letter and any(map(str.isalpha, text))
+
+
+def _same_word(one: str, two: str) -> bool:
+    """Return whether two words differ only in short endings, such as "galaxy" and "galaxies"."""
+    common = next(
+        (at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b),
+        min(len(one), len(two)),
+    )
+    return common >= _STEM and max(len(one), len(two)) - common <= _ENDING
 
 
 def word_weights(inside: Ints, size: int, outside: Ints, others: int) -> Floats:
@@ -134,11 +215,12 @@ def _names(
     spelling = _Spelling(words)
     missing = np.array(sorted(wanted), np.uint64)
     forms: dict[int, set[str]] = {hash: set() for hash in wanted}
-    for begin in range(0, len(labels), _AT_A_TIME):
+    order = _in_turn(labels)
+    step = _AT_A_TIME if words.stem is not None else _NAMED_AT_A_TIME
+    for begin in range(0, len(order), step):
         if not len(missing):
             break
-        kept = begin + np.flatnonzero(labels[begin : begin + _AT_A_TIME] >= 0)
-        part = texts.take(np.ascontiguousarray(kept))
+        part = texts.take(np.ascontiguousarray(order[begin : begin + step]))
         if words.stem is None:
             part = part.take(spelling.first_with(part, missing))
         for hash, word in spelling.words(part):
@@ -153,6 +235,14 @@ def _names(
         hash: min(several, key=lambda form: (-counts[form], form))
         for hash, several in forms.items()
     }
+
+
+def _in_turn(labels: Ints) -> Ints:
+    """Return the documents of clusters: one of each, then another of each, and so on."""
+    order = np.argsort(labels, kind="stable")
+    order = order[np.searchsorted(labels[order], 0) :]
+    begins = np.searchsorted(labels[order], labels[order])
+    return order[np.argsort(np.arange(len(order)) - begins, kind="stable")]
 
 
 class _Spelling:

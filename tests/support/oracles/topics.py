@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["central", "nearest_two", "scattered", "weights"]
+__all__ = ["cosines", "nearest_two", "scattered", "weights"]
 
-LEAST_SHARE, LEAST = 0.02, 2
+LEAST_SHARE, LEAST = 0.05, 2
+LEAST_INFORMATION, SHARED, ABOVE_SHARED, FEW_CLUSTERS = 0.15, 4, 1.25, 8
 
 
 def weights(texts: Sequence[str], labels: Sequence[int], cluster: int) -> dict[str, float]:
-    """Return all words of a cluster that weigh something."""
+    """Return all words of a cluster that weigh something; without topical words, the others."""
     having = [set(re.findall(r"[a-z0-9]+", text.lower())) for text in texts]
     within = [words for words, label in zip(having, labels, strict=True) if label == cluster]
     others = [words for words, label in zip(having, labels, strict=True) if 0 <= label != cluster]
@@ -33,35 +35,60 @@ def weights(texts: Sequence[str], labels: Sequence[int], cluster: int) -> dict[s
             terms = [(a, expected[0]), (n - a, n - expected[0])]
             terms += [(b, expected[1]), (m - b, m - expected[1])]
             found[word] = 2 * sum(x * math.log(x / e) for x, e in terms if x)
-    return found
+    found = {word: weight for word, weight in found.items() if weight > 1e-9}
+    about = {word: found[word] for word in found if is_topical(word, having, labels, cluster)}
+    return about or found
+
+
+def is_topical(word: str, having: Sequence[set[str]], labels: Sequence[int], cluster: int) -> bool:
+    """Return whether a word tells about clusters, and few clusters have it as often as this."""
+    sizes = Counter(label for label in labels if label >= 0)
+    count = max(labels) + 1
+    every = sum(sizes.values())
+    if len(sizes) < 2 and count < 2:
+        return True
+    found = Counter(
+        label for words, label in zip(having, labels, strict=True) if label >= 0 and word in words
+    )
+    total = sum(found.values())
+    information = sum(
+        n / total * math.log(n / total / (sizes[label] / every)) for label, n in found.items()
+    )
+    entropy = -sum(size / every * math.log(size / every) for size in sizes.values())
+    if information < LEAST_INFORMATION * entropy - 1e-12:
+        return False
+    rates = sorted((found[label] / sizes[label] for label in found), reverse=True)
+    if count < FEW_CLUSTERS or len(rates) < SHARED:
+        return True
+    return found[cluster] / sizes[cluster] >= ABOVE_SHARED * rates[SHARED - 1] - 1e-12
 
 
 def nearest_two(
-    row: NDArray[np.uint8], centers: NDArray[np.uint8]
-) -> tuple[set[int], int, int | None]:
-    """Return the nearest centers, their distance, and that of the next."""
-    far = [int(np.unpackbits(row ^ center).sum()) for center in centers]
-    ordered = sorted(far)
-    nearest = {number for number, one in enumerate(far) if one == ordered[0]}
-    return nearest, ordered[0], ordered[1] if len(ordered) > 1 else None
+    point: NDArray[np.float32], centers: NDArray[np.float32]
+) -> tuple[float, float | None]:
+    """Return the cosines with the nearest center, and with the next."""
+    ordered = sorted((float(point @ center) for center in centers), reverse=True)
+    return ordered[0], ordered[1] if len(ordered) > 1 else None
 
 
-def central(
-    rows: NDArray[np.uint8],
-    distances: Sequence[int],
-    labels: Sequence[int],
-    cluster: int,
-    most: int,
-) -> list[int]:
-    """Return documents nearest to the center, of those with equal signatures the first."""
-    members = [row for row, label in enumerate(labels) if label == cluster]
-    seen: set[bytes] = set()
-    found = []
-    for row in sorted(members, key=lambda row: (distances[row], row)):
-        if rows[row].tobytes() not in seen:
-            seen.add(rows[row].tobytes())
-            found.append(row)
-    return found[:most]
+def cosines(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return the cosines of all documents by TF-IDF weights; 0 for those without words."""
+    counted = [Counter(re.findall(r"[a-z0-9]+", text.lower())) for text in texts]
+    words = sorted(set().union(*counted))
+    n = len(texts)
+    matrix = np.zeros((n, len(words)))
+    for column, word in enumerate(words):
+        documents = sum(word in one for one in counted)
+        occurrences = sum(one[word] for one in counted)
+        residual = math.log2(max(1.0, n * (1 - math.exp(-occurrences / n)) / documents))
+        burst = 1 - (1 - min(1.0, (0.1 + residual) / 0.6)) * min(1.0, documents / 40)
+        weight = math.log(1 + n / documents) ** 1.5 * burst
+        for row, one in enumerate(counted):
+            if one[word]:
+                matrix[row, column] = (1 + math.log(one[word])) * weight
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    rows = matrix / np.where(lengths > 0, lengths, 1)
+    return np.asarray(rows @ rows.T)
 
 
 def scattered(seed: int, documents: int = 120, subjects: int = 4) -> list[str]:

@@ -74,7 +74,7 @@ class _Reader(HTMLParser):
 TAGS = set(
     "html head meta title style body header footer main nav section a h1 h2 h3 p div span i b em "
     "strong bdi dl dt dd ul ol li article figure figcaption table thead tbody tr th td del ins svg "
-    "rect line text circle polygon polyline script input button img".split()
+    "rect line text circle polygon polyline script input button img details summary".split()
 )
 ATTRIBUTES = set(
     "lang charset http-equiv content name id class dir style title role aria-label href viewbox x "

@@ -10,26 +10,27 @@ from lookalike.cli.terminal import say, say_json, warn, warn_left_out
 from lookalike.corpora import check_table_target
 from lookalike.errors import ArgumentError
 from lookalike.features.choice import CHARS_NGRAM
-from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.progress import progress_bars
 from lookalike.shown import escape_terminal
 from lookalike.topics import cluster_documents
-from lookalike.topics.settings import BITS, MOST_CLUSTERS, NGRAM, TOPIC_METHODS
+from lookalike.topics.centers import MOST_CLUSTERS
+from lookalike.topics.settings import NGRAM
 
-_CHOSEN = ("method", "bits", "ngram", "weights", "words", "central", "max_document")
+_CHOSEN = ("title", "ngram", "words", "central", "max_document")
 _SIGNING = ("features", "stop_words", "stem", "seed")
 
 TASK = "tools"
 PURPOSE = "group the documents of a corpus by topic and name each topic"
 DESCRIPTION = """\
-Group documents that share words, and name the words and the most central
-documents of each cluster."""
+Group documents by topic, and show the words and the most central documents of
+each topic."""
 ARGUMENTS = f"""
 {common.INPUT}
   -k K                 number of clusters (default: square root of half the number of documents, at
-                       most {MOST_CLUSTERS})
+                       most {MOST_CLUSTERS}, then split or merged by topic)
 input:
 {common.CORPUS}
+  --title COLUMN       column with the titles to show (default: detected, or the first heading)
 output:
   -o --output FILE     file to write: .csv, .tsv, .jsonl, .json or .parquet
   --report FILE        write an HTML report to this file
@@ -40,12 +41,8 @@ output:
 advanced options:
 {common.CORPUS_DETAILS}
 {common.FILTERS}
-  --method {"|".join(TOPIC_METHODS)}={TOPIC_METHODS[0]}  signature method
-  --bits N={BITS}  bits per signature
   --ngram LENGTHS      words or characters per feature, or several lengths such as 1,2
                        (default: {NGRAM}; chars {CHARS_NGRAM})
-  --weights {"|".join(WEIGHT_KINDS)}=tfidf  feature weights; tfidf and log-likelihood are learned
-                       from the corpus
   --threads
 """
 EXAMPLES = """\
@@ -57,8 +54,8 @@ DETAILS = """\
 The output has one row per document (docs/topics.md):
   id, cluster     id of the document, and the number of its cluster; 0 is the largest
   words           first three words of the cluster
-  distance        bits that differ from its center
-  other_cluster, other_distance  the second nearest center
+  similarity      cosine of the document and the center of its cluster
+  other_cluster, other_similarity  the second nearest center
 """
 
 

@@ -8,20 +8,21 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lookalike.dedup.report.remade import argument_text, reading_arguments
 from lookalike.report.frame import listed_card, made_line, page, settings_cards, write_page
-from lookalike.report.markup import clipped, one_line, pieces, rendered
+from lookalike.report.markup import Markup, clipped, one_line, pieces, rendered
 from lookalike.topics import cluster_documents
 from lookalike.topics.report.charts import MOST_ON_MAP, map_chart, spread_chart
 from lookalike.topics.result import DocumentCluster, DocumentClusters, about
 
 _TEMPLATE = "topics/report/topics.html"
+SCRIPT = rendered("topics/report/finder.js")
+"""Searches documents, and opens the list of a cluster that is clicked."""
 MOST_CARDS, MOST_BARS = 100, 300
 """The number of clusters that have a card, and that have a bar: the largest."""
-_ID, _BEGINNING, _BEGINNING_BYTES = 80, 280, 1200
+MOST_LISTED, LEAST_LISTED = 5000, 20
+"""The number of documents on the page, and of each cluster at least: the most central."""
+_ID, _TITLE, _BEGINNING, _BEGINNING_BYTES = 80, 160, 280, 1200
 
 
 def write_report(
@@ -34,8 +35,8 @@ def write_report(
     settings = settings_cards(_settings(result), command, partial(_call_text, result))
     sections = [
         ("summary", "Summary", parts.summary(about(result))),
-        ("sizes", "Sizes", _sizes(result)),
         ("map", "Map", _map(result)),
+        ("sizes", "Sizes", _sizes(result)),
         ("clusters", "Clusters", _clusters(result)),
         ("left-out", "Left out", _left_out(result)),
         ("settings", "Settings", settings),
@@ -43,7 +44,9 @@ def write_report(
     above = [parts.heading(name), made_line(result.made), lead]
     style = rendered("topics/report/style.css")
     title = f"Topics of {name}"
-    write_page(page(title, "lookalike cluster", above, sections, style=style), path)
+    scripts = [SCRIPT] if result.clusters else []
+    text = page(title, "lookalike cluster", above, sections, scripts=scripts, style=style)
+    write_page(text, path)
 
 
 def _named(one: DocumentCluster) -> dict[str, Any]:
@@ -74,32 +77,42 @@ def _clusters(result: DocumentClusters) -> str:
     some = result.clusters[:MOST_CARDS]
     if not some:
         return ""
-    far = result.distances[result.labels >= 0]
-    span = (int(far.min()), int(far.max()))
-    order = np.argsort(result.labels, kind="stable")
-    ends = np.searchsorted(result.labels[order], np.arange(len(some) + 1))
+    known = result.similarities[result.labels >= 0]
+    span = (float(known.min()), float(known.max()))
+    most = max(LEAST_LISTED, MOST_LISTED // len(some))
 
-    def card(one: DocumentCluster, distances: NDArray[np.int32]) -> dict[str, Any]:
+    def card(one: DocumentCluster) -> dict[str, Any]:
+        rows = result.members(one.number)
+        listed = [_listed(result, row) for row in rows[:most].tolist()]
         return {
             **_named(one),
-            "far": 100 * one.mean_distance / result.bits,
-            "chart": spread_chart(distances, result.bits, span),
+            "similarity": one.mean_similarity,
+            "chart": spread_chart(result.similarities[rows], span),
             "central": [_central(result, row) for row in one.central],
+            "documents": listed,
         }
 
-    cards = [
-        card(one, result.distances[order[ends[at] : ends[at + 1]]]) for at, one in enumerate(some)
-    ]
-    return pieces(_TEMPLATE).clusters(cards, len(result) - len(some))
+    parts = pieces(_TEMPLATE)
+    cards = [card(one) for one in some]
+    return Markup("\n").join(
+        [parts.finder(), parts.clusters(cards, len(result) - len(some)), parts.script(SCRIPT)]
+    )
 
 
 def _central(result: DocumentClusters, row: int) -> list[str]:
     """Return the cells of one of the most central documents."""
-    parts = pieces(_TEMPLATE)
-    name = clipped(one_line(str(result.id(row))), _ID)
+    title = clipped(result.title(row), _TITLE)
     begin = one_line(result.documents.texts.beginning(row, _BEGINNING_BYTES))
-    far = f"{int(result.distances[row]):,}"
-    return [far, parts.document(name), parts.beginning(clipped(begin, _BEGINNING))]
+    text = clipped(begin.removeprefix(title).strip(), _BEGINNING)
+    name = clipped(one_line(str(result.id(row))), _ID)
+    near = f"{result.similarities[row]:.2f}"
+    return [near, pieces(_TEMPLATE).document(title, name, text)]
+
+
+def _listed(result: DocumentClusters, row: int) -> tuple[str, str]:
+    """Return the title and the id of a document."""
+    title = clipped(result.title(row), _TITLE)
+    return title, clipped(one_line(str(result.id(row))), _ID)
 
 
 def _left_out(result: DocumentClusters) -> str:
@@ -119,6 +132,8 @@ def _settings(result: DocumentClusters) -> list[tuple[str, str, bool]]:
     ids = result.columns.id
     pairs.append(("text column", f"{result.columns.text}", True))
     pairs.append(("ids", "row numbers, from 0" if ids is None else ids, ids is not None))
+    if result.columns.title is not None:
+        pairs.append(("title column", result.columns.title, True))
     return pairs
 
 
@@ -127,6 +142,8 @@ def _call_text(result: DocumentClusters) -> str:
     given = reading_arguments(result.source, result.columns)
     if result.wanted is not None:
         given.insert(1, f"{result.wanted}")
+    if result.columns.title is not None:
+        given.append(f"title={result.columns.title!r}")
     for name, parameter in signature(cluster_documents).parameters.items():
         value = getattr(result.settings, name, parameter.default)
         if value != parameter.default:

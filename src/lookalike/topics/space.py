@@ -1,0 +1,207 @@
+"""Documents as points: TF-IDF of their features in a few dimensions (latent semantic analysis).
+
+A feature in `t` places of a document and in `d` of the `n` documents of a sample weighs
+
+    (1 + log t) * log(1 + n / d) ** 1.5 * b
+
+where `b` is 1 for features that come in bursts, and lower for function words, which come at random.
+The features that explain most of the sample are the columns of a matrix with rows of length 1. A
+randomized singular value decomposition finds the directions in which the rows differ most. A
+document is the point on the unit sphere in that direction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.dedup.pairs import Ints
+from lookalike.features import FeatureKind
+
+Points = NDArray[np.float32]
+"""float32[n, dimensions]: rows of length 1; of length 0 for documents without known features."""
+
+MOST_COLUMNS = 4096
+_FEW_DIMENSIONS, MOST_DIMENSIONS = 8, 64
+_DECOMPOSED = 4096
+"""Rows that the directions are computed from."""
+_ITERATIONS = 2
+_IDF_POWER = 1.5
+_RARE, _RARE_SHARE = 5, 0.02
+"""Features in fewer documents than this, or than this share, weigh less: few can have them."""
+_BURSTY, _STEADY = 0.5, 0.1
+"""Residual IDF from which a feature has its full weight, and what is added to it before."""
+_KNOWN = 40
+"""Documents with a feature from which its residual IDF is believed."""
+_ROWS = 512
+"""Rows of the matrix that are in memory at a time, once the directions are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The features of some documents, each once, with the number of its occurrences."""
+
+    offsets: Ints
+    features: NDArray[np.uint64]
+    counts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, kind: FeatureKind, documents: _native.Documents, threads: int) -> Listed:
+        """Read the features of documents."""
+        count = _native.WeightKind.count
+        return cls(*_native.list_features(kind.source(documents), count, threads))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def part(self, begin: int, end: int) -> Listed:
+        """Return the features of the documents from `begin` to `end`."""
+        offsets = self.offsets[begin : end + 1]
+        inside = slice(int(offsets[0]), int(offsets[-1]))
+        return Listed(offsets - offsets[0], self.features[inside], self.counts[inside])
+
+    @classmethod
+    def joined(cls, parts: list[Listed]) -> Listed:
+        """Return the features of all documents of several parts."""
+        begins = np.cumsum([0, *(len(part.features) for part in parts)])
+        offsets = [part.offsets[1:] + begin for part, begin in zip(parts, begins, strict=False)]
+        return cls(
+            np.concatenate([np.zeros(1, np.int64), *offsets]),
+            np.concatenate([np.empty(0, np.uint64), *(part.features for part in parts)]),
+            np.concatenate([np.empty(0), *(part.counts for part in parts)]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The known features of documents: where they are in the matrix."""
+
+    documents: int
+    rows: Ints
+    columns: Ints
+    counts: NDArray[np.float64]
+
+    @property
+    def having(self) -> NDArray[np.bool_]:
+        """Which documents have a known feature."""
+        return np.bincount(self.rows, minlength=self.documents) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class TopicSpace:
+    """What turns documents into points; learned from a sample."""
+
+    features: NDArray[np.uint64]
+    """The feature of each column, ascending."""
+    weights: NDArray[np.float64]
+    """The weight of each column."""
+    directions: NDArray[np.float32]
+    """float32[columns, dimensions]."""
+
+    @classmethod
+    def fit(cls, sample: Listed, seed: int) -> TopicSpace:
+        """Learn columns and directions from a sample of documents."""
+        columns, weights = _columns(sample)
+        space = cls(columns, weights, np.empty((len(columns), 0), np.float32))
+        some = sample.part(0, min(len(sample), _DECOMPOSED))
+        directions = _directions(space._matrix(space.entries(some)), seed)
+        return cls(columns, weights, directions)
+
+    def entries(self, listed: Listed) -> Entries:
+        """Find the known features of documents."""
+        rows = np.repeat(np.arange(len(listed)), np.diff(listed.offsets))
+        if not len(self.features):
+            none = np.empty(0, np.int64)
+            return Entries(len(listed), none, none, np.empty(0))
+        places = np.searchsorted(self.features, listed.features)
+        places[places == len(self.features)] = 0
+        known = np.flatnonzero(self.features[places] == listed.features)
+        return Entries(len(listed), rows[known], places[known], listed.counts[known])
+
+    def points(self, entries: Entries) -> Points:
+        """Return the documents as points."""
+        found = np.zeros((entries.documents, self.directions.shape[1]), np.float32)
+        values = self._values(entries)
+        dense = np.zeros((min(_ROWS, entries.documents), len(self.features)), np.float32)
+        for begin in range(0, entries.documents, _ROWS):
+            end = min(entries.documents, begin + _ROWS)
+            first, last = np.searchsorted(entries.rows, [begin, end])
+            cells = entries.rows[first:last] - begin, entries.columns[first:last]
+            dense[cells] = values[first:last]
+            np.matmul(dense[: end - begin], self.directions, out=found[begin:end])
+            dense[cells] = 0.0
+        return unit(found)
+
+    def _matrix(self, entries: Entries) -> NDArray[np.float32]:
+        """Return the matrix of weighted features, rows of length 1."""
+        dense = np.zeros((entries.documents, len(self.features)), np.float32)
+        dense[entries.rows, entries.columns] = self._values(entries)
+        return dense
+
+    def _values(self, entries: Entries) -> NDArray[np.float32]:
+        """Return the values of the matrix."""
+        values = (1.0 + np.log(np.maximum(entries.counts, 1.0))) * self.weights[entries.columns]
+        lengths = np.sqrt(np.bincount(entries.rows, values * values, minlength=entries.documents))
+        return (values / lengths[entries.rows]).astype(np.float32)
+
+
+def unit(rows: NDArray[np.float32]) -> Points:
+    """Return rows of length 1; those of length 0 stay."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    found: Points = np.divide(rows, np.where(lengths > 1e-6, lengths, np.float32(1.0)))
+    return found
+
+
+def _columns(sample: Listed) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """Return the features that explain most, ascending, with their weights."""
+    documents, ordered = len(sample), np.sort(sample.features)
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    every, having = ordered[begins], np.diff(np.r_[begins, len(ordered)]).astype(np.int64)
+    weights = np.log1p(documents / np.maximum(having, 1)) ** _IDF_POWER
+    weights *= np.minimum(1.0, having / min(max(1.0, documents * _RARE_SHARE), _RARE))
+    some = _best(every, having * weights * weights, 2 * MOST_COLUMNS)
+    every, having, weights = every[some], having[some], weights[some]
+    entries = TopicSpace(every, weights, np.empty((len(every), 0), np.float32)).entries(sample)
+    found = np.bincount(entries.columns, entries.counts, minlength=len(every)).astype(np.float64)
+    weights *= _burstiness(having, found, documents)
+    some = _best(every, having * weights * weights, MOST_COLUMNS)
+    return every[some], weights[some]
+
+
+def _best(features: NDArray[np.uint64], scores: NDArray[np.float64], most: int) -> Ints:
+    """Return the positions of the highest scores, ascending."""
+    return np.sort(np.lexsort((features, -scores))[:most])
+
+
+def _burstiness(having: Ints, found: NDArray[np.float64], documents: int) -> NDArray[np.float64]:
+    """Return 1 for features that come in bursts, and less for those that come at random.
+
+    The measure is residual IDF: in how many documents `found` places at random would be, beside
+    the documents that have the feature. It is near 0 for function words of any language. Features
+    in few documents are given the benefit of the doubt.
+    """
+    at_random = documents * -np.expm1(-found / max(1, documents))
+    residual = np.log2(np.maximum(at_random / np.maximum(having, 1), 1.0))
+    bursty = np.minimum(1.0, (_STEADY + residual) / (_STEADY + _BURSTY))
+    return 1.0 - (1.0 - bursty) * np.minimum(1.0, having / _KNOWN)
+
+
+def _directions(matrix: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+    """Return directions that span the right singular vectors of the largest singular values.
+
+    They are found by iterating from random directions (Halko et al.). Cosines do not depend on how
+    they are turned. A small sample gets few dimensions: more would separate documents, not topics.
+    """
+    documents, columns = matrix.shape
+    dimensions = min(MOST_DIMENSIONS, max(_FEW_DIMENSIONS, math.isqrt(documents)))
+    random = np.random.default_rng(seed)
+    found: NDArray[np.float32] = random.standard_normal(
+        (columns, min(dimensions, documents, columns)), dtype=np.float32
+    )
+    for _ in range(_ITERATIONS):
+        found = np.linalg.qr(matrix.T @ (matrix @ found))[0]
+    return found
