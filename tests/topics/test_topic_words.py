@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -91,3 +93,51 @@ def test_words_that_are_too_long_to_be_shown_are_left_out() -> None:
     long = "x" * 500
     texts = [f"{long} fox", f"{long} fox", "owl", "owl"]
     assert [word for word, _ in found(texts, [0, 0, 1, 1], 2)[0]] == ["fox"]
+
+
+def test_function_words_are_left_out_in_any_language() -> None:
+    """A word that all clusters have is not shown, however often one of them has it."""
+    chance = random.Random(0)
+    function = ["foo", "bar", "baz"]  # of a language that no list knows
+    texts, labels = [], []
+    for number in range(400):
+        label = number % 4
+        # The first cluster has function words twice as often as the others.
+        many = 6 if label == 0 else 2
+        own = chance.choices([f"{letter}{label}topic" for letter in "klm"], k=2)
+        texts.append(" ".join(own + chance.choices([*function, "un", "de", "la"], k=many)))
+        labels.append(label)
+    for label, told in enumerate(found(texts, labels, 4)):
+        assert {word[1:] for word, _ in told} == {f"{label}topic"}
+
+
+def test_a_language_of_several_clusters_has_no_function_words() -> None:
+    """Words that four clusters have about as often do not describe any of them."""
+    texts, labels = [], []
+    for label in range(10):
+        language = "der die das" if label < 5 else "the of and"
+        texts += [f"{language} w{label}x w{label}y"] * 5
+        labels += [label] * 5
+    for label, told in enumerate(found(texts, labels, 10)):
+        assert {word for word, _ in told} == {f"w{label}x", f"w{label}y"}
+
+
+def test_a_single_cluster_has_its_most_frequent_words() -> None:
+    assert [word for word, _ in found(["it is", "it was", "it"], [0, 0, 0], 1)[0]] == ["it"]
+
+
+def test_numbers_letters_and_other_forms_are_left_out() -> None:
+    texts = ["galaxy galaxies 42 x stars"] * 4 + ["bread water 7 y"] * 4
+    first, second = found(texts, [0] * 4 + [1] * 4, 2)
+    told = {word for word, _ in first}
+    assert "stars" in told and len(told & {"galaxy", "galaxies"}) == 1 and len(told) == 2
+    assert {word for word, _ in second} == {"bread", "water"}
+    assert [word for word, _ in found(["1 2", "1", "3", "3"], [0, 0, 1, 1], 2)[1]] == ["3"]
+    chinese = found(["\u6587", "\u6587", "\u5b57", "\u5b57"], [0, 0, 1, 1], 2)
+    assert [[word for word, _ in one] for one in chinese] == [["\u6587"], ["\u5b57"]]
+
+
+def test_names_in_few_documents_are_left_out() -> None:
+    texts = ["topic smith"] * 2 + ["topic jones"] * 3 + ["topic"] * 55 + ["rest"] * 60
+    first, _ = found(texts, [0] * 60 + [1] * 60, 2)
+    assert [word for word, _ in first] == ["topic", "jones"]  # 2 of 60 are less than 5%
