@@ -182,7 +182,7 @@ def test_numbers_out_of_range_are_told_of_the_option(
         ("serach x", "did you mean search?"),
         ("dedup", "required: INPUT"),
         ("cluster corpus.jsonl -k 1000", "-k is 1,000; expected at most "),
-        ("cluster corpus.jsonl --method minhash", "expected one of topsig, simhash"),
+        ("cluster corpus.jsonl --title nam", "no column 'nam' for the titles"),
         ("cluster corpus.jsonl -o topics.txt", "topics.txt"),
         ("cluster corpus.jsonl -o corpus.jsonl", "which is also an input; choose another name"),
         ("cluster corpus.jsonl -o x.csv --report x.csv", "two outputs have the same name"),
