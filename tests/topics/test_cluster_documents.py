@@ -97,13 +97,14 @@ def test_the_nearest_two_centers_are_those_of_brute_force(data: Any) -> None:
             assert far == pytest.approx(following, abs=2e-5) and second != first
 
 
-@pytest.mark.parametrize("batch", [1, 7, 64])
+@pytest.mark.parametrize(("batch", "size"), [(1, 1000), (7, 1000), (64, 1000), (64, 10)])
 def test_a_sample_is_fitted_and_the_rest_assigned(
-    batch: int, monkeypatch: pytest.MonkeyPatch
+    batch: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Documents outside the sample get the cluster of those inside that are like them."""
     monkeypatch.setattr(job, "_SAMPLE", 40)
     monkeypatch.setattr(job, "_AT_A_TIME", batch)
+    monkeypatch.setattr(job, "_BYTES_AT_A_TIME", size)
     result = la.cluster_documents(TEXTS, 4)
     assert len(result) == 4 and result.without_features == 2
     for one in result.clusters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +26,9 @@ from lookalike.topics.settings import TopicSettings
 from lookalike.topics.space import Entries, Listed, Points, TopicSpace
 from lookalike.topics.words import WordCounts, cluster_words
 
-_AT_A_TIME = 4096
-_SAMPLE, _SAMPLE_FEATURES = 1 << 14, 1 << 23
+_AT_A_TIME, _BYTES_AT_A_TIME = 4096, 64 << 20
+"""Maximum number of documents in a batch, and about the bytes of their texts."""
+_SAMPLE, _SAMPLE_FEATURES = 1 << 14, 1 << 22
 """Maximum number of documents of the sample, and of their distinct features together."""
 _A_CLUSTER = 8
 """Minimum number of documents of the sample for each cluster that is asked for."""
@@ -111,8 +113,9 @@ class _Sample:
         order = np.random.default_rng(seed).permutation(len(documents))[: max(_SAMPLE, least)]
         parts: list[Listed] = []
         features = taken = 0
-        while taken < len(order) and (features < _SAMPLE_FEATURES or taken < least):
-            some = np.ascontiguousarray(order[taken : taken + _AT_A_TIME])
+        for some in _batches(order, documents):
+            if features >= _SAMPLE_FEATURES and taken >= least:
+                break
             parts.append(Listed.of(settings.feature_kind, texts.take(some), job.threads))
             features += len(parts[-1].features)
             taken += len(some)
@@ -121,6 +124,16 @@ class _Sample:
         space = TopicSpace.fit(listed, seed)
         entries = space.entries(listed)
         return cls(order[:taken], space, entries, space.points(entries))
+
+
+def _batches(positions: Ints, documents: DocumentTable) -> Iterator[Ints]:
+    """Yield positions of documents in batches that fit into memory."""
+    sizes, begin, before = np.cumsum(documents.texts.lengths[positions]), 0, 0
+    while begin < len(positions):
+        fitting = int(np.searchsorted(sizes, before + _BYTES_AT_A_TIME, side="right"))
+        end = max(begin + 1, min(begin + _AT_A_TIME, fitting))
+        yield np.ascontiguousarray(positions[begin:end])
+        begin, before = end, int(sizes[end - 1])
 
 
 def _centers(points: Points, wanted: int | None, seed: int) -> Points:
@@ -164,13 +177,13 @@ def _assigned(
         assign(sample.positions, sample.points, sample.entries)
         rest = np.ones(len(documents), np.bool_)
         rest[sample.positions] = False
-        others = np.flatnonzero(rest)
-        for begin in range(0, len(others), _AT_A_TIME):
-            some = np.ascontiguousarray(others[begin : begin + _AT_A_TIME])
+        others, done = np.flatnonzero(rest), 0
+        for some in _batches(others, documents):
             listed = Listed.of(settings.feature_kind, texts.take(some), job.threads)
             entries = space.entries(listed)
             assign(some, space.points(entries), entries)
-            job.progress.step("assign", (begin + len(some)) / len(others))
+            done += len(some)
+            job.progress.step("assign", done / len(others))
     return _largest_first(assigned, counts)
 
 
