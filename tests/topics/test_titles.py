@@ -63,6 +63,11 @@ def test_headings_of_texts(text: str, title: str) -> None:
     assert NOTHING.of_text(text) == title
 
 
+def test_titles_may_begin_equally() -> None:
+    texts = [f"# Coming from {name}\n\nText." for name in ("one", "two", "three", "four")]
+    assert Headings.of(texts).of_text(texts[2]) == "Coming from three"
+
+
 def test_a_text_of_boilerplate_alone_is_shown() -> None:
     same = "The same line"
     assert Headings.of([same] * 5).of_text(same) == same

@@ -1,7 +1,8 @@
 """Titles of documents: from a column, or else the line of a text that looks like a heading.
 
 Many documents of a corpus may begin with the same lines, such as "Network Working Group". A line
-that begins like lines of many other documents is not a title.
+that many other documents have, too, is not a title. Numbers and what is in a second column of the
+line, such as an author, do not count.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _MOST_LINES = 4
 """Lines of a title."""
 _PARAGRAPH = 60
 """Characters of a line that goes on in the next one."""
-_KEY_WORDS = 2
-"""First words of a line that are compared with those of other documents."""
+_HEADER = 12
+"""Lines of a text that can be boilerplate above its title."""
 _LEAST, _LEAST_SHARE = 3, 0.02
-"""Documents with a line that begins equally: a number, and a share of the documents looked at."""
+"""Documents with the same line: a number, and a share of the documents looked at."""
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKS = re.compile(r"^(?:#+|=+|\*+|>+|[-–—]+|\.TH|\.SH|%+)\s+|\s+(?:#+|=+)$")
-_SPACES = re.compile(r"\s+")
+_SPACES, _COLUMNS = re.compile(r"\s+"), re.compile(r"\s{2,}")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Headings:
         counts, looked_at = Counter[str](), 0
         for text in beginnings:
             looked_at += 1
-            counts.update({_key(line) for line in _lines(text)})
+            counts.update({_key(line) for line in _lines(text)[:_HEADER]})
         least = max(_LEAST, _LEAST_SHARE * looked_at)
         return cls(frozenset(key for key, count in counts.items() if key and count >= least))
 
@@ -81,5 +82,5 @@ def _lines(beginning: str) -> list[str]:
 
 
 def _key(line: str) -> str:
-    """Return the first words of a line, without numbers; equal for lines of the same kind."""
-    return " ".join(_WORD.findall(line)[:_KEY_WORDS]).casefold()
+    """Return the words of the first column of a line, without numbers: equal in boilerplate."""
+    return " ".join(_WORD.findall(_COLUMNS.split(line.strip())[0])).casefold()
