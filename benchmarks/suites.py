@@ -40,6 +40,8 @@ from benchmarks.slices.cases import CASES as SLICES
 from benchmarks.slices.cases import run_slices
 from benchmarks.vectors.cases import CASES as VECTORS
 from benchmarks.vectors.cases import run_vectors
+from benchmarks.words.cases import CASES as WORDS
+from benchmarks.words.cases import run_words
 
 __all__ = ["SUITES", "Suite", "finish"]
 
@@ -90,6 +92,7 @@ SUITES = (
     Suite("collections.json", _with(COLLECTIONS), run_collections, case_table),
     Suite("bands.json", _with(BANDS), run_bands, case_table),
     Suite("masks.json", _with(MASKS), run_masks, quality_table, ("data",)),
+    Suite("words.json", _with(WORDS), run_words, quality_table, ("data",)),
     Suite("dedup.json", selected_cases, run_dedup, dedup_table, ("data", "cache")),
     Suite("pages.json", _with(PAGES), run_pages, page_table),
     Suite("images.json", _with(IMAGES), run_images, _image_table),

@@ -30,6 +30,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_passages(module);
     lookalike::bindings::bind_vectors(module);
     lookalike::bindings::bind_images(module);
+    lookalike::bindings::bind_words(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

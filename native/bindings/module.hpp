@@ -22,5 +22,6 @@ void bind_parts(nanobind::module_& module);
 void bind_passages(nanobind::module_& module);
 void bind_vectors(nanobind::module_& module);
 void bind_images(nanobind::module_& module);
+void bind_words(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/each_word.hpp"
 #include "text/hash_map.hpp"
 
 namespace lookalike::text {
@@ -34,9 +35,7 @@ struct FeatureOptions {
 };
 
 // What one thread needs while it reads texts.
-struct Scratch {
-    std::vector<unsigned char> word;
-    std::vector<std::uint64_t> masks;
+struct Scratch : WordScratch {
     std::vector<std::uint64_t> hashes;
     std::vector<std::uint64_t> sums, leaving;
     std::vector<const unsigned char*> begins;

@@ -1,7 +1,7 @@
 """The C++ core (native/bindings). Its arguments are validated by the modules that call it."""
 
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -856,3 +856,48 @@ class ImageBits:
         columns: tuple[int, int, bool],
         signature: NDArray[np.uint8],
     ) -> int: ...
+
+most_query_words: int
+
+class WordSegment:
+    def __init__(
+        self,
+        numbers: NDArray[np.int64],
+        lengths: NDArray[np.uint32],
+        words: NDArray[np.uint64],
+        offsets: NDArray[np.int64],
+        documents: NDArray[np.uint32],
+        counts: NDArray[np.uint8],
+    ) -> None: ...
+
+WordArrays: TypeAlias = tuple[
+    NDArray[np.int64],
+    NDArray[np.uint32],
+    NDArray[np.uint64],
+    NDArray[np.int64],
+    NDArray[np.uint32],
+    NDArray[np.uint8],
+]
+
+def word_bags(documents: Documents, stems: bool) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
+def query_words(text: str, stems: bool) -> tuple[list[str], NDArray[np.uint64]]: ...
+def hash_bags(
+    numbers: NDArray[np.int64],
+    ids: Documents,
+    offsets: NDArray[np.int64],
+    bags: NDArray[np.uint8],
+    hashes: NDArray[np.uint64],
+) -> None: ...
+def build_words(
+    numbers: NDArray[np.int64], offsets: NDArray[np.int64], bags: NDArray[np.uint8]
+) -> WordArrays: ...
+def merge_words(parts: list[tuple[WordSegment, NDArray[np.uint32]]]) -> WordArrays: ...
+def search_words(
+    parts: list[tuple[WordSegment, NDArray[np.uint32]]], words: NDArray[np.uint64], k: int
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.uint64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+]: ...

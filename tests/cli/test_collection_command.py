@@ -58,7 +58,8 @@ def test_every_action_has_help_with_examples(capsys: pytest.CaptureFixture[str])
 
 
 def test_documents_come_and_go(filled: Shell) -> None:
-    lines = filled("search", "The quick brown fox jumps over the lazy dog").splitlines()
+    text = "The quick brown fox jumps over the lazy dog"
+    lines = filled("search", text, "--by", "similar").splitlines()
     assert lines[0].split() == ["0", "fox", '{"n":', "1}"]
     assert lines[1].split()[1] == "owl"
     assert "added" in filled("add", "cat", "Something else")
@@ -147,11 +148,46 @@ def test_searching_for_machines(filled: Shell, tmp_path: Path) -> None:
     assert filled("search", "--file", str(page), "-k", "1").split()[1] == "fox"
 
 
+def test_a_few_words(filled: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = filled("search", "lazy zebra, jumping")
+    fox, owl = printed.splitlines()
+    assert fox.split()[1:] == ["fox", '{"n":', "1}", "shares", "lazy,", "jumping"]
+    assert owl.split()[1] == "owl" and owl.split()[0] == fox.split()[0]
+    found = json.loads(filled("search", "zebra fox", "-k", "1", "--json", "--columns", "n"))
+    assert found["id"] == "fox" and found["words"] == ["fox"] and found["metadata"] == {"n": 1}
+    assert 0 < found["score"] < 1
+    search = ["collection", "search", filled.database]
+    assert main([*search, "zxqv blorp"]) == 0
+    out, err = capsys.readouterr()
+    assert not out and "no match: no document has 'zxqv' or 'blorp'" in err
+    for option in ("--compare", "--explain", "--by-id", "--hex", "--threshold=0.5"):
+        assert "is not for --by words" in refused([*search, "fox", "--by", "words", option], capsys)
+    assert "leave it out" in refused([*search, "fox", "--by", "words", "--radius", "9"], capsys)
+
+
+def test_collections_for_a_purpose(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "128 bits by simhash" in (made := shell("create"))
+    assert "keyword index (porter)" in made
+    assert (
+        json.loads(shell("create", "--name", "b", "--words", "plain", "--json"))["words"] == "plain"
+    )
+    assert "keyword" not in shell("create", "--name", "c", "--for", "duplicates")
+    assert "keyword" not in shell("create", "--name", "d", "--kind", "passages")
+    create = ["collection", "create", shell.database, "--name", "e", "--words", "plain"]
+    assert "with --for duplicates" in refused([*create, "--for", "duplicates"], capsys)
+    assert "with --kind signatures" in refused([*create, "--kind", "signatures"], capsys)
+    search = ["collection", "search", shell.database, "fox", "--name", "c", "--by", "words"]
+    assert "repair DATABASE --words porter" in refused(search, capsys)
+    shell("add", "fox", "A quick fox", "--name", "c")
+    assert "no errors" in shell("repair", "--name", "c", "--words", "porter")
+    assert shell("search", "foxes", "--name", "c").split() == ["100%", "fox", "shares", "foxes"]
+
+
 def test_standard_input(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("from a pipe"))
     filled("add", "pipe", "-")
     monkeypatch.setattr(sys, "stdin", io.StringIO("from a pipe"))
-    assert filled("search", "-", "-k", "1").split()[:2] == ["0", "pipe"]
+    assert filled("search", "-", "-k", "1").split()[:2] == ["100%", "pipe"]
 
 
 def test_care(filled: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -396,7 +396,8 @@ def test_databases_from_before_take_parts(kind: str, url: str) -> None:
         docs.add(["old"], signatures=np.arange(8, dtype=np.uint8)[None])
     prefix = "lookalike_" if kind == "sqlite" else "lookalike."
     connection: Any = sqlite3.connect(url) if kind == "sqlite" else psycopg.connect(url)
-    connection.execute(f"ALTER TABLE {prefix}collections DROP COLUMN parts")  # as version 2 was
+    for column in ("parts", "words", "next_words", "words_digest"):  # as version 2 was
+        connection.execute(f"ALTER TABLE {prefix}collections DROP COLUMN {column}")
     connection.execute(f"UPDATE {prefix}schema SET version = 2")
     connection.commit()
     connection.close()

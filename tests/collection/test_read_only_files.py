@@ -38,19 +38,37 @@ def version_1(path: Path) -> None:
 
 def version_2(path: Path) -> None:
     version_3(path)
+    execute(
+        path,
+        "ALTER TABLE lookalike_collections DROP COLUMN parts",
+        "UPDATE lookalike_schema SET version = 2",
+    )
+
+
+def version_3(path: Path) -> None:
+    version_4(path)
+    columns = ("words", "next_words", "words_digest")
+    execute(
+        path,
+        *(f"ALTER TABLE lookalike_collections DROP COLUMN {column}" for column in columns),
+        "UPDATE lookalike_schema SET version = 3",
+    )
+
+
+def execute(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
-    connection.execute("ALTER TABLE lookalike_collections DROP COLUMN parts")
-    connection.execute("UPDATE lookalike_schema SET version = 2")
+    for statement in statements:
+        connection.execute(statement)
     connection.commit()
     connection.close()
 
 
-def version_3(path: Path) -> None:
+def version_4(path: Path) -> None:
     with la.open_collection(path, signer=la.SimHash(64), cache=False) as docs:
         docs.add(["fox", "owl"], ["the quick brown fox jumps", "an owl sees in the dark"])
 
 
-@pytest.mark.parametrize("made", [version_1, version_2, version_3])
+@pytest.mark.parametrize("made", [version_1, version_2, version_3, version_4])
 def test_files_that_may_not_be_written_to_are_read(
     tmp_path: Path, made: Callable[[Path], None]
 ) -> None:
@@ -62,6 +80,8 @@ def test_files_that_may_not_be_written_to_are_read(
         with la.open_collection(path, cache=False) as docs:
             text = next(document.text for document in docs if document.id == "fox")
             assert text is not None and not docs.parts and docs.verify().ok
+            with pytest.raises(la.errors.ArgumentError, match="has no keyword index; build it"):
+                docs.search(text, by="words")
             with ThreadPoolExecutor(4) as pool:  # each on a connection of its own
                 found = pool.map(lambda _: docs.search(text, 1).ids, range(20))
                 assert all(ids == ["fox"] for ids in found)

@@ -26,9 +26,11 @@ from collection.conftest import new_database
 from lookalike.collection.search import answer as gathering
 from lookalike.collection.search import native as native_search
 from lookalike.collection.search import sql as sql_search
+from lookalike.collection.search import words as word_search
 from support.cases.strategies import collections
 from support.oracles import collections as model
 from support.oracles import scan as oracle
+from support.oracles import words as word_model
 from support.running.exploring import examples
 
 WIDTH = 3
@@ -91,8 +93,9 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
 
     def open(self) -> la.Collection:
         return la.open_collection(
-            self.url, "it's", bits=8 * WIDTH, slice_bits=self.slice_bits, cache=self.folder.name
-        )
+            self.url, "it's", bits=8 * WIDTH, slice_bits=self.slice_bits, cache=self.folder.name,
+            words="porter",
+        )  # fmt: skip
 
     @initialize(
         slice_bits=st.integers(2, 9), size=st.sampled_from((0, 10, 26, 40)),
@@ -180,6 +183,26 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
                 assert answer.exact
         one = self.handles[who].search(queries[0], k, radius=radius, **options)
         assert one == answers[0]
+
+    @rule(
+        query=st.lists(st.sampled_from(("text", "d", "n", "0", "1", "2", "7", "none")), max_size=4),
+        k=counts, who=st.integers(0, 1), asked=asked, spare=st.integers(1, 8),
+    )  # fmt: skip
+    def search_by_words(
+        self, query: list[str], k: int, who: int, asked: dict[str, Any], spare: int
+    ) -> None:
+        word_search._SPARE = spare
+        texts = {id: text_of(id, described) for id, (_, described) in self.known.items()}
+        nearest = word_model.nearest(texts, " ".join(query), "porter")
+        allowed = [
+            (distance, id)
+            for distance, id in nearest
+            if id not in asked["exclude"]
+            and (asked["most"] is None or self.known[id][1]["n"] <= asked["most"])
+        ]
+        for options in self._every_way(asked):
+            answer = self.handles[who].search(" ".join(query), k, by="words", **options)
+            self._same(answer, allowed[:k], asked["text"])
 
     @rule(
         data=st.data(), radius=radii, who=st.integers(0, 1), asked=asked,

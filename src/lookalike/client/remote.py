@@ -19,7 +19,9 @@ from lookalike.collection.collection import BaseCollection
 from lookalike.collection.documents import Document
 from lookalike.collection.query import Question, Where, how_many
 from lookalike.collection.signing import (
+    WordKind,
     check_signer,
+    check_words,
     no_signer_of_texts,
     text_or_row,
     texts_or_rows,
@@ -218,6 +220,7 @@ def connect(
     signer: Signer | None = None,
     bits: SupportsIndex | None = None,
     keep_text: bool = True,
+    words: WordKind | None = None,
     timeout: float = 30.0,
     retries: SupportsIndex = 2,
 ) -> RemoteCollection:
@@ -235,6 +238,7 @@ def connect(
         signer: Create the collection with this signer if it does not exist.
         bits: Create the collection for signatures of this width if it does not exist.
         keep_text: Whether a collection that is created keeps texts.
+        words: Keyword index of a collection that is created, see `la.open_collection`.
         timeout: Seconds to wait for an answer.
         retries: Number of retries of a failed read; writes are not retried.
     """
@@ -247,12 +251,14 @@ def connect(
     if name is not None:
         checked_name(name)
     check_signer(signer)
+    if words is not None:
+        check_words(words, False, signer)
     if signer is not None and bits is not None:
         raise ArgumentError(Said("bits"), " is set by the signer; leave it out")
     width = None if bits is None else whole_number("bits", bits, at_least=8)
     channel = Channel(url, os.environ.get(_KEY) if key is None else key, timeout, again)
     try:
-        described = _described(channel, name, signer, width, keep_text)
+        described = _described(channel, name, signer, width, keep_text, words)
     except BaseException:
         channel.close()
         raise
@@ -260,8 +266,9 @@ def connect(
 
 
 def _described(
-    channel: Channel, name: str | None, signer: Signer | None, bits: int | None, keep_text: bool
-) -> dict[str, Any]:
+    channel: Channel, name: str | None, signer: Signer | None, bits: int | None, keep_text: bool,
+    words: WordKind | None,
+) -> dict[str, Any]:  # fmt: skip
     found: dict[str, Any]
     if name is None:
         listed = channel.read("GET", "/v1/collections")
@@ -279,7 +286,7 @@ def _described(
             if signer is None and bits is None:
                 raise
             signed = {"bits": bits} if signer is None else {"description": signer.to_dict()}
-            body = {"name": name, "keep_text": keep_text, **signed}
+            body = {"name": name, "keep_text": keep_text, "words": words, **signed}
             found = channel.write("POST", "/v1/collections", body)
     if signer is not None and found["signer"] != signer.to_dict():
         raise ArgumentError(

@@ -41,16 +41,19 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
         version=value["version"],
         exact=value["exact"],
         masked=value["masked"],
+        by=value.get("by", "similar"),
+        unknown=tuple(value.get("unknown", ())),
+        searched=value.get("searched", 0),
         work=None if work is None else Work(**{**work, "thresholds": tuple(work["thresholds"])}),
     )
 
 
 def _match(value: Mapping[str, Any]) -> Match:
-    names = ("differing_bits", "slice_distances", "slices")
+    names = ("differing_bits", "slice_distances", "slices", "words")
     told: dict[str, Any] = {name: tuple(value[name]) for name in names if name in value}
     return Match(
         value["id"], value["distance"], value["metadata"], value.get("text"),
-        unmasked=value.get("unmasked"), **told,
+        unmasked=value.get("unmasked"), score=value.get("score"), **told,
     )  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def question_value(question: Question, bits: int) -> dict[str, Any]:
     """Return a question as it is sent."""
     asked: dict[str, Any] = {"limit": question.limit}
     if question.limit is None:
-        asked = {"k": question.k, "mask": question.mask}
+        asked = {"k": question.k, "mask": question.mask, "by": question.by}
     return {
         "radius": None if question.radius is None else min(question.radius, bits),
         "where": sendable_where(question.where),

@@ -98,9 +98,14 @@ class Match(Displayed):
     offset: int | None = None
     """That offset: position in the document minus position in the query, in units of the signer."""
     score: float | None = None
-    """Votes divided by the number of parts of the query that voted."""
+    """For documents of many parts: votes divided by the number of parts of the query that voted.
+    By words: the share of the query's words that the document has, from 0 to 1. Rare words count
+    more, as in the ranking."""
     parts: tuple[tuple[int, int, int], ...] | None = None
     """(part of the query, part of the document, distance) of each vote; only with `explain`."""
+    words: tuple[str, ...] | None = None
+    """By words: the words of the query that the document has. `distance` is what the score of the
+    document (BM25) lacks of the largest score, in units of 1/65536."""
 
     if not TYPE_CHECKING:  # type checkers need to know only the attributes above
 
@@ -132,6 +137,12 @@ def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
     return match
 
 
+def _listed(words: Sequence[str], most: int = 5) -> str:
+    """Return words for a message, the first few of them."""
+    shown = [short(word) for word in words[:most]]
+    return " or ".join([*shown, *(["the others"] if len(words) > most else [])])
+
+
 @dataclass(frozen=True, repr=False)
 class Pair(Displayed):
     """Two documents within a radius of each other; `left` is the smaller id."""
@@ -161,6 +172,23 @@ class Answer(Tabular, Sequence[Match]):
     """Whether only the bits that the words of the text determine were compared."""
     left_out: int = 0
     """Number of parts of the query that did not vote, because too many parts are near them."""
+    by: str = "similar"
+    """How the documents were found: "similar" (by signatures) or "words"."""
+    unknown: tuple[str, ...] = ()
+    """By words: the words of the query that no document has."""
+    searched: int = 0
+    """By words: number of different words that were searched for, at most 64."""
+
+    @property
+    def no_match(self) -> str:
+        """Why a search by words has no matches, in a sentence; empty if it has some."""
+        if self._matches or self.by != "words":
+            return ""
+        if self.searched == 0:
+            return "no match: the query has no words"
+        if len(self.unknown) == self.searched:
+            return f"no match: no document has {_listed(self.unknown)}"
+        return "no match: no document that may be found has a word of the query"
 
     @property
     def ids(self) -> list[str]:

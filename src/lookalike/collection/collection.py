@@ -6,8 +6,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from itertools import chain, islice, starmap
+from itertools import chain, groupby, islice, starmap
 from pathlib import Path
 from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
 
@@ -22,6 +23,7 @@ from lookalike.collection.care.verify import Report, repair, verify
 from lookalike.collection.documents import Document, as_document, as_id, is_id
 from lookalike.collection.query import (
     MOST_MATCHES,
+    By,
     Plan,
     Question,
     Where,
@@ -35,18 +37,28 @@ from lookalike.collection.search.answer import Budget, answers, whole
 from lookalike.collection.search.native import CachedIndex, NativeLevels, NativeSearch
 from lookalike.collection.search.sql import FrequentValues, SqlLevels
 from lookalike.collection.search.votes import PartSearch, answers_by_votes
-from lookalike.collection.signing import PartSigning, PartsInput, QueryInput, QueryInputs, Signing
+from lookalike.collection.search.words import WordSearch, answers_by_words, is_short
+from lookalike.collection.signing import (
+    PartSigning,
+    PartsInput,
+    QueryInput,
+    QueryInputs,
+    Signing,
+    WordKind,
+    check_words,
+)
 from lookalike.collection.stores.base import StaleView, Store, View, Writer
 from lookalike.collection.stores.schema import State
 from lookalike.collection.writing import Batch, BatchInput, Written, delete_documents, write_batch
 from lookalike.corpora.columns import Filters
 from lookalike.display import Records
-from lookalike.errors import ArgumentError, CollectionError, NotFoundError
+from lookalike.errors import ArgumentError, CollectionError, NotFoundError, Said
 from lookalike.pages import PageLimits
 from lookalike.parts.signer import SignedParts
 from lookalike.progress import Progress, shows_progress
 from lookalike.signatures import Signer
 from lookalike.signatures.bit_weights import Mask
+from lookalike.signatures.signer import DocumentSigner
 
 T = TypeVar("T")
 
@@ -180,8 +192,12 @@ class BaseCollection(ABC):
         tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None,
         min_score: SupportsFloat | None = None,
+        by: By = "auto",
     ) -> Answer:
         """Return the k nearest documents, by (distance, id); exact.
+
+        In a collection with a keyword index, a short text finds the documents that have its words,
+        the best first (BM25). A document that has none of them is not found.
 
         If documents have many parts, return the k documents with the most votes from parts of the
         query, and the offset of each match. Votes at offsets within `tolerance` count together.
@@ -206,6 +222,9 @@ class BaseCollection(ABC):
             min_votes: For parts: least number of votes of a document (default: from the signer).
             min_score: For parts: least share of the query's parts that vote for a document
                 (default: from the signer).
+            by: "words" searches by the words of a text, "similar" by its signature. "auto" searches
+                by words if there is a keyword index, the text has at most 32 different words, and
+                neither radius nor mask is given. `by` of the answer says what was done.
 
         Returns:
             The matches, nearest first, with ids, distances and metadata.
@@ -213,7 +232,7 @@ class BaseCollection(ABC):
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
             text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
-            min_votes=min_votes, min_score=min_score,
+            min_votes=min_votes, min_score=min_score, by=by,
         )  # fmt: skip
         return self._ask(self._one(query), question)[0]
 
@@ -223,6 +242,7 @@ class BaseCollection(ABC):
         text: bool = False, mask: Mask = "auto", plan: Plan | None = None,
         threads: int | None = None, tolerance: SupportsIndex | None = None,
         min_votes: SupportsIndex | None = None, min_score: SupportsFloat | None = None,
+        by: By = "auto",
     ) -> Answers:  # fmt: skip
         """Return the answer of `search` for each of many queries, at one version.
 
@@ -231,7 +251,7 @@ class BaseCollection(ABC):
         question = Question(
             k=how_many("k", k), radius=radius, where=where, exclude=exclude, explain=explain,
             text=text, mask=mask, plan=plan, threads=threads, tolerance=tolerance,
-            min_votes=min_votes, min_score=min_score,
+            min_votes=min_votes, min_score=min_score, by=by,
         )  # fmt: skip
         return Answers(self._ask(queries, question))
 
@@ -348,6 +368,8 @@ class Collection(BaseCollection):
         self._plan: Plan = plan
         self._hot = FrequentValues()
         self._native: CachedIndex = (PartSearch if state.parts else NativeSearch)(cache)
+        self._words = WordSearch(cache)
+        self._caches: tuple[CachedIndex, ...] = (self._native, self._words)
         self._signing = (PartSigning if state.parts else Signing)(
             state, lambda: self._read(lambda view: view.checked_signer())
         )
@@ -368,8 +390,9 @@ class Collection(BaseCollection):
 
     @property
     def has_index(self) -> bool:
-        """Whether the native index is in memory; if not, the first search builds or loads it."""
-        return self._native.version > 0
+        """Whether the native indexes are in memory; the first search builds or loads missing ones."""
+        needed = self._caches if self._opened.words else (self._native,)
+        return all(cached.version > 0 for cached in needed)
 
     @property
     def version(self) -> int:
@@ -395,10 +418,11 @@ class Collection(BaseCollection):
             "slices": state.slicing.count,
             "signer": None if self.signer is None else type(self.signer).__name__,
             "keeps_text": state.keep_text,
+            "words": state.words or None,
             "version": state.version,
             "durability": self._store.durability(),
             "cache": None if cache is None else str(cache),
-            "native_bytes": self._native.memory_bytes,
+            "native_bytes": sum(cached.memory_bytes for cached in self._caches),
             "native_version": self._native.version,
         }
 
@@ -467,6 +491,8 @@ class Collection(BaseCollection):
             question.refuse_votes(self.name)
             return self.answers_each(queries, question, whole)
         question.refuse_single(self.name, question.plan or self._plan)
+        if question.by == "words":
+            raise self._no_words()
         asked = signing.asked_parts(queries)
         return self._read(
             lambda view: answers_by_votes(question, asked, signing.votes, view, self._native)
@@ -484,19 +510,59 @@ class Collection(BaseCollection):
         It gets the position of the query and its answer, in order, as soon as that is known. So few
         answers are in memory at once. If the collection changes meanwhile, it begins again.
         """
-        signatures, masks = self._signing.masked_queries(queries, question)
         limits = budget or Budget()
+        texts = self._by_words(queries, question)
+        others = [one for at, one in enumerate(queries) if at not in texts] if texts else queries
+        signatures, masks = self._signing.masked_queries(others, question)
         explain = question.explain or limits.work is not None
 
-        def found(view: View) -> list[T]:
+        def by_signatures(view: View, positions: Sequence[int], begin: int) -> list[T]:
             search: NativeLevels | SqlLevels
             if (question.plan or self._plan) == "sql":
                 search = SqlLevels(view, self._hot)
             else:
                 search = NativeLevels(self._native.at(view), question.threads, explain)
-            return answers(question, signatures, masks, search, view, take, limits)
+            some = slice(begin, begin + len(positions))
+            return answers(
+                question, signatures[some], masks[some], search, view,
+                lambda place, answer: take(positions[place], answer), limits,
+            )  # fmt: skip
+
+        def found(view: View) -> list[T]:
+            if not texts:
+                return by_signatures(view, range(len(signatures)), 0)
+            result: list[T] = []
+            begin = 0  # signatures that are answered
+            every = range(len(signatures) + len(texts))
+            for has_words, run in groupby(every, texts.__contains__):
+                positions = list(run)
+                if has_words:
+                    asked = [(at, texts[at]) for at in positions]
+                    index = self._words.at(view)
+                    result += answers_by_words(question, asked, index, view, take, limits)
+                else:
+                    result += by_signatures(view, positions, begin)
+                    begin += len(positions)
+            return result
 
         return self._read(found)
+
+    def _by_words(self, queries: QueryInputs, question: Question) -> dict[int, str]:
+        """Return the texts that are searched for by their words, by their positions."""
+        if question.by == "similar" or question.limit is not None:
+            return {}
+        kind, signs = self._opened.words, question.radius is not None or question.mask != "auto"
+        several = queries if isinstance(queries, Sequence) and not isinstance(queries, str) else ()
+        texts = {at: one for at, one in enumerate(several) if isinstance(one, str)}
+        if question.by == "words":
+            if not kind:
+                raise self._no_words()
+            if len(texts) < len(several) or not isinstance(queries, Sequence):
+                raise ArgumentError("by='words' needs texts; search for signatures by='similar'")
+            return texts
+        if not kind or signs:
+            return {}
+        return {at: text for at, text in texts.items() if is_short(text, kind)}
 
     def _ask_like(self, id: str, question: Question) -> Answer:
         self._refuse_parts()
@@ -539,23 +605,52 @@ class Collection(BaseCollection):
 
         def caught_up(view: View) -> int:
             self._native.at(view)
+            if view.state.words:
+                self._words.at(view)
             return view.state.version
 
         version = self._read(caught_up)
-        self._native.save()
+        self._save()
         return version
 
     def verify(self) -> Report:
         """Recompute every slice, count and checksum, and report what is wrong; reads all."""
-        return verify(self._store, self.name, self._native)
+        return verify(self._store, self.name, self._caches)
 
-    def repair(self) -> Report:
+    def repair(self, *, words: WordKind | None = None) -> Report:
         """Rebuild slices, counts and indexes from the documents, and report what is still wrong.
 
         Also removes the remains of interrupted restores from the database.
+
+        Args:
+            words: Build a keyword index of this kind from the stored texts, see
+                `la.open_collection` (default: rebuild the one that exists).
         """
+        kind = self._keyword_kind(words)
         self._store.remove_abandoned()
-        return repair(self._store, self.name, self._native)
+        report = repair(self._store, self.name, self._caches, kind)
+        self._opened = replace(self._opened, words=kind)
+        return report
+
+    def _keyword_kind(self, words: WordKind | None) -> str:
+        """Return the kind of keyword index that a repaired collection has; "" for none."""
+        state = self._state()
+        if words is None:
+            return state.words
+        check_words(words, state.parts, self.signer)
+        if state.words and not state.keep_text and words != state.words:
+            raise ArgumentError(
+                f"the collection {self.name!r} does not store texts, so its keyword index remains "
+                f"{state.words!r}; leave ",
+                Said("words"),
+                " out",
+            )
+        if not state.words and not state.keep_text:
+            raise ArgumentError(
+                f"the collection {self.name!r} does not store texts, so no keyword index can be "
+                "built; create another collection"
+            )
+        return words
 
     @shows_progress
     def import_file(
@@ -663,13 +758,31 @@ class Collection(BaseCollection):
         snapshot(self._store, self.name, file_path("path", path))
 
     def close(self) -> None:
-        """Save the native index, if that saves time, and close the connections."""
-        self._native.save()
+        """Save the indexes in memory, if that saves time, and close the connections."""
+        self._save()
         self._store.close()
+
+    def _save(self) -> None:
+        for cached in self._caches:
+            cached.save()
 
     def _refuse_parts(self) -> None:
         if self.parts:
             raise no_single_signatures(self.name)
+
+    def _no_words(self) -> ArgumentError:
+        if self.parts or not isinstance(self.signer, DocumentSigner | None):
+            return ArgumentError(
+                f"the collection {self.name!r} has no keyword index, which is for texts of one "
+                "signature; search by='similar'"
+            )
+        return ArgumentError(
+            f"the collection {self.name!r} has no keyword index; build it with ",
+            Said(
+                "repair(words='porter')",
+                "`lookalike collection repair DATABASE --words porter`",
+            ),
+        )
 
     def _no_document(self, id: str) -> NotFoundError:
         return NotFoundError(f"there is no document {id[:80]!r} in {self.name!r}")
@@ -679,12 +792,14 @@ class Collection(BaseCollection):
     def _read(self, work: Callable[[View], T]) -> T:
         """Do the work at one version; again, if that version is gone meanwhile."""
         for _ in range(_TRIES):
-            taken_in = self._native.version  # committed, so a view from now on has it
+            # Committed, so a view from now on has it.
+            taken_in = max(cached.version for cached in self._caches)
             try:
                 with self._store.reading() as view:
                     state = self._known(view.find(self.name))
                     if state.version < taken_in:
-                        self._native.went_back(state)
+                        for cached in self._caches:
+                            cached.went_back(state)
                     return work(view.at(state))
             except StaleView:
                 continue

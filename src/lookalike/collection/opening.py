@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Literal, SupportsIndex
+from typing import Literal, SupportsIndex, TypeAlias, get_args
 
 from lookalike.checks import file_path, flag, one_of, whole_number
 from lookalike.collection.collection import Collection
 from lookalike.collection.query import PLANS, Plan
 from lookalike.collection.search.native import forget_cache, remove_old_caches
-from lookalike.collection.signing import check_signer
+from lookalike.collection.signing import WordKind, check_signer, check_words
 from lookalike.collection.stores.address import open_store, parse_address
 from lookalike.collection.stores.base import (
     TO_MAKE_ONE,
@@ -32,8 +32,13 @@ from lookalike.collection.stores.schema import (
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.parts.signer import PartSigner
 from lookalike.shown import brief
-from lookalike.signatures import Signer
+from lookalike.signatures import Signer, SimHash
 from lookalike.signatures.minhash import ValueSigner
+from lookalike.signatures.signer import DocumentSigner
+
+Purpose: TypeAlias = Literal["search", "duplicates"]
+PURPOSES = get_args(Purpose)
+_USUAL_BITS = 128
 
 
 def open_collection(
@@ -50,6 +55,8 @@ def open_collection(
     timeout: float = 30.0,
     durable: bool = True,
     parts: bool = False,
+    words: WordKind | None = None,
+    purpose: Purpose | None = None,
 ) -> Collection:
     """Open a collection, or create it if it does not exist.
 
@@ -72,7 +79,16 @@ def open_collection(
         timeout: Seconds to wait for locks.
         durable: Whether a write survives a power failure; False makes writes faster.
         parts: With `bits`: whether documents have many signatures.
+        words: Keyword index of a new collection: "porter" compares English words by their stems,
+            "plain" compares words as they are written, in lower case (default: none). `search`
+            then finds documents by a few words; `repair` adds such an index to a collection.
+        purpose: Defaults of a new collection of texts: "search" for `signer=la.SimHash(bits=128)`
+            and `words="porter"`, "duplicates" for the same signer without a keyword index.
 
+    >>> with la.open_collection("notes.db", purpose="search") as notes:
+    ...     _ = notes.add(["a", "b"], ["foxes jump over dogs", "owls sleep by day"])
+    ...     [(match.id, match.words) for match in notes.search("jumping fox")]
+    [('a', ('jumping', 'fox'))]
     >>> with la.open_collection("signed.db", "pages", bits=64) as pages:
     ...     pages
     Collection('pages', 64 bits, at ...signed.db)
@@ -83,8 +99,11 @@ def open_collection(
     address = parse_address(url)
     one_of("plan", plan, PLANS)
     create = flag("create", create)
+    fresh, kind = signer, words
+    if purpose is not None:
+        fresh, kind = _for_purpose(purpose, signer, bits, words)
     of_parts = flag("parts", parts) or isinstance(signer, PartSigner)
-    wanted = _wanted(name, signer, bits, slice_bits, keep_text, of_parts)
+    wanted = _wanted(name, fresh, bits, slice_bits, keep_text, of_parts, kind)
     folder = address.cache_folder() if cache is None else None
     if cache is not None and cache is not False:
         folder = file_path("cache", cache)
@@ -95,8 +114,8 @@ def open_collection(
     except NoCollectionsError:
         raise _no_collection(name, address.shown, [], wanted is not None) from None
     try:
-        state = _find_or_create(store, name, wanted, signer, create)
-        _refuse_other(state, signer, bits, slice_bits, parts, plan)
+        state = _find_or_create(store, name, wanted, fresh, create)
+        _refuse_other(state, signer, bits, slice_bits, parts, plan, words)
         store.remove_abandoned()
         if folder is not None:
             remove_old_caches(store, folder, of_this_database=cache is None)
@@ -177,9 +196,24 @@ def describe_signer(signer: Signer | None) -> str:
     return json.dumps(signer.to_dict(), sort_keys=True)
 
 
+def _for_purpose(
+    purpose: Purpose, signer: Signer | None, bits: SupportsIndex | None, words: WordKind | None
+) -> tuple[Signer | None, WordKind | None]:
+    """Return signer and keyword index of a new collection for this purpose."""
+    one_of("purpose", purpose, PURPOSES)
+    if not isinstance(signer, DocumentSigner | None):
+        raise ArgumentError(
+            f"purpose is {purpose!r}, which is for texts of one signature, and the signer is "
+            f"{brief(signer)}; leave purpose out"
+        )
+    if signer is None and bits is None:
+        signer = SimHash(bits=_USUAL_BITS)
+    return signer, words or ("porter" if purpose == "search" else None)
+
+
 def _wanted(
     name: str, signer: Signer | None, bits: SupportsIndex | None,
-    slice_bits: SupportsIndex | None, keep_text: bool, parts: bool,
+    slice_bits: SupportsIndex | None, keep_text: bool, parts: bool, words: WordKind | None,
 ) -> State | None:  # fmt: skip
     """Return the row of a new collection; None if the arguments do not describe one."""
     checked_name(name)
@@ -211,13 +245,15 @@ def _wanted(
         )
     if parts and slices is not None:
         raise ArgumentError(Said("slice_bits"), " is for documents of one signature; leave it out")
+    if words is not None:
+        check_words(words, parts, signer)
     if width is None:
         return None
     slices = 0 if parts else slices or default_slice_bits(width)
     Slicing(width, slices)
     digest = signer_hash(describe_signer(signer))
     uid = os.urandom(16).hex()
-    return State(0, name, uid, width, slices, keep_text, digest, parts=parts)
+    return State(0, name, uid, width, slices, keep_text, digest, parts=parts, words=words or "")
 
 
 def _find_or_create(
@@ -243,7 +279,7 @@ def _no_collection(name: str, shown: str, others: list[str], described: bool) ->
 
 def _refuse_other(
     state: State, signer: Signer | None, bits: SupportsIndex | None,
-    slice_bits: SupportsIndex | None, parts: bool, plan: str,
+    slice_bits: SupportsIndex | None, parts: bool, plan: str, words: WordKind | None,
 ) -> None:  # fmt: skip
     """Refuse arguments that do not fit an existing collection."""
     if signer is not None and signer_hash(describe_signer(signer)) != state.signer:
@@ -262,6 +298,12 @@ def _refuse_other(
         raise ArgumentError(
             f"documents of the collection {state.name!r} have one signature each; leave parts "
             "out, or create another collection"
+        )
+    if words is not None and words != state.words:
+        other = f"the keyword index {state.words!r}" if state.words else "no keyword index"
+        raise ArgumentError(
+            f"the collection {state.name!r} has {other}, not {words!r}; leave words out, or build "
+            "one with repair(words=...)"
         )
     if state.parts and plan != "native":
         raise ArgumentError(

@@ -30,11 +30,13 @@ from lookalike.shown import brief
 from lookalike.signatures.bit_weights import Mask, as_mask
 
 Plan: TypeAlias = Literal["native", "sql"]
+By: TypeAlias = Literal["auto", "words", "similar"]
 Where: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], object]
 Predicate: TypeAlias = Callable[[dict[str, Any]], object]
 T = TypeVar("T")
 
 PLANS = get_args(Plan)
+BY = get_args(By)
 MOST_MATCHES = 10_000
 _MORE_THAN_ALL = 1 << 40
 """The largest number that is asked of a database: more than there are documents."""
@@ -56,7 +58,7 @@ class Question:
         exclude: Iterable[str] = (), explain: bool = False, text: bool = False,
         mask: Mask = "auto", plan: Plan | None = None, threads: SupportsIndex | None = None,
         tolerance: SupportsIndex | None = None, min_votes: SupportsIndex | None = None,
-        min_score: SupportsFloat | None = None,
+        min_score: SupportsFloat | None = None, by: By = "auto",
     ) -> None:  # fmt: skip
         self.limit = how_many("limit", limit) if k is None else None
         """The largest number of documents to return; None: all that are found."""
@@ -69,10 +71,21 @@ class Question:
         self.explain, self.text = flag("explain", explain), flag("text", text)
         self.mask: Mask = as_mask(mask)
         self.plan = None if plan is None else one_of("plan", plan, PLANS)
+        self.by: By = one_of("by", by, BY)
+        if self.by == "words":
+            self._refuse_distances()
         self.threads = thread_count(threads)
         self.tolerance = None if tolerance is None else _whole("tolerance", tolerance, 0, FARTHEST)
         self.min_votes = None if min_votes is None else _whole("min_votes", min_votes, 1)
         self.min_score = None if min_score is None else share("min_score", min_score)
+
+    def _refuse_distances(self) -> None:
+        """Refuse options that are for signatures."""
+        for name, given in (("radius", self.radius is not None), ("mask", self.mask is True)):
+            if given:
+                raise ArgumentError(
+                    Said(name), " is for signatures; leave it out to search by words"
+                )
 
     def refuse_votes(self, name: str) -> None:
         """Refuse options that are for documents of many parts."""

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import as_array, thread_count
+from lookalike.checks import as_array, one_of, thread_count
 from lookalike.collection.documents import (
     DIGEST_BYTES,
     MOST_PARTS_BYTES,
@@ -21,7 +21,7 @@ from lookalike.collection.documents import (
     packed,
 )
 from lookalike.collection.query import Question, listed
-from lookalike.collection.stores.schema import Signatures, State
+from lookalike.collection.stores.schema import WORD_KINDS, Signatures, State
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
 from lookalike.images.decode import ImageSource
 from lookalike.media import Medium, medium_of_signer
@@ -45,6 +45,8 @@ PartsQuery: TypeAlias = (
 QueryInput: TypeAlias = "str | ArrayLike | ImageSource | PartsQuery"
 """A query: what the signer signs, or a signature."""
 QueryInputs: TypeAlias = Sequence[str] | Sequence[ImageSource] | Sequence[PartsQuery] | ArrayLike
+WordKind: TypeAlias = Literal["porter", "plain"]
+"""The kind of a keyword index: English words by their stems, or all words as written."""
 Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 """The bits of each query that count; None: all."""
 
@@ -99,6 +101,16 @@ def check_signer(signer: object) -> None:
     if signer is not None and not isinstance(signer, Signer):
         raise ArgumentError(
             Said("signer"), f" is {signer!r}; expected one such as la.SimHash(bits=128)"
+        )
+
+
+def check_words(words: object, parts: bool, signer: object) -> None:
+    """Raise unless a collection can have a keyword index of this kind."""
+    one_of("words", words, WORD_KINDS)
+    if parts or not isinstance(signer, DocumentSigner | None):
+        raise ArgumentError(
+            Said("words"),
+            f" is {brief(words)}, but a keyword index is for texts of one signature; leave it out",
         )
 
 

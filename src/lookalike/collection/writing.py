@@ -2,7 +2,7 @@
 
 A batch is one transaction, under the lock of the collection's row: new
 signatures get numbers and keys, documents point at them, signatures without documents are removed,
-and the row gets the next version with its counts and digest.
+their words go to the keyword index, and the row gets the next version with its counts and digests.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.checks import one_of
 from lookalike.collection.documents import (
@@ -27,7 +28,8 @@ from lookalike.collection.documents import (
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.collection.stores.base import Writer
-from lookalike.collection.stores.schema import Numbered, blobs, digest
+from lookalike.collection.stores.schema import Numbered, Numbers, blobs, digest
+from lookalike.collection.stores.words import Bags, bags_of
 from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
@@ -158,6 +160,11 @@ class Batch:
             items = items.only([at for at in range(len(items.ids)) if at not in wrong])
         return cls(given, items, rows, errors)
 
+    def words(self, kind: str) -> list[bytes]:
+        """Return the words of each document; none of a document without a text."""
+        texts = self.given.texts or [None] * len(self.given.ids)
+        return bags_of([texts[at] or "" for at in self.items.positions], kind)
+
     def without(self, known: Container[str]) -> Batch:
         """Return the batch without documents whose ids exist already, which are errors."""
         errors = [
@@ -182,15 +189,15 @@ def write_batch(writer: Writer, batch: Batch) -> Written:
         batch = batch.without(known)
     if not batch.items.ids:
         return Written(errors=batch.errors, version=before.version)
-    _write_documents(writer, batch.items, batch.signed, fresh)
+    _write_documents(writer, batch, fresh)
     added = writer.state.documents - before.documents
     updated = len(batch.items.ids) - added
     return Written(added, updated, errors=batch.errors, version=writer.state.version)
 
 
-def _write_documents(writer: Writer, items: Items, signed: Signed, fresh: bool) -> None:
+def _write_documents(writer: Writer, batch: Batch, fresh: bool) -> None:
     """Write documents in place of those with the same ids; if `fresh`, there are none."""
-    state = writer.state
+    state, items, signed = writer.state, batch.items, batch.signed
     known = state.documents > 0 and not fresh
     replaced = writer.documents(items.ids, text=False) if known else []
     found = {row.id: (row, intact(row, signature, text=False)) for row, signature in replaced}
@@ -226,6 +233,8 @@ def _write_documents(writer: Writer, items: Items, signed: Signed, fresh: bool) 
         digest=state.digest ^ new.digest(),
     )
     _remove_unused(writer, {row.signature for row, _ in found.values()} - {*numbers.values()})
+    if state.words:
+        _replace_words(writer, list(found), items.ids, batch.words(state.words))
     writer.save()
 
 
@@ -255,6 +264,8 @@ def _delete_found(writer: Writer, found: Mapping[str, int]) -> Written:
     documents = state.documents - len(found)
     writer.state = replace(state, version=state.version + 1, documents=documents)
     _remove_unused(writer, set(found.values()))
+    if state.words:
+        _replace_words(writer, list(found), [], [])
     writer.save()
     return Written(deleted=len(found), version=writer.state.version)
 
@@ -283,13 +294,36 @@ def _remove_unused(writer: Writer, numbers: set[int]) -> None:
     state, hashed = writer.state, old.hashes()
     writer.delete_keys(*state.slicing.key_rows(old))
     writer.delete_signatures(old.numbers)
-    writer.log_removals(old.numbers, hashed)
-    known_from = state.removals_from
-    if state.version % 64 == 0 or len(old) > _KEPT_REMOVALS:
-        known_from = writer.trim_removals(_KEPT_REMOVALS)
+    _log_removals(writer, "removals", old.numbers, hashed)
     writer.state = replace(
-        state,
+        writer.state,
         signatures=state.signatures - len(old),
         digest=state.digest ^ digest(hashed),
-        removals_from=known_from,
     )
+
+
+def _replace_words(
+    writer: Writer, removed: Sequence[str], ids: Sequence[str], words: Sequence[bytes]
+) -> None:
+    """Take documents out of the keyword index, then put documents into it."""
+    if removed:
+        numbers, hashed = writer.delete_words(removed)
+        _log_removals(writer, "word_removals", numbers, hashed)
+        value = writer.state.words_digest ^ digest(hashed)
+        writer.state = replace(writer.state, words_digest=value)
+    if ids:
+        state, new = writer.state, Bags.of(writer.state.next_words, ids, words)
+        writer.insert_words(new)
+        writer.state = replace(
+            state,
+            next_words=state.next_words + len(new),
+            words_digest=state.words_digest ^ new.digest(),
+        )
+
+
+def _log_removals(writer: Writer, kind: str, numbers: Numbers, hashed: NDArray[np.uint64]) -> None:
+    """Note what was removed, and forget the oldest removals from time to time."""
+    writer.log_removals(kind, numbers, hashed)
+    if writer.state.version % 64 == 0 or len(numbers) > _KEPT_REMOVALS:
+        known_from = writer.trim_removals(kind, _KEPT_REMOVALS)
+        writer.state = replace(writer.state, removals_from=known_from)

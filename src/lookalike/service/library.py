@@ -20,6 +20,7 @@ from typing import TypeVar
 from lookalike import errors
 from lookalike.collection import Collection, drop_collection, open_collection
 from lookalike.collection.opening import collections_by_parts, remove_unused_file, unused_file
+from lookalike.collection.signing import WordKind
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.sqlite import exclusive_file
 from lookalike.parts.signer import PartSigner
@@ -104,15 +105,18 @@ class Library(ABC):
         return found
 
     def create(
-        self, name: str, signer: Signer | None, bits: int | None, keep_text: bool
-    ) -> Collection:
+        self, name: str, signer: Signer | None, bits: int | None, keep_text: bool,
+        words: WordKind | None,
+    ) -> Collection:  # fmt: skip
         """Create a collection, or raise if the name is taken."""
         check_name(name)
         if isinstance(signer, PartSigner):
             raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
         with self._making:
             with self._claimed(name) as url:
-                made = open_collection(url, name, signer=signer, bits=bits, keep_text=keep_text)
+                made = open_collection(
+                    url, name, signer=signer, bits=bits, keep_text=keep_text, words=words
+                )
             made.reads_files = False
         with self._lock:
             self._open[name] = made

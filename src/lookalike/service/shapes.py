@@ -132,7 +132,7 @@ class SignerBody(Body):
 class CreateBody(
     Body,
     json_schema_extra=_examples(
-        {"name": "pages", "signer": {"method": "simhash", "bits": 128}},
+        {"name": "pages", "signer": {"method": "simhash", "bits": 128}, "words": "porter"},
         {"name": "photos", "bits": 64, "keep_text": False},
     ),
 ):
@@ -147,6 +147,10 @@ class CreateBody(
         None, description="Bits per signature, instead of `signer`, if clients send signatures"
     )
     keep_text: bool = Field(True, description="Store the texts of documents")
+    words: Literal["porter", "plain"] | None = Field(
+        None, description="Keyword index, to search by a few words: English words by their stems, "
+        "or words as written (default: none)",
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _one(self) -> CreateBody:
@@ -242,6 +246,10 @@ class QueryOptions(Body):
     plan: Literal["native", "sql"] | None = Field(
         None, description="Search with an index in memory, or in the database (default: native)"
     )
+    by: Literal["auto", "words", "similar"] = Field(
+        "auto", description="Search by the words of a text, or for similar documents by signatures "
+        "(`auto`: by words if there is a keyword index and the text is short)",
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _limited(self) -> QueryOptions:
@@ -366,20 +374,24 @@ def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
         "exact": answer.exact,
         "version": answer.version,
         "masked": answer.masked,
+        "by": answer.by,
     }
+    if answer.by == "words":
+        value |= {"unknown": answer.unknown, "searched": answer.searched}
+        value["no_match"] = answer.no_match
     if answer.work is not None:
         value["work"] = vars(answer.work)
     return value
 
 
 def _match_value(match: Match, similarities: list[float]) -> dict[str, Any]:
-    far = match.distance if match.unmasked is None else match.unmasked
-    value: dict[str, Any] = {
-        "id": match.id,
-        "distance": match.distance,
-        "similarity": similarities[far],
-        "metadata": match.metadata,
-    }
+    value: dict[str, Any] = {"id": match.id, "distance": match.distance}
+    if match.words is not None:
+        value |= {"score": match.score, "words": match.words}
+    else:
+        far = match.distance if match.unmasked is None else match.unmasked
+        value["similarity"] = similarities[far]
+    value["metadata"] = match.metadata
     if match.text is not None:
         value["text"] = match.text
     if match.unmasked is not None:

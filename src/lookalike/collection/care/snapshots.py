@@ -146,7 +146,8 @@ def _copy(view: View, target: Store, name: str) -> None:
     state = view.state
     with target.writing() as writer:
         kind = (state.bits, state.slice_bits, state.keep_text, state.signer)
-        fresh = State(0, name, os.urandom(16).hex(), *kind, parts=state.parts)
+        uid = os.urandom(16).hex()
+        fresh = State(0, name, uid, *kind, parts=state.parts, words=state.words)
         fresh = writer.create(fresh, view.checked_signer())
     signatures, total = 0, max(1, state.signatures + state.documents)
     for batch in view.all_signatures():
@@ -165,6 +166,9 @@ def _copy(view: View, target: Store, name: str) -> None:
         report(signatures + count, total)
     if count != state.documents:
         raise damaged(f"{count} documents are there to be copied, not {state.documents}")
+    for words in view.all_words() if state.words else ():
+        with _writing_to(target, fresh) as writer:
+            writer.insert_words(words)
     with _writing_to(target, fresh) as writer:
         writer.state = replace(state, number=fresh.number, removals_from=state.version)
         writer.save()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lookalike.collection.documents import as_document
+from lookalike.collection.documents import Row, as_document, decoded_text
 from lookalike.collection.search.native import CachedIndex
-from lookalike.collection.stores.base import StaleView, Store, View
+from lookalike.collection.stores.base import StaleView, Store, View, Writer
 from lookalike.collection.stores.schema import Numbered, Numbers, signer_hash
+from lookalike.collection.stores.words import Bags, bags_of
 from lookalike.display import Displayed
 from lookalike.errors import CollectionBusyError, CollectionError
 from lookalike.operation import in_part, report
@@ -40,7 +42,7 @@ class Report(Displayed):
         return not self.problems
 
 
-def verify(store: Store, name: str, native: CachedIndex) -> Report:
+def verify(store: Store, name: str, caches: Sequence[CachedIndex]) -> Report:
     """Read and check everything at one version.
 
     Memory stays constant: sets of keys are compared by the exclusive or of the hashes of their
@@ -48,7 +50,7 @@ def verify(store: Store, name: str, native: CachedIndex) -> Report:
     then check the newest version.
     """
     found = Report()
-    steps = iter((_check_tables, _check_documents, _check_signatures, _check_parts))
+    steps = iter((_check_tables, _check_documents, _check_signatures, _check_parts, _check_words))
     done = False
     while not done:
         state = None
@@ -58,7 +60,8 @@ def verify(store: Store, name: str, native: CachedIndex) -> Report:
                 for step in steps:
                     step(view.at(state), found)
                 done = True
-                found.cache = native.check_file(state)
+                wrong = [cached.check_file(state) for cached in caches]
+                found.cache = next(filter(None, wrong), None)
         except CollectionError as error:
             if done or state is None or isinstance(error, CollectionBusyError | StaleView):
                 raise
@@ -66,12 +69,14 @@ def verify(store: Store, name: str, native: CachedIndex) -> Report:
     return found
 
 
-def repair(store: Store, name: str, native: CachedIndex) -> Report:
-    """Rebuild keys, counts, digest and the saved index from the documents and signatures.
+def repair(store: Store, name: str, caches: Sequence[CachedIndex], words: str) -> Report:
+    """Rebuild keys, counts, digests and saved indexes from the documents and signatures.
 
     Documents that do not match their checksums are not changed: their content cannot be recovered.
+    Afterwards there is a keyword index of the kind `words`, if that is not empty.
     """
-    native.forget()
+    for cached in caches:
+        cached.forget()
     with store.writing() as database:
         state = store.known(database.lock(name), name)
         writer = database.at(state)
@@ -99,9 +104,38 @@ def repair(store: Store, name: str, native: CachedIndex) -> Report:
             digest=value,
             removals_from=state.version + 1,  # indexes of earlier versions are built again
         )
+        if words:
+            _rebuild_words(writer, words)
         writer.save()
     with in_part(_REBUILT, 1):
-        return verify(store, name, native)
+        return verify(store, name, caches)
+
+
+def _rebuild_words(writer: Writer, kind: str) -> None:
+    """Make the keyword index again: from the texts, or where there are none, from what it has."""
+    state = writer.state
+    if not state.words:
+        writer.create_words()
+    following, value = state.next_words, 0
+    for page in writer.pages(_PAGE):
+        ids, texts = [row.id for row, _ in page], [_text(row) for row, _ in page]
+        known = writer.words_of([id for id, text in zip(ids, texts, strict=True) if text is None])
+        bags = bags_of([text or "" for text in texts], kind)
+        kept = [known.get(id, bag) for id, bag in zip(ids, bags, strict=True)]
+        new = Bags.of(following, ids, kept)
+        writer.delete_words(ids)
+        writer.insert_words(new)
+        following, value = following + len(new), value ^ new.digest()
+    writer.forget_words(before=state.next_words)
+    writer.state = replace(state, words=kind, next_words=following, words_digest=value)
+
+
+def _text(row: Row) -> str | None:
+    """Return the text of a row; None if there is none, or it is damaged."""
+    try:
+        return decoded_text(row)
+    except CollectionError:
+        return None
 
 
 def _check_tables(view: View, found: Report) -> None:
@@ -170,6 +204,26 @@ def _check_parts(view: View, found: Report) -> None:
         for batch in view.signatures_after(-1):
             for _ in view.parts(batch):
                 pass  # whatever is wrong raises
+
+
+def _check_words(view: View, found: Report) -> None:
+    """Compare the keyword index with its digest, and with the stored texts."""
+    if not view.state.words:
+        return
+    for batch in view.all_words():
+        for begin in range(0, len(batch), _PAGE):
+            _compare_words(view, batch.ids[begin : begin + _PAGE], found)
+
+
+def _compare_words(view: View, ids: list[str], found: Report) -> None:
+    rows, bags = view.documents(ids), view.words_of(ids)
+    texts = {row.id: text for row, _ in rows if (text := _text(row)) is not None}
+    expected = zip(texts, bags_of([*texts.values()], view.state.words), strict=True)
+    wrong = [id for id, bag in expected if bags.get(id) != bag]
+    if wrong:
+        found.problems.append(
+            f"the keyword index has other words than the document {wrong[0][:80]!r}"
+        )
 
 
 def _key_digest(keys: Numbers, numbers: Numbers) -> int:

@@ -148,7 +148,7 @@ def answers(
                 count += len(found[-1])
                 budget.check_matches(count)
             if question.text:
-                _add_texts(view, found, budget)
+                add_texts(view, found, budget)
             for place, answer in zip(group, found, strict=True):
                 taken = take(positions[place], answer)
                 results.append(taken)
@@ -390,11 +390,11 @@ class DocumentFetcher:
         # Excluded ones may come first, so that many more are needed.
         k, question = self.question.k, self.question
         each = None if question.predicate else k + len(question.exclude)
-        for row, signature in self.view.documents_of(missing, each, self.text):
+        for number, row, signature in self._documents(missing, each):
             known = check_row(row, signature, self.text)
-            if row.signature not in found:
+            if number not in found:
                 raise damaged(f"the document {row.id[:80]!r} was found by another signature")
-            without.discard(row.signature)
+            without.discard(number)
             if not self._allowed(row):  # they may be many, so nothing of them is held
                 continue
             if row.id in self._here:
@@ -407,12 +407,19 @@ class DocumentFetcher:
             self.held += size + _ROW
             self._here[row.id] = size + _ROW
             self.signatures[row.id] = known
-            found[row.signature].append(row)
-            if len(found[row.signature]) > 2 * k + _PIECE:
-                self._drop_last(found[row.signature])
+            found[number].append(row)
+            if len(found[number]) > 2 * k + _PIECE:
+                self._drop_last(found[number])
         for number in without:
             raise damaged(f"the signature {number} has no document")
         self._rows.update(found)
+
+    def _documents(
+        self, numbers: list[int], each: int | None
+    ) -> Iterator[tuple[int, Row, bytes | None]]:
+        """Yield documents and their signatures, each with the number that it was found by."""
+        for row, signature in self.view.documents_of(numbers, each, self.text):
+            yield row.signature, row, signature
 
     def _drop_last(self, rows: list[Row]) -> None:
         """Keep the first k documents of one signature, by id."""
@@ -453,7 +460,8 @@ def rows_with_texts(view: View, ids: Sequence[str]) -> Iterator[tuple[Row, bytes
             yield row, check_row(row, signature)
 
 
-def _add_texts(view: View, answers: Iterable[Answer], budget: Budget) -> None:
+def add_texts(view: View, answers: Iterable[Answer], budget: Budget) -> None:
+    """Add the texts of all matches."""
     wanted: dict[str, list[dict[str, object]]] = {}
     for answer in answers:
         for match in answer:

@@ -1,9 +1,9 @@
-"""An index in memory over the signatures of a collection, kept in step with the tables.
+"""An index in memory over the signatures or words of a collection, kept in step with the tables.
 
 The index knows the version of the collection that it has. Before each search it takes in what was
-committed since: signatures with larger numbers, and those in the table of removals. The exclusive
-or of the hashes of all its signatures must then be the one in the collection's row; otherwise the
-index is built again. It is saved beside the database, checksummed, so that opening a collection
+committed since: what has larger numbers, and what is in the table of removals. The exclusive or of
+the hashes of all that it has must then be the one in the collection's row; otherwise the index is
+built again. It is saved beside the database, checksummed, so that opening a collection
 does not build it. A damaged, foreign or outdated file is not used.
 """
 
@@ -19,7 +19,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.collection.answers import Level, Work, joined, joined_bound
 from lookalike.collection.stores.address import Address
@@ -30,16 +33,27 @@ from lookalike.indexes.kinds import KINDS
 from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 from lookalike.operation import Canceled, acquired, shielded
 
-_CACHE_NAME = r"[0-9a-f]{32}\.lookalike"  # the pattern of names of saved indexes
+_SUFFIXES = ("", "-words")  # what distinguishes the files of one collection
+_CACHE_NAME = rf"[0-9a-f]{{32}}({'|'.join(_SUFFIXES)})\.lookalike"
+"""The pattern of names of saved indexes."""
 _DAY = 24 * 3600
 _LEAST_COUNT = 1 << 16
 _SPARE = 8
+
+
+class Target(NamedTuple):
+    """What an index of some version has."""
+
+    digest: int
+    last: int  # the largest number that was given out
+    count: int
 
 
 class CachedIndex(ABC):
     """The index of one collection. All methods may be called from many threads."""
 
     kind: ClassVar[str]  # the kind of index, by its name in `KINDS`
+    suffix: ClassVar[str] = ""  # one of `_SUFFIXES`
     save_after: ClassVar[int] = 1_000
     """Signatures added or removed after which the index is saved at the end."""
     save_between: ClassVar[int] = 1 << 16
@@ -64,13 +78,14 @@ class CachedIndex(ABC):
             known = self._index is not None and self._uid == state.uid
             if known and self._version > state.version:
                 raise StaleView  # another thread has moved the index on
-            if not known or (self._version, self._digest) != (state.version, state.digest):
+            wanted = self._target(state).digest
+            if not known or (self._version, self._digest) != (state.version, wanted):
                 self._current = None
                 with shielded():  # if it were canceled, the next search would begin again
                     known = known or self._load(state)
                     if known and self._version < state.version:
                         self._catch_up(view)
-                    elif not known or self._digest != state.digest:
+                    elif not known or self._digest != wanted:
                         # There is none; or the collection went back to an earlier version and on.
                         self._build(view)
                 self._current = self._searchable(self._whole)
@@ -140,7 +155,7 @@ class CachedIndex(ABC):
         return self._index
 
     def _path(self, uid: str) -> Path | None:
-        return None if self._folder is None else cache_file(self._folder, uid)
+        return None if self._folder is None else cache_file(self._folder, uid, self.suffix)
 
     def _loaded(self, path: Path) -> Any:
         return KINDS[self.kind].cls.load(path)
@@ -154,12 +169,12 @@ class CachedIndex(ABC):
             index = self._loaded(path)
             notes = index.notes
             version, last, value = (int(notes[name]) for name in ("version", "last", "digest"))
-            fits = notes["uid"] == state.uid and index.bits == state.bits
+            fits = notes["uid"] == state.uid and self._fits(index, state)
         except (LookalikeError, KeyError, TypeError, ValueError):
             return False
         if not fits or version > state.version:
             return False
-        if last >= state.next_signature or version < state.removals_from:
+        if last > self._target(state).last or version < state.removals_from:
             return False
         self._index = index
         self._uid, self._version, self._last, self._digest = state.uid, version, last, value
@@ -167,26 +182,25 @@ class CachedIndex(ABC):
         return True
 
     def _build(self, view: View) -> None:
-        state = view.state
+        state, target = view.state, self._target(view.state)
         self._index = self._built(view)
-        self._digest, self._uid, self._version = state.digest, state.uid, state.version
-        self._last = state.next_signature - 1
-        self._changes = state.signatures
+        self._digest, self._uid, self._version = target.digest, state.uid, state.version
+        self._last, self._changes = target.last, target.count
         self._save(self.save_after)
 
     def _catch_up(self, view: View) -> None:
-        state = view.state
+        state, target = view.state, self._target(view.state)
         if self._version < state.removals_from:
             self._build(view)
             return
-        gone, hashed = view.removals_after(self._version)
+        gone, hashed = self._removed(view)
         known = gone <= self._last  # others were added and removed since
         index, value = self._whole, self._digest ^ digest(hashed[known])
         try:
             if known.any():
                 self._remove(index, gone[known])
             changes = int(known.sum())
-            for new in view.signatures_after(self._last):
+            for new in self._added(view):
                 self._add(index, view, new)
                 value ^= new.digest()
                 changes += len(new)
@@ -194,11 +208,11 @@ class CachedIndex(ABC):
             self._index = None  # it has some of the changes
             raise
         except LookalikeError:
-            value = ~state.digest  # the index and the table disagree: build it again
-        if value != state.digest or self._outgrown(index, state):
+            value = ~target.digest  # the index and the table disagree: build it again
+        if value != target.digest or self._outgrown(index, state):
             self._build(view)
             return
-        self._digest, self._version, self._last = value, state.version, state.next_signature - 1
+        self._digest, self._version, self._last = value, state.version, target.last
         self._changes += changes
         self._save(max(self.save_between, len(index) // 4))
 
@@ -214,7 +228,22 @@ class CachedIndex(ABC):
             self._index.save(path, notes={**notes, "digest": self._digest})
             self._changes = 0
 
-    # What depends on the kind of index
+    # What depends on the kind of index: by default, it is one of signatures
+
+    def _target(self, state: State) -> Target:
+        return Target(state.digest, state.next_signature - 1, state.signatures)
+
+    def _removed(self, view: View) -> tuple[Numbers, NDArray[np.uint64]]:
+        """Return number and hash of what was removed since the version of the index."""
+        return view.removals_after(self._version)
+
+    def _added(self, view: View) -> Iterator[Any]:
+        """Yield what was added since, in batches that have a digest."""
+        return view.signatures_after(self._last)
+
+    def _fits(self, index: Any, state: State) -> bool:
+        """Return whether a saved index can be one of this collection."""
+        return bool(index.bits == state.bits)
 
     @abstractmethod
     def _searchable(self, index: Any) -> Any:
@@ -225,7 +254,7 @@ class CachedIndex(ABC):
         """Return the index of all signatures; raise if they are not as written."""
 
     @abstractmethod
-    def _add(self, index: Any, view: View, new: Numbered) -> None: ...
+    def _add(self, index: Any, view: View, new: Any) -> None: ...
 
     @abstractmethod
     def _remove(self, index: Any, numbers: Numbers) -> None: ...
@@ -320,17 +349,18 @@ class NativeLevels:
             wanted *= _SPARE
 
 
-def cache_file(folder: Path, uid: str) -> Path:
-    """Return the path of the saved index of a collection."""
-    return folder / f"{uid}.lookalike"
+def cache_file(folder: Path, uid: str, suffix: str = "") -> Path:
+    """Return the path of a saved index of a collection."""
+    return folder / f"{uid}{suffix}.lookalike"
 
 
 def forget_cache(address: Address, state: State) -> None:
-    """Remove the saved index of a dropped collection from the default folder."""
+    """Remove the saved indexes of a dropped collection from the default folder."""
     folder = address.cache_folder()
-    with suppress(OSError):
-        if folder is not None:
-            cache_file(folder, state.uid).unlink()
+    if folder is not None:
+        for suffix in _SUFFIXES:
+            with suppress(OSError):
+                cache_file(folder, state.uid, suffix).unlink()
 
 
 def remove_old_caches(store: Store, folder: Path, *, of_this_database: bool) -> None:
@@ -350,7 +380,7 @@ def remove_old_caches(store: Store, folder: Path, *, of_this_database: bool) -> 
         if saved:
             with store.reading() as view:
                 known = {state.uid for state in (*view.states(), *view.states(hidden=True))}
-            names += [name for name in saved if name.partition(".")[0] not in known]
+            names += [name for name in saved if name[:32] not in known]
     for name in names:
         remove_if_old(folder / name)
 

@@ -10,6 +10,9 @@ Tables, the same in every database, `N` being the number of a collection:
     removals_N      version, number, hash: removed signatures, for indexes that catch up
     parts_N         number, parts: where documents have many signatures, these and their positions;
                     signatures_N then has their digest
+    words_N         number, id, words, hash: where there is a keyword index, the words of each
+                    document; a document that is written again gets another number
+    word_removals_N version, number, hash: words of removed documents, like removals_N
 
 A writer holds the row of the collection until the commit. So versions follow each other in the
 order of commits, and a number is visible only after all smaller ones.
@@ -35,6 +38,7 @@ from lookalike.collection.documents import Row, Seen, damaged
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import (
     MIGRATIONS,
+    REMOVED,
     STATE_COLUMNS,
     Dialect,
     Numbered,
@@ -51,7 +55,9 @@ from lookalike.collection.stores.schema import (
     kinds_of_tables,
     numbered,
     signer_hash,
+    word_tables,
 )
+from lookalike.collection.stores.words import Bags, checked_bags
 from lookalike.errors import ArgumentError, CollectionError, FormatError, NotFoundError, Said
 from lookalike.operation import interruptible
 from lookalike.parts.signer import SignedParts
@@ -250,10 +256,12 @@ class View(ABC):
             for number, known_by in zip(numbers, digests[begin:], strict=False):
                 yield number, checked_parts(number, found.get(number), known_by, self.state.bits)
 
-    def removals_after(self, version: int) -> tuple[Numbers, NDArray[np.uint64]]:
-        """Return number and hash of signatures that were removed in later versions."""
+    def removals_after(
+        self, version: int, kind: str = "removals"
+    ) -> tuple[Numbers, NDArray[np.uint64]]:
+        """Return number and hash of what was removed in later versions."""
         rows = self._execute(
-            f"SELECT signature, hash FROM {self._table('removals')} WHERE version > ?", (version,)
+            f"SELECT {REMOVED[kind]}, hash FROM {self._table(kind)} WHERE version > ?", (version,)
         )
         numbers, hashed = integers(rows.fetchall())
         return numbers, hashed.view(np.uint64)
@@ -317,6 +325,55 @@ class View(ABC):
             yield page
             if len(page) < size:
                 return
+
+    # The keyword index
+
+    def words_after(self, number: int) -> Iterator[Bags]:
+        """Yield the words of documents with larger numbers, in order, in batches."""
+        query = (
+            f"SELECT number, id, words, hash FROM {self._table('words')} "
+            "WHERE number > ? ORDER BY number"
+        )
+        return map(checked_bags, self._stream(query, (number,)))
+
+    def all_words(self) -> Iterator[Bags]:
+        """Yield the words of all documents; raise at the end if some are not as written."""
+        state, count, value, last = self.state, 0, 0, -1
+        for batch in self.words_after(-1):
+            count += len(batch)
+            value ^= batch.digest()
+            last = int(batch.numbers[-1])
+            yield batch
+        if last >= state.next_words or (count, value) != (state.documents, state.words_digest):
+            raise damaged(
+                f"the keyword index has {count} documents, which are not the {state.documents} "
+                f"that the collection {state.name[:80]!r} should have"
+            )
+
+    def words_of(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the words of those of these documents that are intact in the keyword index."""
+        query = (
+            f"SELECT number, id, words, hash FROM {self._table('words')} "
+            f"WHERE id {self.dialect.among_texts}"
+        )
+        found = {}
+        for row in self._with_ids(query, ids):
+            with suppress(CollectionError):
+                checked_bags([row])
+                found[row[1]] = row[2]
+        return found
+
+    def documents_with_words(
+        self, numbers: list[int], text: bool
+    ) -> Iterator[tuple[int, Row, bytes | None]]:
+        """Yield number, document and signature of the words with these numbers."""
+        rows = self._execute(
+            f"SELECT w.number, {document_columns(text)} FROM {self._table('words')} w "
+            f"JOIN {self._table('documents')} d ON d.id = w.id {self._with_signature()} "
+            f"WHERE w.number {self.dialect.among}",
+            (self._array(numbers),),
+        )
+        return ((row[0], Row._make(row[1:-1]), row[-1]) for row in rows)
 
     # Care
 
@@ -385,7 +442,10 @@ class Writer(View):
 
     def save(self) -> None:
         """Replace the row of the collection by `state`."""
-        names = ("version", "documents", "signatures", "next_signature", "digest", "removals_from")
+        names = (
+            "version", "documents", "signatures", "next_signature", "digest", "removals_from",
+            "words", "next_words", "words_digest",
+        )  # fmt: skip
         places = ", ".join(f"{name} = ?" for name in names)
         self._execute(
             f"UPDATE {self.dialect.prefix}collections SET {places} WHERE number = ?",
@@ -433,19 +493,19 @@ class Writer(View):
             )
 
     @abstractmethod
-    def log_removals(self, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
-        """Note which signatures the version of `state` has removed."""
+    def log_removals(self, kind: str, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
+        """Note in a table of removals what the version of `state` has removed."""
 
-    def trim_removals(self, keep: int) -> int:
+    def trim_removals(self, kind: str, keep: int) -> int:
         """Forget the oldest removals beyond `keep`; return the version they are known from."""
-        table = self._table("removals")
+        table = self._table(kind)
         row = self._execute(
             f"SELECT version FROM {table} ORDER BY version DESC LIMIT 1 OFFSET ?", (keep,)
         ).fetchone()
         if row is None:
             return self.state.removals_from
         self._execute(f"DELETE FROM {table} WHERE version <= ?", row)
-        return int(row[0])
+        return max(int(row[0]), self.state.removals_from)
 
     # Documents
 
@@ -465,11 +525,37 @@ class Writer(View):
         for some in self._arrays(ids):
             self._execute(f"DELETE FROM {table} WHERE id {self.dialect.among_texts}", (some,))
 
+    # The keyword index
+
+    def create_words(self) -> None:
+        """Create the tables of a keyword index."""
+        for statement in word_tables(self.dialect, self._table):
+            self._execute(statement)
+
+    @abstractmethod
+    def insert_words(self, new: Bags) -> None:
+        """Add the words of documents."""
+
+    def delete_words(self, ids: Sequence[str]) -> tuple[Numbers, NDArray[np.uint64]]:
+        """Remove the words of documents; return their numbers and hashes."""
+        table, among = self._table("words"), self.dialect.among_texts
+        rows = list(self._with_ids(f"SELECT number, hash FROM {table} WHERE id {among}", ids))
+        for some in self._arrays(ids):
+            self._execute(f"DELETE FROM {table} WHERE id {among}", (some,))
+        numbers, hashed = integers(rows)
+        return numbers, hashed.view(np.uint64)
+
+    def forget_words(self, before: int) -> None:
+        """Remove words with smaller numbers, and what is known of removed ones."""
+        self._execute(f"DELETE FROM {self._table('words')} WHERE number < ?", (before,))
+        self._execute(f"DELETE FROM {self._table('word_removals')}")
+
     # Care
 
     def rebuild_indexes(self) -> None:
         """Make the database rebuild its own indexes over the tables, and empty that of keys."""
-        for kind in ("signatures", "documents", *(["parts"] if self.state.parts else [])):
+        words = ["words"] if self.state.words else []
+        for kind in ("signatures", "documents", *(["parts"] if self.state.parts else []), *words):
             self._execute(f"{self.dialect.reindex} {self._table(kind)}")
         # Not TRUNCATE: readers of PostgreSQL that began before it would find the table empty.
         self._execute(f"DELETE FROM {self._table('keys')}")

@@ -26,6 +26,7 @@ from lookalike.collection.stores.schema import (
     document_columns,
     numbered,
 )
+from lookalike.collection.stores.words import Bags
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError, Said
 
 if TYPE_CHECKING:
@@ -143,8 +144,11 @@ class PostgresTransaction(Writer):
             (keys.tolist(), numbers.tolist()),
         )
 
-    def log_removals(self, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
-        table = self._table("removals")
+    def insert_words(self, new: Bags) -> None:
+        self._copy_rows("words", ("int8", "text", "bytea", "int8"), new.rows())
+
+    def log_removals(self, kind: str, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
+        table = self._table(kind)
         self._execute(
             f"INSERT INTO {table} SELECT ?, n, h FROM unnest(?::bigint[], ?::bigint[]) u(n, h)",
             (self.state.version, numbers.tolist(), hashes.view(np.int64).tolist()),

@@ -29,6 +29,10 @@ Numbers: TypeAlias = NDArray[np.int64]
 MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 MOST_SLICE_BITS = 32
 _VALUE_BITS = 32
+WORD_KINDS = ("porter", "plain")
+"""How words become those of a keyword index: English words by their stems, or all as written."""
+REMOVED = {"removals": "signature", "word_removals": "number"}
+"""The tables of removals, and the column of each that has the number of what was removed."""
 SHARED_TABLES = ("schema", "collections", "signers")
 """The tables that all collections of a database share."""
 
@@ -138,6 +142,9 @@ class State:
     parts: bool = False
     """Whether documents have many signatures, of `bits` each. The tables then have a digest of them
     as the signature, which has no slices."""
+    words: str = ""  # one of `WORD_KINDS` if there is a keyword index
+    next_words: int = 1
+    words_digest: int = 0  # the exclusive or of the hashes of all bags of words
 
     @property
     def slicing(self) -> Slicing:
@@ -167,6 +174,8 @@ def as_state(*columns: Any) -> State:
         "signer": isinstance(state.signer, str)
         and re.fullmatch("([0-9a-f]{64})?", state.signer) is not None,
         "digest": type(state.digest) is int,
+        "words": state.words in ("", *WORD_KINDS),
+        "words_digest": type(state.words_digest) is int,
     }
     for field in fields(State):
         value = getattr(state, field.name)
@@ -285,7 +294,9 @@ Table: TypeAlias = Callable[[str], str]  # returns the name of a table of a coll
 
 def kinds_of_tables(state: State) -> list[str]:
     """Return the kinds of tables of a collection."""
-    return ["documents", "keys", "signatures", "removals", *(["parts"] if state.parts else [])]
+    parts = ["parts"] if state.parts else []
+    words = ["words", "word_removals"] if state.words else []
+    return ["documents", "keys", "signatures", "removals", *parts, *words]
 
 
 def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]:
@@ -298,6 +309,7 @@ def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]
     ]
     return [
         *(parts if state.parts else ()),
+        *(word_tables(dialect, table) if state.words else ()),
         f"CREATE TABLE {table('signatures')} ("
         f"number {integer} PRIMARY KEY, signature {binary} NOT NULL UNIQUE)",
         f"CREATE TABLE {table('keys')} ("
@@ -307,10 +319,27 @@ def collection_tables(dialect: Dialect, state: State, table: Table) -> list[str]
         f"text {binary}, metadata {text} NOT NULL, added {integer} NOT NULL, "
         f"updated {integer} NOT NULL, checksum {integer} NOT NULL)",
         f"CREATE INDEX {index} ON {documents} (signature, id)",
-        f"CREATE TABLE {table('removals')} ("
-        f"version {integer} NOT NULL, signature {integer} NOT NULL, hash {integer} NOT NULL, "
-        f"PRIMARY KEY (version, signature)){dialect.clustered}",
+        _removal_table("removals", dialect, table),
     ]
+
+
+def word_tables(dialect: Dialect, table: Table) -> list[str]:
+    """Return the statements that create the tables of a keyword index."""
+    integer = dialect.integer
+    return [
+        f"CREATE TABLE {table('words')} (number {integer} PRIMARY KEY, "
+        f"id {dialect.text} NOT NULL UNIQUE, words {dialect.bytes} NOT NULL, "
+        f"hash {integer} NOT NULL)",
+        _removal_table("word_removals", dialect, table),
+    ]
+
+
+def _removal_table(kind: str, dialect: Dialect, table: Table) -> str:
+    integer, column = dialect.integer, REMOVED[kind]
+    return (
+        f"CREATE TABLE {table(kind)} (version {integer} NOT NULL, {column} {integer} NOT NULL, "
+        f"hash {integer} NOT NULL, PRIMARY KEY (version, {column})){dialect.clustered}"
+    )
 
 
 @cache
@@ -334,6 +363,12 @@ def consistency(state: State, table: Table) -> list[tuple[str, str]]:
         references += [
             (rows, "number", parts, "number", "signatures have no parts"),
             (parts, "number", rows, "number", "parts belong to no signature"),
+        ]
+    if state.words:
+        words = table("words")
+        references += [
+            (documents, "id", words, "id", "documents are not in the keyword index"),
+            (words, "id", documents, "id", "entries of the keyword index belong to no document"),
         ]
     without = "SELECT count(*) FROM {} a WHERE NOT EXISTS (SELECT 1 FROM {} b WHERE b.{} = a.{})"
     found = [
@@ -378,5 +413,13 @@ def _third(execute: Execute, dialect: Dialect) -> None:
     )
 
 
-MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third]
+def _fourth(execute: Execute, dialect: Dialect) -> None:
+    """Mark collections that have a keyword index; those from before have none."""
+    add = f"ALTER TABLE {dialect.prefix}collections ADD COLUMN"
+    execute(f"{add} words {dialect.text} NOT NULL DEFAULT ''")
+    execute(f"{add} next_words {dialect.integer} NOT NULL DEFAULT 1")
+    execute(f"{add} words_digest {dialect.integer} NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third, _fourth]
 """Step i brings version i to i + 1; all missing steps run in one transaction."""

@@ -43,6 +43,7 @@ from lookalike.collection.stores.schema import (
     document_columns,
     kinds_of_tables,
 )
+from lookalike.collection.stores.words import Bags
 from lookalike.errors import (
     ArgumentError,
     CollectionBusyError,
@@ -78,10 +79,11 @@ _COPIED_PAGES = 4096  # pages that are copied between two checks for cancellatio
 _UNWRITTEN = "nothing that was not acknowledged was written"
 _SHOWN_UPGRADED = (
     f"CREATE TEMP VIEW {SQLITE.prefix}collections AS "
-    f"SELECT *, 0 AS parts FROM main.{SQLITE.prefix}collections"
+    "SELECT *, 0 AS parts, '' AS words, 1 AS next_words, 0 AS words_digest "
+    f"FROM main.{SQLITE.prefix}collections"
 )
-"""Shows one connection the table of an older version as an upgrade would make it; if it is upgraded
-meanwhile, the table's own column comes first."""
+"""Shows one connection the table of an older version as an upgrade would make it; columns that the
+table has itself come first."""
 _MOST_VARIABLES = 10_000
 _ROWS_PER_INSERT = 48  # halves the time of inserting one by one
 
@@ -173,8 +175,11 @@ class SqliteTransaction(Writer):
         rows = zip(keys.tolist(), numbers.tolist(), strict=True)
         self._connection.executemany(f"DELETE FROM {table} WHERE key = ? AND signature = ?", rows)
 
-    def log_removals(self, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
-        table, version = self._table("removals"), self.state.version
+    def insert_words(self, new: Bags) -> None:
+        self._insert(self._table("words"), 4, chain.from_iterable(new.rows()))
+
+    def log_removals(self, kind: str, numbers: Numbers, hashes: NDArray[np.uint64]) -> None:
+        table, version = self._table(kind), self.state.version
         values = zip(numbers.tolist(), hashes.view(np.int64).tolist(), strict=True)
         self._connection.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?)", ((version, *pair) for pair in values)

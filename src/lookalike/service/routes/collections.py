@@ -35,7 +35,7 @@ snapshots = new_router("snapshots")
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
     "medium": "text", "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
-    "keeps_text": True, "version": 1,
+    "keeps_text": True, "words": None, "version": 1,
 }  # fmt: skip
 _SNAPSHOTS = "/v1/collections/{name}/snapshots"
 _SQLITE = "application/vnd.sqlite3"
@@ -131,7 +131,7 @@ def _describe(name: str, docs: Collection) -> dict[str, Any]:
         "signer": None if signer is None else _brief(signer.to_dict()),
         "medium": None if signer is None else signer.medium,
         "measure": measure_value(signer),
-        **{one: stats[one] for one in ("keeps_text", "version", "durability")},
+        **{one: stats[one] for one in ("keeps_text", "words", "version", "durability")},
         "index": {
             "kind": "SliceIndex",
             "slices": stats["slices"],
@@ -178,7 +178,7 @@ def _make(service: Service, body: CreateBody) -> dict[str, Any]:
         signer = _of_description(body.description)
     elif body.bits is None:
         signer = _signer(body.signer or SignerBody())
-    docs = service.library.create(body.name, signer, body.bits, body.keep_text)
+    docs = service.library.create(body.name, signer, body.bits, body.keep_text, body.words)
     service.log.say("info", "collection created", collection=body.name)
     return _describe(body.name, docs)
 

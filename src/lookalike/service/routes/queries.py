@@ -43,7 +43,7 @@ _ANSWER = {
     "matches": [
         {"id": "fox", "distance": 12, "similarity": 0.957, "metadata": {"lang": "en"}}
     ],
-    "exact": True, "version": 7, "masked": False,
+    "exact": True, "version": 7, "masked": False, "by": "similar",
 }  # fmt: skip
 _SAMPLED = 32
 """Candidates are counted for one batch in 32."""
@@ -66,7 +66,9 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     """Find the documents nearest to a text, a document or a signature.
 
     Returns the `k` nearest documents, all within `radius`, or the `k` nearest within `radius`.
-    Matches are exact and sorted by (distance, id).
+    Matches are exact and sorted by (distance, id). `by` of the answer says whether they were found
+    by the words of a short text. They then have a `score`, the share of these words from 0 to 1,
+    and the `words` that they have; `no_match` says why there is none.
     """
     service = context.service
     _check(body, 1, service)
@@ -115,7 +117,7 @@ def _options(body: QueryOptions, service: Service) -> dict[str, Any]:
         "k": body.k, "radius": body.radius,
         "limit": body.limit or min(_MOST, service.settings.max_k), "where": body.where,
         "exclude": tuple(body.exclude), "explain": body.explain, "text": body.include_text,
-        "mask": body.mask, "plan": body.plan,
+        "mask": body.mask, "plan": body.plan, "by": body.by,
     }  # fmt: skip
 
 

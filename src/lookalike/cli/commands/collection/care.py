@@ -15,6 +15,7 @@ from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import is_standard, say, say_json, standard_output, tell, warn
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.collection.care.transfer import are_files
+from lookalike.collection.stores.schema import WORD_KINDS
 from lookalike.errors import ArgumentError, BatchError, CollectionError, NotFoundError
 from lookalike.progress import progress_bars, watched
 from lookalike.shown import brief, counted, escape_terminal
@@ -38,8 +39,12 @@ def declare(actions: Subparsers) -> None:
         "  --json", "docs.db", "postgresql://me@host/db --json",
     )  # fmt: skip
     action(
-        actions, "repair", _repair, "rebuild what is derived from documents", "  --json",
-        "docs.db",
+        actions, "repair", _repair, "rebuild what is derived from documents",
+        f"""
+  --words {"|".join(WORD_KINDS)}  build a keyword index from the stored texts: English words by
+                       their stems, or words as written (default: rebuild the one that exists)
+  --json""",
+        "docs.db", "docs.db --words porter",
     )  # fmt: skip
     action(
         actions, "snapshot", _snapshot, "copy the collection to a new SQLite file, while in use",
@@ -113,7 +118,7 @@ def _verify(options: argparse.Namespace) -> None:
 def _repair(options: argparse.Namespace) -> None:
     with opened(options) as docs:
         with watched("repair", options.json, docs.count(), "documents"):
-            report = docs.repair()
+            report = docs.repair(words=options.words)
         _print_report(report, options)
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from lookalike.cli.parser import Subparsers, command, refuse_given
 from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
+from lookalike.collection.opening import PURPOSES
 from lookalike.collection.stores.address import parse_address
+from lookalike.collection.stores.schema import WORD_KINDS
 from lookalike.common_passages.signing import PassageHash
 from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, NotFoundError, Said
@@ -27,7 +30,7 @@ from lookalike.media import MEDIA, medium_of_signer
 from lookalike.shown import escape_json, escape_lines, escape_terminal
 from lookalike.signatures import Signer, SimHash, load_signer
 from lookalike.signatures.methods import TEXT_SIGNERS, text_signer
-from lookalike.signatures.signer import SIGNERS
+from lookalike.signatures.signer import SIGNERS, DocumentSigner
 from lookalike.signatures.simhash import signature_bits
 from lookalike.suggestions import did_you_mean
 
@@ -58,6 +61,8 @@ def declare(actions: Subparsers) -> None:
   --method NAME        signature method of texts: {methods} (default: {COLLECTION_METHOD})
   --bits N             bits per signature (default: {bits})
   --no-text            do not store the texts
+  purpose:--for {"|".join(PURPOSES)}=search  with a keyword index, to search texts by a few words;
+                       or only to find near-duplicates
   --json
 advanced options:
   --like FILE          sign like this file: of Signer.save, of signatures, or an index
@@ -65,6 +70,8 @@ advanced options:
   --chars LENGTHS      characters per feature, in addition to words if --ngram is given
   words:--passage-words N  words per passage, with --kind passages (default: {usual.words})
   step:--passage-step N  words from one passage to the next (default: {usual.step})
+  keywords:--words {"|".join(WORD_KINDS)}  compare words of the keyword index by their English
+                       stems, or as written (default: porter)
   --seed N             random seed for signatures (default: 0)
 """,
         "docs.db", "topics.db --method topsig --bits 1024", "music.db --kind recordings",
@@ -105,17 +112,29 @@ def _create(options: argparse.Namespace) -> None:
         )
     signer = _signer(options)
     bits = None if signer else _bits(options)
+    words = _keywords(options, signer)
     with open_collection(
-        options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
-    ) as docs:
+        options.database, options.name, signer=signer, bits=bits, words=words,
+        keep_text=not options.no_text,
+    ) as docs:  # fmt: skip
         made = f"{'parts of ' if docs.parts else ''}{docs.bits} bits"
         if signer is not None:
             made += f" by {signer.said().typed}"
+        made += f", keyword index ({words})" if words else ""
         tell(
             options.json,
-            {"collection": docs.name, "bits": docs.bits, "kind": options.kind},
+            {"collection": docs.name, "bits": docs.bits, "kind": options.kind, "words": words},
             f"created the collection {docs.name!r} in {database_name(options)}: {made}",
         )
+
+
+def _keywords(options: argparse.Namespace, signer: Signer | None) -> Any:
+    """Return the kind of keyword index that the options describe; None for none."""
+    if isinstance(signer, DocumentSigner) and options.purpose == "search":
+        return options.keywords or WORD_KINDS[0]
+    why = "--for duplicates" if isinstance(signer, DocumentSigner) else f"--kind {options.kind}"
+    refuse_given(options, ("keywords",), f"does nothing with {why}")
+    return None
 
 
 def _signer(options: argparse.Namespace) -> Signer | None:

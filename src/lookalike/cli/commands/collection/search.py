@@ -26,7 +26,7 @@ from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.parser import Subparsers, refuse_given
 from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
-from lookalike.collection.query import Question
+from lookalike.collection.query import BY, Question
 from lookalike.common_passages.signing import PassageHash
 from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded
@@ -37,7 +37,9 @@ from lookalike.signatures.signer import DocumentSigner
 if TYPE_CHECKING:
     from lookalike.collection import Collection
 
-_OF_ONE_SIGNATURE = {"threshold": None, "compare": False, "measure": None, "mask": "auto"}
+_OF_ONE_SIGNATURE = {
+    "threshold": None, "compare": False, "measure": None, "mask": "auto", "by": "auto",
+}  # fmt: skip
 """Options that are for documents of one signature, and their defaults."""
 
 
@@ -54,6 +56,8 @@ def declare(actions: Subparsers) -> None:
   | --threshold
   --where JSON         condition on metadata, as a JSON object
   --columns LIST       metadata to show, such as title,url (default: all of it)
+  --by {"|".join(BY)}=auto  by the words of TEXT, or similar documents by their signatures; auto: by
+                       words if there is a keyword index and TEXT is short
   --json
 advanced options:
   --compare            compare the stored texts: exact similarities, for --threshold and the order
@@ -99,16 +103,44 @@ def _search(options: argparse.Namespace) -> None:
             "where": options.where, "exclude": exclude, "explain": options.explain,
             "text": options.compare, "plan": options.plan or "sql",
         }  # fmt: skip
+        by = _by(options)
         if options.compare and options.threshold is not None and radius is not None:
             # The nearest signatures need not be those of the most similar documents.
             answer = docs.within(query, radius, **asked)
         else:
             mask = chosen_mask(options, whole=not isinstance(query, str))
-            answer = docs.search(query, options.k, radius=radius, mask=mask, **asked)
+            answer = docs.search(query, options.k, radius=radius, mask=mask, by=by, **asked)
+        if answer.by == "words":
+            _print_words(answer, options)
+            return
         similar = _compared(docs, text, answer, options) if options.compare else None
     _print_answer(answer, similar, options)
     if answer.masked:
         warn_masked(1)
+
+
+def _by(options: argparse.Namespace) -> Any:
+    """Return how to search; texts are compared, and bits explained, of similar documents."""
+    of_signatures = ("compare", "explain", "like", "signature")
+    if options.by == "words":
+        refuse_given(options, (*of_signatures, "threshold"), "is not for --by words")
+    return "similar" if any(getattr(options, name) for name in of_signatures) else options.by
+
+
+def _print_words(answer: Answer, options: argparse.Namespace) -> None:
+    """Print documents that have words of the query; say if there are none."""
+    for match in answer:
+        chosen = _chosen_metadata(match.metadata, options)
+        shared, score = match.words or (), match.score or 0.0
+        if options.json:
+            line = {"id": match.id, "score": round(score, 4), "words": shared, "metadata": chosen}
+            say_json(line)
+            continue
+        metadata = escape_json(chosen) if chosen else ""
+        line = f"{score:4.0%}  {escape_terminal(match.id)}  {metadata}".rstrip()
+        say(f"{line}  shares {escape_terminal(', '.join(shared))}")
+    if answer.no_match:
+        warn(answer.no_match, kind="")
 
 
 def _compared(

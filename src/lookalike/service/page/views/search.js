@@ -41,11 +41,12 @@ export async function searchView(place, { collection, name, link, signal }) {
     }, asked.signal));
     if (answer === undefined) return;
     const passed = Math.round(performance.now() - start), count = answer.matches.length;
-    const told = count ? which(count, now, answer) : await during(found, () => nothing(name, now, given, asked.signal));
+    const told = count ? which(count, now, answer) : answer.no_match ? sentence(answer.no_match) : await during(found, () => nothing(name, now, given, asked.signal));
     if (told === undefined) return;
     fill(found, count ? [
       h("p", { class: "soft" }, `${told} · ${passed} ms`),
-      h("p", { class: "soft" }, `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine; the last number counts the differing bits among these." : ""}`),
+      h("p", { class: "soft" }, answer.by === "words" ? `Percentages: the share of your words that a document has; rare words count more.${unknown(answer)}`
+        : `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine; the last number counts the differing bits among these." : ""}`),
       matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
     ] : h("p", {}, told));
     say(told);
@@ -74,8 +75,18 @@ export async function searchView(place, { collection, name, link, signal }) {
 /** A description of the matches. */
 function which(count, { k, radius, where }, answer) {
   const of = `${radius === "" ? "" : ` within ${counted(Number(radius), "bit")}`}${where.trim() === "" ? "" : `${radius === "" ? "" : ","} that match the filter`}`;
-  const found = count < Number(k) ? `All ${counted(count, "document")}${of}` : `The ${count === 1 ? "nearest document" : `${number(count)} nearest documents`}${of}`;
+  const best = answer.by === "words" ? "best" : "nearest";
+  const found = count < Number(k) ? `All ${counted(count, "document")}${answer.by === "words" ? " with your words" : ""}${of}` : `The ${count === 1 ? `${best} document` : `${number(count)} ${best} documents`}${of}`;
   return `${found}${answer.exact ? "" : " (approximate: some may be missing)"}`;
+}
+
+/** The words that no document has. */
+function unknown(answer) {
+  return answer.unknown.length ? ` No document has: ${answer.unknown.map(shown).join(", ")}.` : "";
+}
+
+function sentence(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
 /** Why there are no matches: the filter, the radius, or no documents. */

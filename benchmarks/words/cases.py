@@ -1,0 +1,178 @@
+"""Titles that look for their abstracts, and synopses for their descriptions, by words."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import bm25s
+import numpy as np
+from numpy.typing import NDArray
+
+import lookalike as la
+from benchmarks.dedup.files import DEBIAN
+from benchmarks.harness import Effort, Verdict
+from benchmarks.quality import Entry, Quality, QualityResult, at_least, at_most, run_entries
+from benchmarks.signing.documents import FILE
+from lookalike.collection.search.postings import WordIndex
+from lookalike.collection.search.words import words_of_query
+from lookalike.collection.signing import WordKind
+from lookalike.collection.stores.words import Bags, bags_of
+
+__all__ = ["CASES", "run_words"]
+
+QUERIES = 1_000
+K = 10
+MILLION = 1_000_000
+BATCH = 10_000
+SUITE = "bullseye"
+LEAST_WORDS = 20
+"""A shorter description has too little to be found by."""
+CASES = ("words-titles", "words-synopses", "words-million", "words-import")
+
+Pairs = list[tuple[str, str]]
+"""A query, and the text that it looks for."""
+
+
+def run_words(names: Sequence[str], folder: Path | None, *, part: int) -> Iterator[QualityResult]:
+    """Run cases one after the other; all of them need real texts, and are left out without."""
+    if folder is None:
+        return
+    runs: dict[str, Callable[[str], QualityResult]] = {
+        "words-titles": partial(_found, pairs=partial(_titles, folder, part), gate="W1", least=88),
+        "words-synopses": partial(
+            _found, pairs=partial(_synopses, folder, part), gate="W2", least=85
+        ),
+        "words-million": partial(_million, folder=folder, count=MILLION // part),
+        "words-import": partial(_import, folder=folder, part=part),
+    }
+    for name in names:
+        if name in runs:
+            yield runs[name](name)
+
+
+def _titles(folder: Path, part: int) -> Pairs:
+    with gzip.open(folder / FILE, "rt", encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    return [(one["title"], one["abstract"]) for one in records[: len(records) // part]]
+
+
+def _synopses(folder: Path, part: int) -> Pairs:
+    """Return the first line of each different description of a release, and the rest of it."""
+    found: dict[str, str] = {}
+    with gzip.open(folder / DEBIAN, "rt", encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            synopsis, _, description = record["text"].partition("\n")
+            if record["suite"] == SUITE and len(description.split()) >= LEAST_WORDS:
+                found.setdefault(description, synopsis)
+    pairs = [(synopsis, description) for description, synopsis in found.items()]
+    return pairs[: len(pairs) // part]
+
+
+def _found(name: str, pairs: Callable[[], Pairs], gate: str, least: int) -> QualityResult:
+    """Look for texts in a collection on disk by their short forms, one query after the other."""
+    known = pairs()
+    texts = [text for _, text in known]
+    right = np.random.default_rng(0).choice(len(known), min(QUERIES, len(known)), replace=False)
+    asked = [known[at][0] for at in right]
+
+    def judge(ids: NDArray[np.int64]) -> Quality:
+        found = ids == right[:, None]
+        return {"found@1": float(found[:, 0].mean()), f"found@{K}": float(found.any(axis=1).mean())}
+
+    def by_words() -> NDArray[np.int64]:
+        rows = np.full((len(asked), K), -1, np.int64)
+        for at, query in enumerate(asked):
+            ids = docs.search(query, K, by="words").ids
+            rows[at, : len(ids)] = [int(id) for id in ids]
+        return rows
+
+    def by_bm25s() -> NDArray[np.int64]:
+        tokens = bm25s.tokenize(asked, stopwords=None, show_progress=False)
+        ids, _ = ranked.retrieve(tokens, k=K, show_progress=False, n_threads=1)
+        return np.asarray(ids, np.int64)
+
+    start = perf_counter()
+    ranked = bm25s.BM25()
+    ranked.index(bm25s.tokenize(texts, stopwords=None, show_progress=False), show_progress=False)
+    indexing = perf_counter() - start
+    ours, title = "by words", f"{len(asked):,} short texts look for their own among {len(texts):,}"
+    with tempfile.TemporaryDirectory() as place:
+        start = perf_counter()
+        with _filled(Path(place) / "docs.db", texts, "porter") as docs:
+            docs.search(asked[0], by="words")
+            importing = perf_counter() - start
+            entries = [
+                Entry(ours, by_words, len(asked), judge, importing),
+                Entry("bm25s", by_bm25s, len(asked), judge, indexing),
+            ]
+            result = run_entries(name, title, entries, len(asked), Effort(rounds=2, seconds=1.0))
+    share = 100 * result.quality[ours][f"found@{K}"]
+    verdict = at_least(f"{gate}. {title}: among the first ten", share, least, "%")
+    return replace(result, verdicts=[verdict])
+
+
+def _filled(path: Path, texts: Sequence[str], words: WordKind | None) -> la.Collection:
+    docs = la.open_collection(path, signer=la.SimHash(bits=128), words=words, durable=False)
+    for begin in range(0, len(texts), BATCH):
+        some = texts[begin : begin + BATCH]
+        docs.add([str(at) for at in range(begin, begin + len(some))], some)
+    return docs
+
+
+def _million(name: str, folder: Path, count: int) -> QualityResult:
+    """Search an index in memory, on one core; texts are halves of two abstracts each."""
+    pairs = _titles(folder, 1)
+    halves = [(text[: len(text) // 2], text[len(text) // 2 :]) for _, text in pairs]
+    rng = np.random.default_rng(1)
+    start = perf_counter()
+
+    def batches() -> Iterator[Bags]:
+        for begin in range(0, count, BATCH):
+            chosen = rng.integers(0, len(pairs), (min(BATCH, count - begin), 2)).tolist()
+            texts = [f"{halves[one][0]} {halves[other][1]}" for one, other in chosen]
+            ids = [str(begin + at) for at in range(len(texts))]
+            yield Bags.of(begin, ids, bags_of(texts, "porter"))
+
+    index = WordIndex.build(batches())
+    building = perf_counter() - start
+    asked = [pairs[at][0] for at in rng.choice(len(pairs), QUERIES, replace=False)]
+
+    def search() -> None:
+        for query in asked:
+            index.search(words_of_query(query, "porter").hashes[:64], K)
+
+    ours, title = "by words", f"{K} best of {count:,} texts for a title, in memory, 1 thread"
+    entry = Entry(ours, search, len(asked), lambda _: {}, building, index.memory_bytes / count)
+    result = run_entries(name, title, [entry], len(asked), Effort(rounds=2, seconds=1.0))
+    milliseconds = 1000 * result.times()[ours].best / len(asked)
+    verdict = at_most(f"W3. {title}: milliseconds a query", milliseconds, 5, " ms")
+    return replace(result, verdicts=[verdict])
+
+
+def _import(name: str, folder: Path, part: int) -> QualityResult:
+    """Write texts to a collection on disk, with a keyword index and without."""
+    texts = [text for _, text in _titles(folder, part)][:30_000]
+
+    def write(words: WordKind | None) -> None:
+        with tempfile.TemporaryDirectory() as place:
+            _filled(Path(place) / "docs.db", texts, words).close()
+
+    ours, plain = "with a keyword index", "without"
+    entries = [
+        Entry(ours, partial(write, "porter"), len(texts), lambda _: {}),
+        Entry(plain, partial(write, None), len(texts), lambda _: {}),
+    ]
+    title = f"{len(texts):,} texts into a new collection"
+    effort = Effort(rounds=3, seconds=1.0)
+    result = run_entries(name, title, entries, len(texts), effort, unit="text")
+    times = result.times()
+    ratio = times[ours].times_as_long_as(times[plain])
+    verdict: Verdict = at_most(f"W4. {title}: with a keyword index / without", ratio, 1.6, " x")
+    return replace(result, verdicts=[verdict])

@@ -1,0 +1,47 @@
+// The words of texts, without their order: what a keyword index holds of a document.
+//
+// A bag is a row of 6-byte entries, ascending: the hash of a word (40 bits) times 256 plus how
+// often it occurs, at most 255, little-endian.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/each_word.hpp"
+#include "text/hash_map.hpp"
+
+namespace lookalike::words {
+
+constexpr std::size_t kEntryBytes = 6;
+constexpr std::uint64_t kMostCount = 255;
+
+struct BagScratch : text::WordScratch {
+    std::vector<std::uint64_t> hashes;
+    text::HashMap<std::uint64_t> stems;  // hash of a word to hash of its stem, for frequent words
+};
+
+inline std::uint64_t entry_at(const std::uint8_t* from) {
+    std::uint64_t entry = 0;
+    for (std::size_t byte = 0; byte < kEntryBytes; ++byte)
+        entry |= static_cast<std::uint64_t>(from[byte]) << 8 * byte;
+    return entry;
+}
+
+// Appends the bag of a text; with `stems`, English words are stemmed.
+void append_bag(std::string_view text, bool stems, BagScratch& scratch,
+                std::vector<std::uint8_t>& bag);
+
+// Whether the bytes are a bag.
+bool is_bag(const std::uint8_t* bag, std::size_t bytes);
+
+// The different words of a query as they are written, lower-case, and their hashes, each once.
+struct QueryWords {
+    std::vector<std::string> words;
+    std::vector<std::uint64_t> hashes;
+};
+QueryWords query_words(std::string_view text, bool stems);
+
+}  // namespace lookalike::words

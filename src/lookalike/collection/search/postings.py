@@ -1,0 +1,155 @@
+"""An index of words in memory: which documents have the words of a query, the best first?
+
+Documents are ranked by BM25, in the core (`native/words/index.hpp`). An index consists of segments
+that are never changed, only replaced. So a copy of an index stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.collection.stores.schema import Numbers
+from lookalike.collection.stores.words import Bags
+from lookalike.errors import CorruptIndexError, FormatError
+from lookalike.storage.container import Container, open_container, write_container
+
+MOST_QUERY_WORDS: int = _native.most_query_words
+_KIND = "words"
+_ARRAYS: dict[str, type[np.generic]] = {
+    "numbers": np.int64, "lengths": np.uint32, "words": np.uint64, "offsets": np.int64,
+    "documents": np.uint32, "counts": np.uint8,
+}  # fmt: skip
+"""The arrays of a segment, in the order in which the core takes them."""
+_GROWTH = 4  # a segment has more than this many times the size of the next one
+_MOST_REMOVED = 1 / 4  # the share of a segment that is removed before the segment is written again
+
+
+class FoundWords(NamedTuple):
+    """The best documents for some words, best first, and what is known of the words."""
+
+    numbers: Numbers
+    scores: NDArray[np.int64]
+    has: NDArray[np.uint64]  # bit i: the document has word i
+    frequencies: NDArray[np.int64]  # the number of documents that have each word
+    weights: NDArray[np.int64]  # the largest score that each word can give
+
+
+@dataclass(frozen=True)
+class _Segment:
+    arrays: tuple[NDArray[Any], ...]
+    removed: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    """Positions of documents that do not count any more, ascending."""
+
+    @cached_property
+    def native(self) -> Any:
+        return _native.WordSegment(*self.arrays)
+
+    @property
+    def part(self) -> tuple[Any, NDArray[np.uint32]]:
+        return self.native, self.removed
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.arrays[0]
+
+    @property
+    def size(self) -> int:
+        """The number of documents and of entries of words."""
+        return len(self.numbers) + len(self.arrays[4])
+
+    def without(self, positions: NDArray[np.int64]) -> _Segment:
+        """Return the segment without some documents."""
+        removed = np.union1d(self.removed, positions.astype(np.uint32))
+        fewer = replace(self, removed=removed)
+        vars(fewer)["native"] = self.native
+        return fewer if len(removed) <= _MOST_REMOVED * len(self.numbers) else _merged([fewer])
+
+
+def _merged(segments: Iterable[_Segment]) -> _Segment:
+    return _Segment(_native.merge_words([one.part for one in segments]))
+
+
+class WordIndex:
+    """Postings of words. Not thread-safe, but copies are independent of each other."""
+
+    def __init__(self, segments: Iterable[_Segment] = ()) -> None:
+        self._segments = tuple(one for one in segments if len(one.numbers))
+        self.notes: dict[str, Any] = {}
+
+    @classmethod
+    def build(cls, batches: Iterable[Bags]) -> WordIndex:
+        """Return the index of documents with ascending numbers."""
+        segments = [_segment(batch) for batch in batches]
+        return cls([_merged(segments)] if segments else ())
+
+    def __len__(self) -> int:
+        return sum(len(one.numbers) - len(one.removed) for one in self._segments)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The size of the arrays."""
+        return sum(array.nbytes for one in self._segments for array in one.arrays)
+
+    def __copy__(self) -> WordIndex:
+        return WordIndex(self._segments)
+
+    def add(self, new: Bags) -> None:
+        """Add documents with larger numbers than there are."""
+        segments = [*self._segments, _segment(new)]
+        while len(segments) > 1 and segments[-2].size <= _GROWTH * segments[-1].size:
+            segments[-2:] = [_merged(segments[-2:])]
+        self._segments = tuple(segments)
+
+    def remove(self, numbers: Numbers) -> None:
+        """Remove documents; raise if one is not there."""
+        segments, left = [], np.unique(numbers)
+        for one in self._segments:
+            known = np.isin(one.numbers, left)
+            known[one.removed] = False
+            positions = np.flatnonzero(known)
+            left = np.setdiff1d(left, one.numbers[positions], assume_unique=True)
+            segments.append(one.without(positions) if len(positions) else one)
+        if len(left):
+            raise CorruptIndexError(f"the keyword index does not have the number {left[0]}")
+        self._segments = tuple(one for one in segments if len(one.numbers))
+
+    def search(self, words: NDArray[np.uint64], k: int) -> FoundWords:
+        """Return the k best documents for hashes of words, ties by number."""
+        parts = [one.part for one in self._segments]
+        return FoundWords(*_native.search_words(parts, words, k))
+
+    def save(self, path: Path, notes: Mapping[str, Any]) -> None:
+        """Write the index to a file, whole or not at all."""
+        whole = _merged(self._segments)
+        arrays = dict(zip(_ARRAYS, whole.arrays, strict=True))
+        write_container(path, {"index": _KIND, "notes": dict(notes)}, arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> WordIndex:
+        """Open a saved index, checked."""
+        container: Container = open_container(path)
+        if container.meta.get("index") != _KIND:
+            raise FormatError(f"{path} is not a keyword index")
+        container.verify_ahead()
+        arrays = tuple(container.array(name, type, 1) for name, type in _ARRAYS.items())
+        segment = _Segment(arrays)
+        try:
+            _ = segment.native
+        except _native.BorderError as error:
+            raise CorruptIndexError(f"{path} is damaged: {error}") from None
+        index = cls([segment])
+        notes = container.meta.get("notes")
+        index.notes = notes if isinstance(notes, dict) else {}
+        return index
+
+
+def _segment(bags: Bags) -> _Segment:
+    return _Segment(_native.build_words(bags.numbers, bags.offsets, bags.data))

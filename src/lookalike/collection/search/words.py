@@ -1,0 +1,162 @@
+"""Search by words: the documents that have the words of a text, the best by BM25 first."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.cancellation import stop_if_canceled
+from lookalike.collection.answers import Answer, Level, Match, match_of
+from lookalike.collection.documents import Row
+from lookalike.collection.query import Question
+from lookalike.collection.search.answer import Budget, DocumentFetcher, add_texts
+from lookalike.collection.search.native import CachedIndex, Target
+from lookalike.collection.search.postings import MOST_QUERY_WORDS, FoundWords, WordIndex
+from lookalike.collection.stores.base import View
+from lookalike.collection.stores.schema import Numbers, State
+from lookalike.collection.stores.words import Bags
+
+_SHORT = 32  # different words of a text that `by="auto"` searches for by words
+_SHORT_TEXT = 2_000  # characters of such a text
+_SPARE = 8
+
+Taken = TypeVar("Taken")
+
+
+class WordSearch(CachedIndex):
+    """The keyword index of a collection."""
+
+    suffix = "-words"
+
+    def _target(self, state: State) -> Target:
+        return Target(state.words_digest, state.next_words - 1, state.documents)
+
+    def _removed(self, view: View) -> tuple[Numbers, NDArray[np.uint64]]:
+        return view.removals_after(self._version, "word_removals")
+
+    def _added(self, view: View) -> Iterator[Bags]:
+        return view.words_after(self._last)
+
+    def _fits(self, index: WordIndex, state: State) -> bool:
+        return True
+
+    def _loaded(self, path: Path) -> WordIndex:
+        return WordIndex.load(path)
+
+    def _searchable(self, index: WordIndex) -> WordIndex:
+        return copy.copy(index)
+
+    def _built(self, view: View) -> WordIndex:
+        return WordIndex.build(view.all_words())
+
+    def _add(self, index: WordIndex, view: View, new: Bags) -> None:
+        index.add(new)
+
+    def _remove(self, index: WordIndex, numbers: Numbers) -> None:
+        index.remove(numbers)
+
+
+class QueryWords(NamedTuple):
+    """The different words of a query as they are written, lower-case, and their hashes."""
+
+    words: list[str]
+    hashes: NDArray[np.uint64]
+
+
+def words_of_query(text: str, kind: str) -> QueryWords:
+    """Return the different words of a text; `kind` is one of `WORD_KINDS`."""
+    words, hashes = _native.query_words(text, kind == "porter")
+    return QueryWords(words, hashes)
+
+
+def is_short(text: str, kind: str) -> bool:
+    """Return whether `by="auto"` searches for a text by its words."""
+    return len(text) <= _SHORT_TEXT and len(words_of_query(text, kind).words) <= _SHORT
+
+
+def answers_by_words(
+    question: Question,
+    queries: Sequence[tuple[int, str]],
+    index: WordIndex,
+    view: View,
+    take: Callable[[int, Answer], Taken],
+    budget: Budget,
+) -> list[Taken]:
+    """Return what `take` makes of the position of each query and its answer, in order."""
+    fetcher = _WordFetcher(view, question, budget)
+    results = []
+    count = 0
+    for position, text in queries:
+        stop_if_canceled()
+        query = words_of_query(text, view.state.words)
+        answer = _answer(fetcher, index, query)
+        count += len(answer)
+        budget.check_matches(count)
+        if question.text:
+            add_texts(view, [answer], budget)
+        results.append(take(position, answer))
+        fetcher.trim()
+    return results
+
+
+def _answer(fetcher: _WordFetcher, index: WordIndex, query: QueryWords) -> Answer:
+    words = query.words[:MOST_QUERY_WORDS]
+    levels = _Levels(index, query.hashes[:MOST_QUERY_WORDS], fetcher.question.k)
+    rows, _ = fetcher.first(levels)
+    weights = levels.found.weights.tolist()
+    whole = sum(weights)
+    matches: list[Match] = []
+    for distance, row in rows:
+        has = levels.has[fetcher.numbers[row.id]]
+        shared = [place for place in range(len(words)) if has >> place & 1]
+        match = match_of(row, distance)
+        vars(match)["words"] = tuple(words[place] for place in shared)
+        vars(match)["score"] = sum(weights[place] for place in shared) / whole
+        matches.append(match)
+    frequencies = levels.found.frequencies.tolist()
+    unknown = [word for word, often in zip(words, frequencies, strict=True) if not often]
+    version = fetcher.view.state.version
+    return Answer(matches, version=version, by="words", unknown=tuple(unknown), searched=len(words))
+
+
+class _Levels:
+    """More and more of the best documents; the distance is what is missing of the best score."""
+
+    def __init__(self, index: WordIndex, hashes: NDArray[np.uint64], k: int) -> None:
+        self._index, self._hashes, self._k = index, hashes, k
+        self.found: FoundWords  # of the last level
+        self.has: dict[int, int] = {}  # the words of each document that was found, as bits
+
+    def __iter__(self) -> Iterator[Level]:
+        wanted = self._k + _SPARE
+        while True:
+            wanted = min(wanted, len(self._index) + 1)
+            self.found = found = self._index.search(self._hashes, wanted)
+            best = int(found.weights.sum())
+            numbers = found.numbers.tolist()
+            self.has.update(zip(numbers, found.has.tolist(), strict=True))
+            level = Level(numbers, (best - found.scores).tolist(), best)
+            if len(numbers) < wanted:
+                yield level
+                return
+            yield level.without_last()
+            wanted *= _SPARE
+
+
+@dataclass
+class _WordFetcher(DocumentFetcher):
+    """Fetches the documents of entries of the keyword index, one of each."""
+
+    numbers: dict[str, int] = field(default_factory=dict)  # the entry of each document, by its id
+
+    def _documents(self, numbers: list[int], each: int | None) -> Iterator[tuple[int, Row, Any]]:
+        for number, row, signature in self.view.documents_with_words(numbers, self.text):
+            self.numbers[row.id] = number
+            yield number, row, signature
