@@ -78,18 +78,10 @@ nb::tuple arrays_of(words::BuiltSegment built) {
 }
 
 // The bags of texts, and where each of them begins.
-nb::tuple word_bags(const Documents& documents, bool stems) {
-    std::vector<std::int64_t> offsets{0};
-    std::vector<std::uint8_t> bags;
-    {
-        const nb::gil_scoped_release nogil;
-        words::BagScratch scratch;
-        for (const std::string_view text : documents.texts) {
-            words::append_bag(text, stems, scratch, bags);
-            offsets.push_back(static_cast<std::int64_t>(bags.size()));
-        }
-    }
-    return tuple_of(offsets, bags);
+nb::tuple word_bags(const Documents& documents, bool stems, std::size_t threads) {
+    words::Bags bags = without_gil(
+        [&] { return words::bags_of(documents.texts, stems, threads, python_signals); });
+    return tuple_of(bags.offsets, bags.bytes);
 }
 
 // A hash of number, id and bag of each document.
@@ -126,7 +118,7 @@ void bind_words(nb::module_& module) {
             "numbers"_a.noconvert(), "lengths"_a.noconvert(), "words"_a.noconvert(),
             "offsets"_a.noconvert(), "documents"_a.noconvert(), "counts"_a.noconvert());
 
-    module.def("word_bags", &word_bags, "documents"_a, "stems"_a);
+    module.def("word_bags", &word_bags, "documents"_a, "stems"_a, "threads"_a);
     module.def(
         "query_words",
         [](const std::string& text, bool stems) {

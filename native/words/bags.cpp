@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bits/cancellation.hpp"
 #include "bits/hash.hpp"
 #include "text/features.hpp"
 #include "words/porter.hpp"
@@ -13,6 +14,7 @@ namespace {
 constexpr std::uint64_t kHashMask = (std::uint64_t{1} << 40) - 1;
 constexpr std::size_t kLongestStemmed = 64;  // English words are shorter
 constexpr std::size_t kMostStems = 1 << 16;
+constexpr std::size_t kTextsPerRun = 64;
 
 std::uint64_t hash_of_stem(const unsigned char* word, std::size_t length) {
     char letters[kLongestStemmed];
@@ -52,6 +54,31 @@ void append_bag(std::string_view text, bool stems, BagScratch& scratch,
         for (std::size_t byte = 0; byte < kEntryBytes; ++byte)
             bag.push_back(static_cast<std::uint8_t>(entry >> 8 * byte));
     }
+}
+
+Bags bags_of(const std::vector<std::string_view>& texts, bool stems, std::size_t threads,
+             const bits::Checkpoint& checkpoint) {
+    const std::size_t runs = (texts.size() + kTextsPerRun - 1) / kTextsPerRun;
+    std::vector<Bags> parts(runs);
+    std::vector<BagScratch> scratches(std::max<std::size_t>(1, std::min(threads, runs)));
+    bits::share_out_runs(
+        texts.size(), kTextsPerRun, scratches.size(), checkpoint,
+        [&](std::size_t worker, std::size_t begin, std::size_t end) {
+            Bags& part = parts[begin / kTextsPerRun];
+            for (std::size_t text = begin; text < end; ++text) {
+                bits::stop_if_cancelled();  // texts may be long
+                append_bag(texts[text], stems, scratches[worker], part.bytes);
+                part.offsets.push_back(static_cast<std::int64_t>(part.bytes.size()));
+            }
+        });
+    Bags all;
+    for (const Bags& part : parts) {
+        const auto before = static_cast<std::int64_t>(all.bytes.size());
+        for (std::size_t at = 1; at < part.offsets.size(); ++at)
+            all.offsets.push_back(before + part.offsets[at]);
+        all.bytes.insert(all.bytes.end(), part.bytes.begin(), part.bytes.end());
+    }
+    return all;
 }
 
 bool is_bag(const std::uint8_t* bag, std::size_t bytes) {

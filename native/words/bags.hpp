@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bits/threads.hpp"
 #include "text/each_word.hpp"
 #include "text/hash_map.hpp"
 
@@ -33,6 +34,14 @@ inline std::uint64_t entry_at(const std::uint8_t* from) {
 // Appends the bag of a text; with `stems`, English words are stemmed.
 void append_bag(std::string_view text, bool stems, BagScratch& scratch,
                 std::vector<std::uint8_t>& bag);
+
+// The bags of texts, one behind the other: bag i is at offsets[i] to offsets[i + 1].
+struct Bags {
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::uint8_t> bytes;
+};
+Bags bags_of(const std::vector<std::string_view>& texts, bool stems, std::size_t threads,
+             const bits::Checkpoint& checkpoint);
 
 // Whether the bytes are a bag.
 bool is_bag(const std::uint8_t* bag, std::size_t bytes);

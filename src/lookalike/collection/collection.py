@@ -390,7 +390,7 @@ class Collection(BaseCollection):
 
     @property
     def has_index(self) -> bool:
-        """Whether the native indexes are in memory; the first search builds or loads missing ones."""
+        """Whether the native indexes are in memory; the first search loads or builds others."""
         needed = self._caches if self._opened.words else (self._native,)
         return all(cached.version > 0 for cached in needed)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.checks import thread_count
 from lookalike.collection.documents import damaged
 from lookalike.collection.stores.schema import Numbers, digest
 
@@ -66,7 +67,7 @@ class Bags:
 def bags_of(texts: Sequence[str], kind: str) -> list[bytes]:
     """Return the bag of words of each text; `kind` is one of `WORD_KINDS`."""
     documents = _native.Documents.from_list(list(texts), 0)
-    offsets, data = _native.word_bags(documents, kind == "porter")
+    offsets, data = _native.word_bags(documents, kind == "porter", thread_count(None))
     joined, ends = data.tobytes(), offsets.tolist()
     return [joined[begin:end] for begin, end in pairwise(ends)]
 
