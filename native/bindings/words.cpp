@@ -121,11 +121,13 @@ void bind_words(nb::module_& module) {
     module.def("word_bags", &word_bags, "documents"_a, "stems"_a, "threads"_a);
     module.def(
         "query_words",
-        [](const std::string& text, bool stems) {
-            words::QueryWords found = words::query_words(text, stems);
+        [](const Documents& query, bool stems) {
+            expect(query.texts.size() == 1, "another number of queries than one");
+            words::QueryWords found =
+                without_gil([&] { return words::query_words(query.texts.front(), stems); });
             return nb::make_tuple(found.words, to_numpy(std::move(found.hashes)));
         },
-        "text"_a, "stems"_a);
+        "query"_a, "stems"_a);
     module.def("hash_bags", &hash_bags, "numbers"_a.noconvert(), "ids"_a, "offsets"_a.noconvert(),
                "bags"_a.noconvert(), "hashes"_a.noconvert());
     module.def(

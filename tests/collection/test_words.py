@@ -18,6 +18,7 @@ from lookalike import _native
 from lookalike.collection.search import postings
 from lookalike.collection.search import words as word_search
 from lookalike.collection.search.postings import WordIndex
+from lookalike.collection.search.words import words_of_query
 from lookalike.collection.stores.words import Bags, bags_of
 from support.oracles import words as oracle
 
@@ -50,7 +51,7 @@ def hashes(*words: str) -> Any:
 @settings(max_examples=600)
 def test_stems_are_those_of_porter(parts: list[str]) -> None:
     word = "".join(parts)
-    found, hashed = _native.query_words(word, True)
+    found, hashed = words_of_query(word, "porter")
     assert found == ([word] if word else [])
     assert hashed.tolist() == (hashes(oracle.stemmed(word)).tolist() if word else [])
 
@@ -65,7 +66,7 @@ def test_stems_are_those_of_porter(parts: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_examples_of_porter(word: str, stem: str) -> None:
-    assert _native.query_words(word, True)[1].tolist() == hashes(stem).tolist()
+    assert words_of_query(word, "porter")[1].tolist() == hashes(stem).tolist()
 
 
 @given(st.one_of(st.text(), texts), st.sampled_from(KINDS))
@@ -274,6 +275,9 @@ def test_what_is_searched_by_words(url: str) -> None:
         for options in ({"radius": 5}, {"mask": True}):
             with pytest.raises(la.errors.ArgumentError, match="leave it out to search by words"):
                 docs.search("fox", by="words", **options)
+        for by in ("auto", "words"):
+            with pytest.raises(la.errors.ArgumentError, match="surrogate"):
+                docs.search("\ud800", by=by)  # type: ignore[arg-type]
         with pytest.raises(la.errors.ArgumentError, match="by is 'word'; expected one of"):
             docs.search("fox", by="word")  # type: ignore[arg-type]
 

@@ -247,8 +247,8 @@ class QueryOptions(Body):
         None, description="Search with an index in memory, or in the database (default: native)"
     )
     by: Literal["auto", "words", "similar"] = Field(
-        "auto", description="Search by the words of a text, or for similar documents by signatures "
-        "(`auto`: by words if there is a keyword index and the text is short)",
+        "auto", description="Search by the words of a text, or by its signature (`auto`: by "
+        "words if there is a keyword index and the text is short)",
     )  # fmt: skip
 
     @model_validator(mode="after")

@@ -42,7 +42,7 @@ def declare(actions: Subparsers) -> None:
         actions, "repair", _repair, "rebuild what is derived from documents",
         f"""
   --words {"|".join(WORD_KINDS)}  build a keyword index from the stored texts: English words by
-                       their stems, or words as written (default: rebuild the one that exists)
+                       their stems, or words as written (default: rebuild an existing one)
   --json""",
         "docs.db", "docs.db --words porter",
     )  # fmt: skip
