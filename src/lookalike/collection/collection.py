@@ -512,7 +512,9 @@ class Collection(BaseCollection):
         """
         limits = budget or Budget()
         texts = self._by_words(queries, question)
-        others = [one for at, one in enumerate(queries) if at not in texts] if texts else queries
+        others: Any = queries
+        if texts:
+            others = [one for at, one in enumerate(others) if at not in texts]
         signatures, masks = self._signing.masked_queries(others, question)
         explain = question.explain or limits.work is not None
 

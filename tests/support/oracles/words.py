@@ -33,10 +33,14 @@ def bag(text: str, kind: str) -> Counter[str]:
     return Counter({w: min(n, MOST_COUNT) for w, n in Counter(words(text, kind)).items()})
 
 
+def hash_of(word: str) -> int:
+    """Return the hash by which the index knows a word."""
+    return text_oracle.xxh64(word) & (1 << HASH_BITS) - 1
+
+
 def packed(counts: Mapping[str, int]) -> bytes:
     """Return the bytes of a bag."""
-    mask = (1 << HASH_BITS) - 1
-    entries = sorted((text_oracle.xxh64(word) & mask) << 8 | n for word, n in counts.items())
+    entries = sorted(hash_of(word) << 8 | n for word, n in counts.items())
     return b"".join(entry.to_bytes(6, "little") for entry in entries)
 
 

@@ -22,7 +22,7 @@ from lookalike.collection.search.postings import MOST_QUERY_WORDS, FoundWords, W
 from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbers, State
 from lookalike.collection.stores.words import Bags
-from lookalike.errors import ArgumentError
+from lookalike.errors import DocumentError
 
 _SHORT = 32  # different words of a text that `by="auto"` searches for by words
 _SHORT_TEXT = 2_000  # characters of such a text
@@ -76,7 +76,7 @@ def words_of_query(text: str, kind: str) -> QueryWords:
     try:
         query = _native.Documents.from_list([text], 0)
     except ValueError as error:  # half of a surrogate pair
-        raise ArgumentError(str(error)) from None
+        raise DocumentError(str(error)) from None
     return QueryWords(*_native.query_words(query, kind == "porter"))
 
 

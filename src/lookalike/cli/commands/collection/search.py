@@ -56,8 +56,8 @@ def declare(actions: Subparsers) -> None:
   | --threshold
   --where JSON         condition on metadata, as a JSON object
   --columns LIST       metadata to show, such as title,url (default: all of it)
-  --by {"|".join(BY)}=auto  search by the words of TEXT, or by its signature; auto: by words if there
-                       is a keyword index and TEXT is short
+  --by {"|".join(BY)}=auto  search by the words of TEXT, or by its signature; auto: by words if
+                       there is a keyword index and TEXT is short
   --json
 advanced options:
   --compare            compare the stored texts: exact similarities, for --threshold and the order
