@@ -71,7 +71,8 @@ class Question:
         self.explain, self.text = flag("explain", explain), flag("text", text)
         self.mask: Mask = as_mask(mask)
         self.plan = None if plan is None else one_of("plan", plan, PLANS)
-        self.by: By = one_of("by", by, BY)
+        one_of("by", by, BY)
+        self.by: By = by
         if self.by == "words":
             self._refuse_distances()
         self.threads = thread_count(threads)

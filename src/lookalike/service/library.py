@@ -106,7 +106,7 @@ class Library(ABC):
 
     def create(
         self, name: str, signer: Signer | None, bits: int | None, keep_text: bool,
-        words: WordKind | None,
+        words: WordKind | None = None,
     ) -> Collection:  # fmt: skip
         """Create a collection, or raise if the name is taken."""
         check_name(name)

@@ -46,7 +46,7 @@ class Target(NamedTuple):
 
     digest: int
     last: int  # the largest number that was given out
-    count: int
+    size: int  # signatures, or documents
 
 
 class CachedIndex(ABC):
@@ -185,7 +185,7 @@ class CachedIndex(ABC):
         state, target = view.state, self._target(view.state)
         self._index = self._built(view)
         self._digest, self._uid, self._version = target.digest, state.uid, state.version
-        self._last, self._changes = target.last, target.count
+        self._last, self._changes = target.last, target.size
         self._save(self.save_after)
 
     def _catch_up(self, view: View) -> None:

@@ -133,8 +133,8 @@ def _print_words(answer: Answer, options: argparse.Namespace) -> None:
         chosen = _chosen_metadata(match.metadata, options)
         shared, score = match.words or (), match.score or 0.0
         if options.json:
-            line = {"id": match.id, "score": round(score, 4), "words": shared, "metadata": chosen}
-            say_json(line)
+            found = {"id": match.id, "score": round(score, 4), "words": shared}
+            say_json({**found, "metadata": chosen})
             continue
         metadata = escape_json(chosen) if chosen else ""
         line = f"{score:4.0%}  {escape_terminal(match.id)}  {metadata}".rstrip()
