@@ -68,7 +68,8 @@ def comparable(value: Any) -> Any:
     if isinstance(value, la.results.Answer):
         names = [field.name for field in fields(la.results.Match)]
         matches = [{name: getattr(one, name) for name in names} for one in value]
-        return matches, value.exact, value.version, value.masked, value.work
+        words = value.by, value.unknown, value.searched, value.no_match
+        return matches, value.exact, value.version, value.masked, value.work, words
     if isinstance(value, la.results.Written):
         errors = [str(one) for one in value.errors]
         return value.added, value.updated, value.deleted, errors, value.version
@@ -85,8 +86,8 @@ class ServiceBesideCollection(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         name, signer = f"c{self.count}", la.SimHash(bits=BITS)
         here = la.open_collection(Path(self.folder.name) / "here.db", name, signer=signer,
-                                  durable=False)  # fmt: skip
-        there = la.connect(self.service.url, name, signer=signer)
+                                  durable=False, words="porter")  # fmt: skip
+        there = la.connect(self.service.url, name, signer=signer, words="porter")
         self.both = Both(here, there)
 
     def teardown(self) -> None:
@@ -123,11 +124,14 @@ class ServiceBesideCollection(RuleBasedStateMachine):
         radius=st.one_of(st.none(), st.integers(0, 40)), where=wheres,
         exclude=st.lists(ids, max_size=2), explain=st.booleans(), text=st.booleans(),
         plan=st.sampled_from([None, "native", "sql"]), mask=st.sampled_from(["auto", True, False]),
+        by=st.sampled_from(["auto", "auto", "words", "similar"]),
     )  # fmt: skip
-    def search(self, query: Any, k: int, radius: int | None, mask: Any, **options: Any) -> None:
+    def search(
+        self, query: Any, k: int, radius: int | None, mask: Any, by: Any, **options: Any
+    ) -> None:
         if isinstance(query, int):
             query = np.random.default_rng(query).integers(0, 256, BITS // 8, np.uint8)
-        self.both.call("search", query, k, radius=radius, mask=mask, **options)
+        self.both.call("search", query, k, radius=radius, mask=mask, by=by, **options)
         if radius is not None:
             self.both.call("within", query, radius, limit=max(1, k), **options)
 
@@ -191,6 +195,26 @@ def test_what_is_more_than_a_request(both: Both, tmp_path: Path) -> None:
     with pytest.raises(la.errors.FileError, match="already exists"):
         both.there.snapshot(tmp_path / "copy.db")
     assert both.there.signer == both.here.signer and both.there.bits == BITS
+
+
+def test_a_few_words(served: Running) -> None:
+    with la.connect(served.url, "words", signer=la.SimHash(bits=BITS), words="porter") as docs:
+        docs.add(["fox", "owl"], ["foxes jump over dogs", "owls sleep"])
+        assert served.good("GET", "/v1/collections/words")["words"] == "porter"
+        found = served.good("POST", "/v1/collections/words/query", {"text": "jumping zebra"})
+        assert [(one["id"], one["words"]) for one in found["matches"]] == [("fox", ["jumping"])]
+        assert 0 < found["matches"][0]["score"] < 1 and "similarity" not in found["matches"][0]
+        assert (found["by"], found["unknown"], found["no_match"]) == ("words", ["zebra"], "")
+        found = served.good("POST", "/v1/collections/words/query", {"text": "zxqv blorp"})
+        said = "no match: no document has 'zxqv' or 'blorp'"
+        assert (found["matches"], found["no_match"]) == ([], said)
+        assert docs.search("zxqv blorp").no_match == said
+        similar = {"text": "jumping zebra", "by": "similar"}
+        found = served.good("POST", "/v1/collections/words/query", similar)
+        assert len(found["matches"]) == 2 and found["by"] == "similar"
+    with pytest.raises(la.errors.ArgumentError, match="words is 'none'"):
+        la.connect(served.url, "other", bits=BITS, words="none")  # type: ignore[arg-type]
+    served.good("DELETE", "/v1/collections/words")
 
 
 def test_vectors_are_asked_for_as_they_are(served: Running, tmp_path: Path) -> None:
