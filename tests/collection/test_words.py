@@ -370,7 +370,8 @@ def test_a_collection_without_words_gets_them(url: str) -> None:
             docs.search("fox", by="words")
         assert docs.repair(words="porter").ok
         assert told(docs.search("fox")) == oracle.nearest(TEXTS, "fox", "porter")
-        other.add(["new"], ["another fox"])  # opened before there was an index
+        assert other.search("fox", by="words") == docs.search("fox")  # opened before
+        other.add(["new"], ["another fox"])
         other.close()
         known = {**TEXTS, "new": "another fox"}
         assert told(docs.search("fox")) == oracle.nearest(known, "fox", "porter")

@@ -553,7 +553,8 @@ class Collection(BaseCollection):
         """Return the texts that are searched for by their words, by their positions."""
         if question.by == "similar" or question.limit is not None:
             return {}
-        kind, signs = self._opened.words, question.radius is not None or question.mask != "auto"
+        kind = self._opened.words or (question.by == "words" and self._state().words)
+        signs = question.radius is not None or question.mask != "auto"
         several = queries if isinstance(queries, Sequence) and not isinstance(queries, str) else ()
         texts = {at: one for at, one in enumerate(several) if isinstance(one, str)}
         if question.by == "words":
@@ -631,7 +632,7 @@ class Collection(BaseCollection):
         kind = self._keyword_kind(words)
         self._store.remove_abandoned()
         report = repair(self._store, self.name, self._caches, kind)
-        self._opened = replace(self._opened, words=kind)
+        self._state()  # takes in the kind of the keyword index
         return report
 
     def _keyword_kind(self, words: WordKind | None) -> str:
@@ -827,4 +828,6 @@ class Collection(BaseCollection):
                 f"the collection {opened.name!r} was replaced by one with another signer; "
                 "open it again"
             )
+        if state.words != opened.words:  # another process has built a keyword index
+            self._opened = replace(opened, words=state.words)
         return state
