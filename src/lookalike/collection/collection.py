@@ -553,17 +553,16 @@ class Collection(BaseCollection):
         """Return the texts that are searched for by their words, by their positions."""
         if question.by == "similar" or question.limit is not None:
             return {}
-        kind = self._opened.words or (question.by == "words" and self._state().words)
-        signs = question.radius is not None or question.mask != "auto"
         several = queries if isinstance(queries, Sequence) and not isinstance(queries, str) else ()
         texts = {at: one for at, one in enumerate(several) if isinstance(one, str)}
         if question.by == "words":
-            if not kind:
+            if not (self._opened.words or self._state().words):
                 raise self._no_words()
             if len(texts) < len(several) or not isinstance(queries, Sequence):
                 raise ArgumentError("by='words' needs texts; search for signatures by='similar'")
             return texts
-        if not kind or signs:
+        kind = self._opened.words
+        if not kind or question.radius is not None or question.mask != "auto":
             return {}
         return {at: text for at, text in texts.items() if is_short(text, kind)}
 
