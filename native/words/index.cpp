@@ -174,10 +174,8 @@ class SegmentSearch {
         return 1 + static_cast<std::uint32_t>(weight * count / (count + norm));
     }
 
+    // Thresholds only grow, so an essential list was always one and is not behind.
     void add_list(List& list, std::uint32_t base) {
-        // A list that was not essential before may be behind.
-        if (list.at < list.documents.size() && list.documents[list.at] < base)
-            list.advance(base);
         for (; list.at < list.documents.size(); ++list.at) {
             const std::uint32_t document = list.documents[list.at] - base;
             if (document >= kWindow)
