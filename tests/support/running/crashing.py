@@ -24,9 +24,12 @@ from support.running.asking import BITS, Answered, Question
 POINTS = (
     "lock", "find_documents", "insert_signatures", "insert_keys", "delete_documents",
     "insert_documents", "unused", "delete_keys", "delete_signatures", "log_removals", "save",
-    "commit", "cache",
+    "insert_words", "delete_words", "commit", "cache",
 )  # fmt: skip
-PART_POINTS = ("insert_parts", *(point for point in POINTS if "keys" not in point))
+PART_POINTS = (
+    "insert_parts",
+    *(point for point in POINTS if not point.endswith(("_keys", "_words"))),
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ def apply(known: dict[str, model.Entry], number: int) -> bool:
 
 def open_for(url: str, parts: bool, **options: Any) -> la.Collection:
     """Open the collection: of signatures, or of parts, one for each byte of these."""
-    return la.open_collection(url, bits=8 if parts else BITS, parts=parts, **options)
+    words: Any = None if parts else "porter"
+    return la.open_collection(url, bits=8 if parts else BITS, parts=parts, words=words, **options)
 
 
 def as_given(rows: np.ndarray[Any, Any], parts: bool) -> Any:
@@ -101,14 +105,15 @@ def write_until_killed(
         for number in range(first, first + 10_000):
             todo = step(number)
             rows = as_given(todo.rows, parts)
+            texts = None if parts else [f"words of {id} in step {number}" for id in todo.ids]
             os.write(notes, f"try {number}\n".encode())
             if todo.what == "delete":
                 docs.delete(todo.ids)
             elif todo.what == "upsert":
-                docs.upsert(todo.ids, signatures=rows, metadata=todo.metadata)
+                docs.upsert(todo.ids, texts, signatures=rows, metadata=todo.metadata)
             else:
                 options: dict[str, Any] = {"metadata": todo.metadata, "on_error": "skip"}
-                docs.add(todo.ids, signatures=rows, **options)
+                docs.add(todo.ids, texts, signatures=rows, **options)
             os.write(notes, f"ok {number}\n".encode())
             if number % 4 == 0:
                 docs.search(rows[0], 1)  # so that the index is there, and must catch up
@@ -227,6 +232,8 @@ class Ledger:
                 answers = docs.within_many(rows, 0, plan=plan)
                 for id, answer in zip(wanted, answers, strict=True):
                     assert id in answer.ids
+            if not self.parts:
+                assert sorted(docs.search("a word", len(wanted) + 1, by="words").ids) == wanted
             for _ in range(2):
                 for near in (None, rows):
                     Question.any(rng, near, self.parts).ask(docs).check(self.known)
