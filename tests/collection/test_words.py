@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
+from lookalike.collection.answers import chance_distance
 from lookalike.collection.search import postings
 from lookalike.collection.search import words as word_search
 from lookalike.collection.search.postings import WordIndex
@@ -346,6 +348,33 @@ def test_documents_without_texts_are_in_the_index(url: str) -> None:
         assert docs.search("fox").ids == ["b"]
         assert docs.verify().ok and docs.repair().ok
         assert docs.search("fox").ids == ["b"]
+
+
+# Similar documents, by chance
+
+
+def test_chance() -> None:
+    for bits, count in ((8, 1), (64, 1), (64, 10**6), (128, 120_000), (128, 0), (1024, 10**6)):
+        distance = chance_distance(bits, count)
+        share = [sum(math.comb(bits, at) for at in range(far + 1)) for far in range(distance + 2)]
+        assert 100 * max(1, count) * share[distance] <= 2**bits or distance == -1
+        assert 100 * max(1, count) * share[distance + 1] > 2**bits
+    assert chance_distance(8, 1000) == -1 and chance_distance(128, 120_000) == 33
+
+
+def test_the_nearest_may_be_so_by_chance(url: str) -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 256, (2000, 16), np.uint8)
+    with la.open_collection(url, bits=128) as docs:
+        docs.add([f"d{at}" for at in range(2000)], signatures=rows)
+        near = rows[7].copy()
+        near[:2] ^= 255
+        assert docs.search(near).ids[0] == "d7" and not docs.search(near).by_chance
+        for plan in ("native", "sql"):
+            answers = docs.search_many(rng.integers(0, 256, (20, 16), np.uint8), plan=plan)  # type: ignore[arg-type]
+            assert all(len(answer) == 10 and answer.by_chance for answer in answers)
+            assert "no nearer than random signatures" in answers[0].no_match
+        assert not docs.search(rows[0] ^ 255, radius=100).by_chance
 
 
 # Older collections, repair and damage

@@ -68,7 +68,7 @@ def comparable(value: Any) -> Any:
     if isinstance(value, la.results.Answer):
         names = [field.name for field in fields(la.results.Match)]
         matches = [{name: getattr(one, name) for name in names} for one in value]
-        words = value.by, value.unknown, value.searched, value.no_match
+        words = value.by, value.unknown, value.searched, value.no_match, value.by_chance
         return matches, value.exact, value.version, value.masked, value.work, words
     if isinstance(value, la.results.Written):
         errors = [str(one) for one in value.errors]

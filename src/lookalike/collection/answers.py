@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
@@ -137,6 +138,25 @@ def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
     return match
 
 
+_RARE = 100
+"""Random signatures are this near in less than one of so many collections."""
+
+
+@lru_cache(maxsize=1024)
+def chance_distance(bits: int, count: int) -> int:
+    """Return the largest distance that none of `count` random signatures is expected to have.
+
+    With a probability of at least 99%, all of them are farther; -1 if even 0 is not rare enough.
+    """
+    most, reached, ways = (1 << bits) // (_RARE * max(1, count)), 0, 1
+    for distance in range(bits + 1):
+        reached += ways  # signatures up to this distance
+        if reached > most:
+            return distance - 1
+        ways = ways * (bits - distance) // (distance + 1)
+    return bits
+
+
 def _listed(words: Sequence[str], most: int = 5) -> str:
     """Return words for a message, the first few of them."""
     shown = [short(word) for word in words[:most]]
@@ -178,10 +198,15 @@ class Answer(Tabular, Sequence[Match]):
     """By words: the words of the query that no document has."""
     searched: int = 0
     """By words: number of different words that were searched for, at most 64."""
+    by_chance: bool = False
+    """Whether the nearest match of a search without a radius is no nearer than the nearest of as
+    many random signatures could be: the matches then say nothing."""
 
     @property
     def no_match(self) -> str:
-        """Why a search by words has no matches, in a sentence; empty if it has some."""
+        """Why nothing matches the query, in a sentence; empty if something does."""
+        if self.by_chance:
+            return "no match: the nearest documents are no nearer than random signatures are"
         if self._matches or self.by != "words":
             return ""
         if self.searched == 0:

@@ -375,10 +375,12 @@ def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
         "version": answer.version,
         "masked": answer.masked,
         "by": answer.by,
+        "no_match": answer.no_match,
     }
     if answer.by == "words":
         value |= {"unknown": answer.unknown, "searched": answer.searched}
-        value["no_match"] = answer.no_match
+    elif answer.by_chance:
+        value["by_chance"] = True
     if answer.work is not None:
         value["work"] = vars(answer.work)
     return value

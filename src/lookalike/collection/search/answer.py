@@ -14,7 +14,15 @@ from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from lookalike.collection.answers import Answer, Level, Match, Work, joined_bound, match_of
+from lookalike.collection.answers import (
+    Answer,
+    Level,
+    Match,
+    Work,
+    chance_distance,
+    joined_bound,
+    match_of,
+)
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata, decoded_text
 from lookalike.collection.query import Question
 from lookalike.collection.search.native import NativeLevels
@@ -266,7 +274,14 @@ def _answer(
     if question.explain:
         _explain(fetcher, signature, mask, matches, found)
         work = found.work
-    return Answer(matches, version=state.version, exact=not cut, work=work, masked=mask is not None)
+    by_chance = False
+    if matches and question.radius is None:
+        bits = state.bits if mask is None else int(np.bitwise_count(mask).sum())
+        by_chance = matches[0].distance > chance_distance(bits, state.signatures)
+    return Answer(
+        matches, version=state.version, exact=not cut, work=work, masked=mask is not None,
+        by_chance=by_chance,
+    )  # fmt: skip
 
 
 def _explain(

@@ -44,6 +44,7 @@ _ANSWER = {
         {"id": "fox", "distance": 12, "similarity": 0.957, "metadata": {"lang": "en"}}
     ],
     "exact": True, "version": 7, "masked": False, "by": "similar",
+    "no_match": "",
 }  # fmt: skip
 _SAMPLED = 32
 """Candidates are counted for one batch in 32."""
@@ -68,7 +69,8 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     Returns the `k` nearest documents, all within `radius`, or the `k` nearest within `radius`.
     Matches are exact and sorted by (distance, id). `by` of the answer says whether they were found
     by the words of a short text. They then have a `score`, the share of these words from 0 to 1,
-    and the `words` that they have; `no_match` says why there is none.
+    and the `words` that they have. `no_match` says why nothing matches, if that is so; nearest
+    documents that are no nearer than random ones have `by_chance`.
     """
     service = context.service
     _check(body, 1, service)

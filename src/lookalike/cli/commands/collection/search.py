@@ -115,6 +115,8 @@ def _search(options: argparse.Namespace) -> None:
             return
         similar = _compared(docs, text, answer, options) if options.compare else None
     _print_answer(answer, similar, options)
+    if answer.no_match:
+        warn(answer.no_match, kind="")
     if answer.masked:
         warn_masked(1)
 

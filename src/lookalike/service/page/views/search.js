@@ -45,6 +45,7 @@ export async function searchView(place, { collection, name, link, signal }) {
     if (told === undefined) return;
     fill(found, count ? [
       h("p", { class: "soft" }, `${told} · ${passed} ms`),
+      answer.no_match ? h("p", {}, sentence(answer.no_match)) : null,
       h("p", { class: "soft" }, answer.by === "words" ? `Percentages: the share of your words that a document has; rare words count more.${unknown(answer)}`
         : `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text is short, so matches are ranked only by the bits that its words determine; the last number counts the differing bits among these." : ""}`),
       matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
