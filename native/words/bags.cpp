@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bits/cancellation.hpp"
+#include "bits/operation.hpp"
 #include "bits/hash.hpp"
 #include "text/features.hpp"
 #include "words/porter.hpp"
@@ -66,7 +66,7 @@ Bags bags_of(const std::vector<std::string_view>& texts, bool stems, std::size_t
         [&](std::size_t worker, std::size_t begin, std::size_t end) {
             Bags& part = parts[begin / kTextsPerRun];
             for (std::size_t text = begin; text < end; ++text) {
-                bits::stop_if_cancelled();  // texts may be long
+                bits::stop_if_canceled();  // texts may be long
                 append_bag(texts[text], stems, scratches[worker], part.bytes);
                 part.offsets.push_back(static_cast<std::int64_t>(part.bytes.size()));
             }

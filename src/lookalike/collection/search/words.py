@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.cancellation import stop_if_canceled
+from lookalike.operation import stop_if_canceled
 from lookalike.collection.answers import Answer, Level, Match, match_of
 from lookalike.collection.documents import Row
 from lookalike.collection.query import Question
