@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "bits/operation.hpp"
 #include "bits/hash.hpp"
+#include "bits/operation.hpp"
 #include "text/features.hpp"
 #include "words/porter.hpp"
 

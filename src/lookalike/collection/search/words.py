@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.operation import stop_if_canceled
 from lookalike.collection.answers import Answer, Level, Match, match_of
 from lookalike.collection.documents import Row
 from lookalike.collection.query import Question
@@ -23,6 +22,7 @@ from lookalike.collection.stores.base import View
 from lookalike.collection.stores.schema import Numbers, State
 from lookalike.collection.stores.words import Bags
 from lookalike.errors import DocumentError
+from lookalike.operation import stop_if_canceled
 
 _SHORT = 32  # different words of a text that `by="auto"` searches for by words
 _SHORT_TEXT = 2_000  # characters of such a text
