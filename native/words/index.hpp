@@ -20,7 +20,7 @@
 
 namespace lookalike::words {
 
-constexpr float kK1 = 0.9f, kB = 0.5f;
+constexpr float kK1 = 0.6f, kB = 0.75f;
 constexpr double kUnit = 65536;
 constexpr std::size_t kMostWords = 64;  // of a query
 

@@ -11,7 +11,7 @@ import Stemmer
 
 from support.oracles import text as text_oracle
 
-K1, B = np.float32(0.9), np.float32(0.5)
+K1, B = np.float32(0.6), np.float32(0.75)
 MOST_COUNT = 255
 HASH_BITS = 40
 _PORTER = Stemmer.Stemmer("porter")
