@@ -373,7 +373,7 @@ def test_the_nearest_may_be_so_by_chance(url: str) -> None:
         for plan in ("native", "sql"):
             answers = docs.search_many(rng.integers(0, 256, (20, 16), np.uint8), plan=plan)  # type: ignore[arg-type]
             assert all(len(answer) == 10 and answer.by_chance for answer in answers)
-            assert "no nearer than random signatures" in answers[0].no_match
+            assert "as far away as random signatures" in answers[0].no_match
         assert not docs.search(rows[0] ^ 255, radius=100).by_chance
 
 

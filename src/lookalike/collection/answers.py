@@ -206,7 +206,7 @@ class Answer(Tabular, Sequence[Match]):
     def no_match(self) -> str:
         """Why nothing matches the query, in a sentence; empty if something does."""
         if self.by_chance:
-            return "no match: the nearest documents are no nearer than random signatures are"
+            return "no match: the nearest documents are as far away as random signatures"
         if self._matches or self.by != "words":
             return ""
         if self.searched == 0:

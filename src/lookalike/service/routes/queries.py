@@ -70,7 +70,7 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     Matches are exact and sorted by (distance, id). `by` of the answer says whether they were found
     by the words of a short text. They then have a `score`, the share of these words from 0 to 1,
     and the `words` that they have. `no_match` says why nothing matches, if that is so; nearest
-    documents that are no nearer than random ones have `by_chance`.
+    documents that are as far away as random ones have `by_chance`.
     """
     service = context.service
     _check(body, 1, service)
