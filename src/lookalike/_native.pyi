@@ -879,7 +879,9 @@ WordArrays: TypeAlias = tuple[
     NDArray[np.uint8],
 ]
 
-def word_bags(documents: Documents, stems: bool) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
+def word_bags(
+    documents: Documents, stems: bool, threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 def query_words(query: Documents, stems: bool) -> tuple[list[str], NDArray[np.uint64]]: ...
 def hash_bags(
     numbers: NDArray[np.int64],

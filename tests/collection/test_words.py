@@ -278,7 +278,7 @@ def test_what_is_searched_by_words(url: str) -> None:
                 docs.search("fox", by="words", **options)
         for by in ("auto", "words"):
             with pytest.raises(la.errors.DocumentError, match="surrogate"):
-                docs.search("\ud800", by=by)  # type: ignore[arg-type]
+                docs.search("\ud800", by=by)
         with pytest.raises(la.errors.ArgumentError, match="by is 'word'; expected one of"):
             docs.search("fox", by="word")  # type: ignore[arg-type]
 
@@ -371,7 +371,7 @@ def test_the_nearest_may_be_so_by_chance(url: str) -> None:
         near[:2] ^= 255
         assert docs.search(near).ids[0] == "d7" and not docs.search(near).by_chance
         for plan in ("native", "sql"):
-            answers = docs.search_many(rng.integers(0, 256, (20, 16), np.uint8), plan=plan)  # type: ignore[arg-type]
+            answers = docs.search_many(rng.integers(0, 256, (20, 16), np.uint8), plan=plan)
             assert all(len(answer) == 10 and answer.by_chance for answer in answers)
             assert "as far away as random signatures" in answers[0].no_match
         assert not docs.search(rows[0] ^ 255, radius=100).by_chance

@@ -44,7 +44,7 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
         by=value.get("by", "similar"),
         unknown=tuple(value.get("unknown", ())),
         searched=value.get("searched", 0),
-        by_chance=value.get("by_chance", False),
+        chance_distance=value.get("chance_distance"),
         work=None if work is None else Work(**{**work, "thresholds": tuple(work["thresholds"])}),
     )
 

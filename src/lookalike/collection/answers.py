@@ -198,9 +198,15 @@ class Answer(Tabular, Sequence[Match]):
     """By words: the words of the query that no document has."""
     searched: int = 0
     """By words: number of different words that were searched for, at most 64."""
-    by_chance: bool = False
-    """Whether the nearest match of a search without a radius is no nearer than the nearest of as
-    many random signatures could be: the matches then say nothing."""
+    chance_distance: int | None = None
+    """Of similar documents without a radius: as many random signatures are all farther from the
+    query than this, with a probability of at least 99%."""
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether even the nearest match is as far away as random signatures."""
+        reach = self.chance_distance
+        return reach is not None and bool(self._matches) and self._matches[0].distance > reach
 
     @property
     def no_match(self) -> str:

@@ -379,8 +379,8 @@ def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:
     }
     if answer.by == "words":
         value |= {"unknown": answer.unknown, "searched": answer.searched}
-    elif answer.by_chance:
-        value["by_chance"] = True
+    elif answer.chance_distance is not None:
+        value["chance_distance"] = answer.chance_distance
     if answer.work is not None:
         value["work"] = vars(answer.work)
     return value

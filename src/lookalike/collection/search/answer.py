@@ -274,13 +274,13 @@ def _answer(
     if question.explain:
         _explain(fetcher, signature, mask, matches, found)
         work = found.work
-    by_chance = False
-    if matches and question.radius is None:
+    by_chance = None
+    if question.radius is None:
         bits = state.bits if mask is None else int(np.bitwise_count(mask).sum())
-        by_chance = matches[0].distance > chance_distance(bits, state.signatures)
+        by_chance = chance_distance(bits, state.signatures)
     return Answer(
         matches, version=state.version, exact=not cut, work=work, masked=mask is not None,
-        by_chance=by_chance,
+        chance_distance=by_chance,
     )  # fmt: skip
 
 

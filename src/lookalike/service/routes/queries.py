@@ -44,7 +44,7 @@ _ANSWER = {
         {"id": "fox", "distance": 12, "similarity": 0.957, "metadata": {"lang": "en"}}
     ],
     "exact": True, "version": 7, "masked": False, "by": "similar",
-    "no_match": "",
+    "no_match": "", "chance_distance": 34,
 }  # fmt: skip
 _SAMPLED = 32
 """Candidates are counted for one batch in 32."""
@@ -69,8 +69,8 @@ async def query(context: Context, name: CollectionName, body: QueryBody) -> Resp
     Returns the `k` nearest documents, all within `radius`, or the `k` nearest within `radius`.
     Matches are exact and sorted by (distance, id). `by` of the answer says whether they were found
     by the words of a short text. They then have a `score`, the share of these words from 0 to 1,
-    and the `words` that they have. `no_match` says why nothing matches, if that is so; nearest
-    documents that are as far away as random ones have `by_chance`.
+    and the `words` that they have. `no_match` says why nothing matches: no document has the words,
+    or all are farther than `chance_distance`, as random signatures are.
     """
     service = context.service
     _check(body, 1, service)
@@ -234,7 +234,7 @@ class _Queries:
             exact = answer.exact and (body.k is not None or len(others) <= cut)
             whole = Answer(
                 others[:cut], version=answer.version, exact=exact, work=answer.work,
-                masked=answer.masked,
+                masked=answer.masked, chance_distance=answer.chance_distance,
             )  # fmt: skip
             return encoded(position, whole)
 
