@@ -32,7 +32,7 @@ function row(match, { name, link, bits, other }) {
 }
 
 export function likeness(match, bits) {
-  if (match.words) return meter(match.score, `shares ${match.words.map(shown).join(", ")}`, "Share of your words that the document has; rare words count more");
+  if (match.words) return meter(match.score, `shares ${beginning(match.words.map(shown).join(", "), 60)}`, "Share of your words that the document has; rare words count more");
   const share = Math.max(0, Math.min(1, match.similarity));
   // The similarity is computed from all bits, even if only some of them rank the matches.
   const all = match.unmasked ?? match.distance;
