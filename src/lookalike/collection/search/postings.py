@@ -7,8 +7,7 @@ that are never changed, only replaced. So a copy of an index stays as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,12 +44,12 @@ class FoundWords(NamedTuple):
 @dataclass(frozen=True)
 class _Segment:
     arrays: tuple[NDArray[Any], ...]
-    removed: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    """Positions of documents that do not count any more, ascending."""
+    native: Any  # the same arrays, checked by the core
+    removed: NDArray[np.uint32]  # positions of documents that do not count any more, ascending
 
-    @cached_property
-    def native(self) -> Any:
-        return _native.WordSegment(*self.arrays)
+    @classmethod
+    def of(cls, arrays: tuple[NDArray[Any], ...]) -> _Segment:
+        return cls(arrays, _native.WordSegment(*arrays), np.empty(0, np.uint32))
 
     @property
     def part(self) -> tuple[Any, NDArray[np.uint32]]:
@@ -69,12 +68,11 @@ class _Segment:
         """Return the segment without some documents."""
         removed = np.union1d(self.removed, positions.astype(np.uint32))
         fewer = replace(self, removed=removed)
-        vars(fewer)["native"] = self.native
         return fewer if len(removed) <= _MOST_REMOVED * len(self.numbers) else _merged([fewer])
 
 
 def _merged(segments: Iterable[_Segment]) -> _Segment:
-    return _Segment(_native.merge_words([one.part for one in segments]))
+    return _Segment.of(_native.merge_words([one.part for one in segments]))
 
 
 class WordIndex:
@@ -112,11 +110,10 @@ class WordIndex:
         """Remove documents; raise if one is not there."""
         segments, left = [], np.unique(numbers)
         for one in self._segments:
-            known = np.isin(one.numbers, left)
-            known[one.removed] = False
-            positions = np.flatnonzero(known)
-            left = np.setdiff1d(left, one.numbers[positions], assume_unique=True)
-            segments.append(one.without(positions) if len(positions) else one)
+            places = np.minimum(np.searchsorted(one.numbers, left), len(one.numbers) - 1)
+            there = (one.numbers[places] == left) & ~np.isin(places, one.removed)
+            segments.append(one.without(places[there]) if there.any() else one)
+            left = left[~there]
         if len(left):
             raise CorruptIndexError(f"the keyword index does not have the number {left[0]}")
         self._segments = tuple(one for one in segments if len(one.numbers))
@@ -140,16 +137,14 @@ class WordIndex:
             raise FormatError(f"{path} is not a keyword index")
         container.verify_ahead()
         arrays = tuple(container.array(name, type, 1) for name, type in _ARRAYS.items())
-        segment = _Segment(arrays)
         try:
-            _ = segment.native
+            index = cls([_Segment.of(arrays)])
         except _native.BorderError as error:
             raise CorruptIndexError(f"{path} is damaged: {error}") from None
-        index = cls([segment])
         notes = container.meta.get("notes")
         index.notes = notes if isinstance(notes, dict) else {}
         return index
 
 
 def _segment(bags: Bags) -> _Segment:
-    return _Segment(_native.build_words(bags.numbers, bags.offsets, bags.data))
+    return _Segment.of(_native.build_words(bags.numbers, bags.offsets, bags.data))
