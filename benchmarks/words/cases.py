@@ -20,7 +20,6 @@ from benchmarks.dedup.files import DEBIAN
 from benchmarks.harness import Effort, Verdict
 from benchmarks.quality import Entry, Quality, QualityResult, at_least, at_most, run_entries
 from benchmarks.signing.documents import FILE
-from lookalike.collection.care.transfer import import_documents
 from lookalike.collection.search.postings import WordIndex
 from lookalike.collection.search.words import words_of_query
 from lookalike.collection.signing import WordKind
@@ -164,7 +163,7 @@ def _import(name: str, folder: Path, part: int) -> QualityResult:
     def write(corpus: Path, words: WordKind | None) -> None:
         path = corpus.with_name("docs.db")
         with la.open_collection(path, signer=la.SimHash(bits=128), words=words) as docs:
-            import_documents(docs, corpus)
+            docs.import_file(corpus)
         path.unlink()
 
     ours, plain = "with a keyword index", "without"

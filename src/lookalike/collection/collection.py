@@ -57,6 +57,7 @@ from lookalike.pages import PageLimits
 from lookalike.parts.signer import SignedParts
 from lookalike.progress import Progress, shows_progress
 from lookalike.signatures import Signer
+from lookalike.signatures.arrays import listed_texts
 from lookalike.signatures.bit_weights import Mask
 from lookalike.signatures.signer import DocumentSigner
 
@@ -514,7 +515,7 @@ class Collection(BaseCollection):
         texts = self._by_words(queries, question)
         others: Any = queries
         if texts:
-            others = [one for at, one in enumerate(others) if at not in texts]
+            others = [one for at, one in enumerate(listed_texts(queries) or ()) if at not in texts]
         signatures, masks = self._signing.masked_queries(others, question)
         explain = question.explain or limits.work is not None
 
@@ -553,18 +554,17 @@ class Collection(BaseCollection):
         """Return the texts that are searched for by their words, by their positions."""
         if question.by == "similar" or question.limit is not None:
             return {}
-        several = queries if isinstance(queries, Sequence) and not isinstance(queries, str) else ()
-        texts = {at: one for at, one in enumerate(several) if isinstance(one, str)}
+        texts = listed_texts(queries)
         if question.by == "words":
             if not (self._opened.words or self._state().words):
                 raise self._no_words()
-            if len(texts) < len(several) or not isinstance(queries, Sequence):
+            if texts is None:
                 raise ArgumentError("by='words' needs texts; search for signatures by='similar'")
-            return texts
+            return dict(enumerate(texts))
         kind = self._opened.words
         if not kind or question.radius is not None or question.mask != "auto":
             return {}
-        return {at: text for at, text in texts.items() if is_short(text, kind)}
+        return {at: text for at, text in enumerate(texts or ()) if is_short(text, kind)}
 
     def _ask_like(self, id: str, question: Question) -> Answer:
         self._refuse_parts()
