@@ -186,7 +186,7 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
 
     @rule(
         query=st.lists(st.sampled_from(("text", "d", "n", "0", "1", "2", "7", "none")), max_size=4),
-        k=counts, who=st.integers(0, 1), asked=asked, spare=st.integers(1, 8),
+        k=counts, who=st.integers(0, 1), asked=asked, spare=st.integers(2, 8),
     )  # fmt: skip
     def search_by_words(
         self, query: list[str], k: int, who: int, asked: dict[str, Any], spare: int
