@@ -62,7 +62,7 @@ def test_collections_take_the_text_of_pages(
         ["create", database],
         ["add", database, "one", "--file", pages[0]],
         ["get", database, "one", "--json"],
-        ["search", database, "--file", pages[1], "--json"],
+        ["search", database, "--file", pages[1], "--json", "--by", "similar"],
     ):
         capsys.readouterr()
         assert main(["collection", *command]) == 0

@@ -77,6 +77,7 @@ def _search(options: argparse.Namespace) -> None:
         refuse_given(options, ("measure",), "needs --compare")
     if options.threshold is not None:
         refuse_given(options, ("measure",), "and --threshold exclude each other; use one of them")
+    by = _by(options)
     without_threshold(options)
     if options.min_score is not None:
         share("min_score", options.min_score)  # before a collection that has no use for it
@@ -103,7 +104,6 @@ def _search(options: argparse.Namespace) -> None:
             "where": options.where, "exclude": exclude, "explain": options.explain,
             "text": options.compare, "plan": options.plan or "sql",
         }  # fmt: skip
-        by = _by(options)
         if options.compare and options.threshold is not None and radius is not None:
             # The nearest signatures need not be those of the most similar documents.
             answer = docs.within(query, radius, **asked)
