@@ -18,7 +18,7 @@ WORDS = np.array([f"w{number}" for number in range(400)])
 TEXTS = [" ".join(RNG.choice(WORDS, 60)) for _ in range(150)]
 SIGNER = la.TopSig(256, 8).fit(TEXTS)
 SHORT = " ".join(TEXTS[7].split()[:4])
-SAID = "compared by the bits that its words determine; --mask no compares all bits"
+SAID = "only the bits that its words decide were compared (--mask no: all bits)"
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_short_queries_are_masked_and_it_is_said(
     truth = la.ScanIndex(SIGNER.sign(TEXTS)).search(query, 5, masks=mask)
     (short, long), errors = searched(capsys, f"{name}.lookalike", SHORT, TEXTS[3], "-k", "5")
     assert SAID in errors
-    assert "1 query was" in errors
+    assert "lookalike: short query: " in errors
     assert [one["id"] for one in short["results"]] == truth.ids[0].tolist()
     assert [one["distance"] for one in short["results"]] == truth.distances[0].tolist()
     assert short["masked"] is short["exact"] is True
@@ -72,7 +72,7 @@ def test_the_table_says_so_on_standard_error(
 ) -> None:
     assert main(["search", "topsig.lookalike", SHORT, "w3 w4", "-k", "1"]) == 0
     out, errors = capsys.readouterr()
-    assert "2 queries were compared by the bits that their words determine" in errors
+    assert "2 short queries: only the bits that their words decide were compared" in errors
     assert out.splitlines()[1].split()[-2:] == ["-", "yes"]  # no estimate
 
 

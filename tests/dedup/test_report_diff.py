@@ -78,7 +78,7 @@ def test_an_excerpt_shows_the_first_change() -> None:
     assert excerpt(other, other, 100, cut=False) is None
     late = excerpt(other.replace("w200 ", "<new> "), other, 100, cut=False) or ""
     assert late.startswith("…") and late.endswith("…")
-    assert marks(late, "ins") == ["<new>"]
+    assert marks(late, "ins") == ["<new>"] and marks(late, "del") == ["w200"]
     # What is different only because the text was cut is not marked.
     assert excerpt(other[:500], other[:507], 600, cut=True) is None
     assert marks(excerpt("a b c", "a b d", 600, cut=False) or "", "ins") == ["c"]

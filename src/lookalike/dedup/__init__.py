@@ -94,7 +94,7 @@ def dedup(
         max_document: The most bytes of a document (default: 256 MB, or a 40th of `memory_limit`).
         html: The column with web pages, whose main text is compared. Files called .html and crawls
             (.warc, .warc.gz) are web pages without it. Needs the extra `html`.
-        page_limits: What a web page may have and cost.
+        page_limits: Limits on the depth, tags, time and memory of a web page.
         min_words: Leave out documents with fewer words.
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
@@ -105,8 +105,8 @@ def dedup(
         threshold: The least similarity (default: 0.8; features "short" 0.75; vectors 0.95). Of
             recordings, the share of the longer one that has to be the same.
         ngram: Words or characters of a feature, or several such lengths. Also `ngram_size`.
-        permutations: Of MinHash: a pair at the threshold is proposed with a chance of at least
-            99.5%. Also `num_perm`.
+        permutations: Number of MinHash values per document. With 128, a pair at the threshold is
+            found with a probability of 99.5% or more. Also `num_perm`.
         bits: Bits of a signature, of SimHash, TopSig and images (256, or 64).
         radius: The maximum Hamming distance of a candidate pair (default: derived from the
             threshold), or of two images (56 of 256 bits). Also `bit_diff`.
@@ -135,8 +135,8 @@ def dedup(
         signer: How recordings are compared (default: `la.AudioHash()`).
         work: A folder for texts, signatures and pairs: an interrupted job goes on there, and
             another threshold needs no new signatures (default: a temporary folder).
-        memory_limit: Bytes of memory for the job. Without it, documents take some 150 bytes each
-            and 600 MB; decoders of images at most 1 GiB together, or 176 MiB for each core.
+        memory_limit: Bytes of memory for the job. Without it, the job takes about 600 MB plus 150
+            bytes per document; decoders of images take at most 1 GiB, or 176 MiB per core.
         threads: The number of threads (default: all cores).
         device: "gpu": a CUDA GPU looks for the pairs of SimHash and TopSig; the result is the same.
         progress: Is called with the name of a step and the share of it that is done; True shows

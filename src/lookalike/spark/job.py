@@ -100,7 +100,7 @@ def dedup(
         against: An old corpus, a DataFrame or files. Rows that are already there are dropped, and
             none of its rows is among the kept rows.
         html: The column with web pages, whose main text is compared.
-        page_limits: What a web page may have and cost.
+        page_limits: Limits on the depth, tags, time and memory of a web page.
         min_words: Leave out documents with fewer words.
         language: Leave out documents in other languages than these: "en", or "en,de".
         min_links: Leave out pages with fewer links.
@@ -202,7 +202,7 @@ def pairs(
         order: A column of unique values to sort by.
         against: An old corpus, a DataFrame or files.
         html: The column with web pages.
-        page_limits: What a web page may have and cost.
+        page_limits: Limits on the depth, tags, time and memory of a web page.
         min_words: Leave out documents with fewer words.
         language: Leave out documents in other languages.
         min_links: Leave out pages with fewer links.

@@ -90,7 +90,7 @@ advanced options:
   --recall SHARE       probability that a pair of vectors at the threshold is found (default: 0.999)
   --max-pairs N        stop with an error if --pairs would get more pairs (default:
                        {DEFAULT_LIMIT:,})
-  --collapse           with --exact: pair equal texts with their first only in --pairs
+  --collapse           with --exact: in --pairs, pair each copy only with the first copy
   --device {"|".join(DEVICES)}=cpu  search pairs of simhash and topsig on the CPU or a CUDA GPU
 """
 EXAMPLES = """\

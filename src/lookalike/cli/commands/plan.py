@@ -29,7 +29,7 @@ ARGUMENTS = """
   --bits N           bits per signature (default: that of the file)
   | --radius N       find everything within this Hamming distance, in bits (required)
   | -k K             find this number of nearest neighbors
-  --recall SHARE=1   share of the results that must be found; below 1, SIGNATURES are needed
+  --recall SHARE=1   minimum share of the results that are found; below 1, needs SIGNATURES
   memory:--memory-limit SIZE  memory for the index with its signatures, such as 2GB
   --json             print the plan as JSON
 advanced options:

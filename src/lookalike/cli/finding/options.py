@@ -98,7 +98,7 @@ def warn_masked(queries: int) -> None:
     """Say that some queries were compared by a part of their bits."""
     one = queries == 1
     warn(
-        f"{queries:,} {'query was' if one else 'queries were'} compared by the bits that "
-        f"{'its' if one else 'their'} words determine; --mask no compares all bits",
+        f"{'short query' if one else f'{queries:,} short queries'}: only the bits that "
+        f"{'its' if one else 'their'} words decide were compared (--mask no: all bits)",
         kind="",
     )

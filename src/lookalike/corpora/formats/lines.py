@@ -65,7 +65,7 @@ class LineBatch:
     def undecodable(self) -> str:
         """Return what is wrong with a line that could not be decoded."""
         name = "UTF-8" if self.encoding in (UTF8, ASCII) else self.encoding
-        return f"is not valid {name}; if the encoding of the file is wrong, {NAME_ENCODING}"
+        return f"is not valid {name}; if the file has another encoding, {NAME_ENCODING}"
 
     @cached_property
     def lines(self) -> Any:

@@ -80,10 +80,10 @@ def excerpt(text: str, other: str, most: int, *, cut: bool) -> str | None:
         if here.start > end or (here.start == end and here.start < len(text)):
             break
         words.append(_text(text[at : here.start]))
+        if change.left.start < change.left.stop:
+            words.append(_DEL.format(_text(clipped(other[change.left], _MISSING))) + " ")
         if here.start < here.stop:
             words.append(_INS.format(_text(text[here.start : min(here.stop, end)])))
-        else:
-            words.append(_DEL.format(_text(clipped(other[change.left], _MISSING))) + " ")
         at = min(here.stop, end)
     words.append(_text(text[at:end]))
     return Markup().join(["…" if begin else "", *words, "…" if end < len(text) else ""])

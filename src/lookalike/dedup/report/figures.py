@@ -239,7 +239,7 @@ def dropped_bands(result: TextResult) -> list[Band]:
     edges = [threshold, *inner, 1.0] if threshold < 1 else []
     found = [Band("1, the same text", 1.0, 1.0, int(same.sum()))]
     if others := int(((values == 1) & ~same).sum()):
-        found.append(Band("1, another text", 1.0, 1.0, others))
+        found.append(Band("1, another text, same features", 1.0, 1.0, others))
     for low, high in zip(reversed(edges[:-1]), reversed(edges[1:]), strict=True):
         count = int(((values >= low) & (values < high)).sum())
         found.append(Band(f"{low:.4g} to {high:.4g}", low, high, count))
@@ -275,7 +275,7 @@ def bands_card(result: TextResult) -> str:
     elsewhere = result.counts.exact_duplicates - int(same.sum())
     if elsewhere > 0 and result.settings.keep != "none":
         which = counted(elsewhere, "exact duplicate")
-        are = "is a copy" if elsewhere == 1 else "are copies"
-        note += f" {which} {are} of a dropped text; the kept document has another text."
+        are = "is" if elsewhere == 1 else "are"
+        note += f" {which} {are} equal to a dropped document, not to the kept one."
     rows = [(band.name, band.count, 100 * band.count / most) for band in bands]
     return pieces("dedup/report/dedup.html").bands(dropped, note, rows)

@@ -154,8 +154,9 @@ def group_section(result: TextResult) -> str:
     shown_all = len(groups) == result.counts.groups
     which = "All of them." if shown_all else f"{len(groups)} of {result.counts.groups:,}."
     intro = pieces(TEMPLATE).soft(
-        f"{which} The kept document comes first. Some dropped ones follow, the least similar "
-        "first, each from its first difference. Words that only one of the two has are marked."
+        f"{which} The kept document comes first. Dropped documents follow, least similar first. "
+        "Each excerpt starts at its first difference. Green: only in this document. Red: only in "
+        "the kept one."
     )
     return Markup("\n").join([intro, *(_group(result, group) for group in groups)])
 
@@ -265,7 +266,7 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
     estimated = unknown or not result.settings.verify
     differ = ""
     if pair.distance >= 0:
-        values = f"{result.settings.permutations:,} values"
+        values = f"{result.settings.permutations:,} MinHash values"
         if not result.settings.by_bands:
             values = f"{result.settings.bits:,} bits"
         differ = f"{pair.distance:,} of {values} {'differs' if pair.distance == 1 else 'differ'}"
@@ -277,6 +278,7 @@ def _pair(result: TextResult, pair: ShownPair) -> str:
         _name(result.old_id(pair.left) if pair.old else result.id(pair.left)),
         _name(result.id(pair.right)),
         content,
+        [not pair.old and bool(result.keep[pair.left]), bool(result.keep[pair.right])],
     )
 
 
