@@ -223,7 +223,7 @@ def test_import_and_export(shell: Shell, tmp_path: Path) -> None:
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
     shell("create", "--method", "topsig", "--bits", "256")
     assert shell("import", str(corpus), "--quiet") == "added 500, replaced 0, left out 0\n"
-    assert "add --replace to replace it" in shell("import", str(corpus), status=1)
+    assert "add --replace to replace them" in shell("import", str(corpus), status=1)
     assert shell("import", str(corpus), "--replace") == "added 0, replaced 500, left out 0\n"
     out = tmp_path / "out.parquet"
     assert "wrote 10 documents" in shell("export", str(out), "--where", '{"n": {"<": 10}}')

@@ -98,7 +98,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--threshold", "0.5"], "--threshold does nothing for images; leave it out"),
+        (["--threshold", "0.5"], "--threshold does nothing for images: use --radius N"),
         (["--no-verify"], "--no-verify does nothing for images"),
         (["--in-place"], "--in-place does nothing for images"),
         (["--work", "w"], "--work does nothing for images"),

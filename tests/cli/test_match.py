@@ -371,7 +371,7 @@ def test_ids_of_the_queries_are_kept_and_runs_are_merged(
         ),
         (["typed.runs", "queries.lookalike", "--batch", "0"], "--batch is 0; expected"),
         (["typed.runs", "queries.lookalike", "--radius", "-1"], "--radius is -1; expected"),
-        (["queries.lookalike", "queries.lookalike"], "COLLECTION is queries.lookalike, which is"),
+        (["queries.lookalike", "queries.lookalike"], "FILE is queries.lookalike, which is"),
         (["corpus.jsonl", "queries.lookalike"], "corpus.jsonl is not a signature file"),
         (["nowhere/typed.runs", "queries.lookalike"], "does not exist"),
         (["typed.runs", "queries.jsonl"], "queries.jsonl is not a lookalike file"),

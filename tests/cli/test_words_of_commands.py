@@ -320,7 +320,7 @@ def test_scripts_of_shells_know_every_option(
     [
         (["search", "slices.lookalike", "a text", "of words"], ["-k", "1"]),
         (["collection", "search", "docs.db", "some text"], ["-k", "1"]),
-        (["dedup", "a.txt", "b.txt"], ["-o", "-", "--quiet"]),
+        (["dedup", "a.txt", "b.txt"], ["--format", "text", "-o", "-", "--quiet"]),
     ],
 )
 def test_what_is_looked_for_may_come_behind_options(

@@ -220,8 +220,8 @@ def test_the_command_writes_rows_as_they_were(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--ngram", "2"], "--ngram does nothing for vectors; leave it out"),
-        (["--method", "simhash"], "--method does nothing for vectors; leave it out"),
+        (["--ngram", "2"], "--ngram does nothing for vectors: texts are not compared"),
+        (["--method", "simhash"], "--method does nothing for vectors: texts are not compared"),
         (["--no-verify"], "--no-verify does nothing for vectors"),
         (["--text", "name"], "--text does nothing for vectors: texts are not compared"),
         (["--min-words", "3"], "--min-words does nothing for vectors"),

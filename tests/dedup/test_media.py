@@ -222,8 +222,8 @@ def test_a_folder_is_what_most_of_its_files_are(photos: Path, tmp_path: Path) ->
     ("given", "message"),
     [
         ({"kind": "sounds"}, "kind is 'sounds'; expected one of auto, text, vectors, images, rec"),
-        ({"threshold": 0.9}, "threshold does nothing for images; leave it out"),
-        ({"keep": "last"}, "keep does nothing for images; leave it out"),
+        ({"threshold": 0.9}, "threshold does nothing for images: use radius=N"),
+        ({"keep": "last"}, "keep does nothing for images: the best copy is kept"),
         ({"signer": la.AudioHash()}, r"signer does nothing for images.*it goes with recordings"),
         ({"bits": 100}, "bits is 100; expected 64 or 256"),
         ({"radius": 257}, "radius is 257"),

@@ -66,7 +66,7 @@ _INSTEAD: dict[str, dict[str, str | Said]] = {
         "images": Said('use hash="dct" or "gradient"', "use --hash NAME"),
         "vectors": _NO_TEXTS,
     },
-    "keep": {"media": "the best copy is kept: the largest, or the one of the best quality"},
+    "keep": {"media": "the best copy is kept"},
     "features": {"vectors": _NO_TEXTS},
     "ngram": {"vectors": _NO_TEXTS},
 }
