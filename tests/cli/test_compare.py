@@ -50,11 +50,11 @@ def test_numbers_are_those_of_the_library(
         (simhash, la.SimHash(128, la.Words(ngram=3), seed=5)),
         (topsig, la.TopSig(1024, features=la.Words(ngram=2), weights="count", seed=5)),
     ):
-        rows = signer.sign([A, B])
-        distance = la.hamming(*rows)[0]
+        signed = signer.sign([A, B])
+        distance = la.hamming(*signed)[0]
         assert verdict["distance"] == distance
         # A few words decide few bits of TopSig.
-        decided = np.unpackbits(rows).sum() + distance if verdict is topsig else signer.bits
+        decided = np.unpackbits(signed).sum() + distance if verdict is topsig else signer.bits
         assert verdict["estimate"] == pytest.approx(np.cos(np.pi * distance / decided))
         assert verdict["size"] == signer.bits
     assert found["words"] == [15, 15]

@@ -58,7 +58,9 @@ def ones_of_pairs(
     if not signer.sparse:
         return np.zeros(len(left), np.int64)
     used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
-    return set_bits(signatures[used])[places].reshape(2, -1).sum(axis=0)
+    counts = set_bits(signatures[used])[places]
+    ones: NDArray[np.int64] = counts[: len(left)] + counts[len(left) :]
+    return ones
 
 
 def decided_distances(

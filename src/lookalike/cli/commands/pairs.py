@@ -146,8 +146,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         kept = np.arange(len(pairs))
     pairs = Pairs(pairs.left[kept], pairs.right[kept], pairs.distances[kept], exact=complete)
-    measured = {"estimate": estimates, "similarity": similarity}
-    measured = {name: one[kept] for name, one in measured.items() if one is not None}
+    columns = {"estimate": estimates, "similarity": similarity}
+    measured = {name: one[kept] for name, one in columns.items() if one is not None}
     if options.groups:
         ids = index.living()[1].tolist()  # those without a pair, too
         found = group_pairs(pairs, ids=ids, **_grouping(options))
@@ -156,8 +156,8 @@ def run(options: argparse.Namespace) -> None:
     if options.output is not None:
         write_table(_batches(index, pairs, measured), options.output)
     else:
-        for number, columns in enumerate(_parts(index, pairs, measured)):
-            say_rows(columns, as_json=options.json, first=number == 0)
+        for number, part in enumerate(_parts(index, pairs, measured)):
+            say_rows(part, as_json=options.json, first=number == 0)
     if not options.quiet:
         near = f"within {radius} of {index.bits} bits"
         some = "" if complete else f", each found with a chance of {options.recall:g} or more"
