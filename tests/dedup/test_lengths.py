@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import string
 from importlib import import_module
@@ -263,3 +264,22 @@ def test_settings_with_features_are_not_open() -> None:
     assert not chosen.features_open and (chosen.keep, chosen.threshold) == ("last", 0.9)
     with pytest.raises(ArgumentError, match="threshold"):
         la.results.DedupSettings(threshold=80)
+
+
+@given(
+    features=st.sampled_from(["words", "short", la.Chars(4)]),
+    threshold=st.none() | st.floats(0.1, 1),
+    permutations=st.sampled_from([64, 128]),
+    seed=st.integers(0, 99),
+    exact=st.booleans(),
+)
+def test_features_that_are_chosen_later_are_those_that_are_given(
+    features: Any, threshold: float | None, permutations: int, seed: int, exact: bool
+) -> None:
+    others: dict[str, Any] = {"permutations": permutations, "seed": seed, "exact": exact}
+    later = la.results.DedupSettings(threshold=threshold, **others).with_features(features)
+    at_once = la.results.DedupSettings(threshold=threshold, features=features, **others)
+    assert later.to_dict() == at_once.to_dict()
+    assert later.signer() == at_once.signer()
+    assert later.feature_kind() == at_once.feature_kind()
+    assert pickle.loads(pickle.dumps(later)).to_dict() == later.to_dict()

@@ -236,7 +236,7 @@ class Filters:
     @property
     def any(self) -> bool:
         """Whether there is any condition."""
-        return self != Filters()
+        return self != _NO_FILTERS
 
     def for_old(self) -> Filters:
         """Return the filters for an old corpus, of which no document is skipped."""
@@ -253,6 +253,9 @@ class Filters:
             if found not in self.languages:
                 return "other language", f"is in {found or 'an unknown language'}"
         return None
+
+
+_NO_FILTERS = Filters()
 
 
 def without_urls(text: str) -> str:

@@ -207,7 +207,7 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
 
 def is_written_as_folder(corpus: Corpus, path: Path) -> bool:
     """Return whether `write_corpus` makes a new folder: of files, or of shards."""
-    return target_format(corpus, path) == "files" or _is_folder_of_shards(corpus, path)
+    return _is_folder_of_shards(corpus, path) or target_format(corpus, path) == "files"
 
 
 def check_table_target(path: Path) -> None:

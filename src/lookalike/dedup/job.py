@@ -77,17 +77,18 @@ def run_job(
     old: Source | OldSignatures | None = None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
         settings, old = _old_signatures(against, settings)
-    features = settings.feature_kind()
+    features, deciding = settings.feature_kind(), settings.keep_column
     skip_bad = flag("skip_bad", skip_bad)
-    progress = listener(progress)
     workers = thread_count(threads)
-    _check_device(device, settings)
+    if one_of("device", device, DEVICES) == "gpu":
+        _check_gpu(settings)
     if work is not None:
         work = file_path("work", work)
     if save_signatures is not None:
         save_signatures = file_path("save_signatures", save_signatures)
     if work is not None or save_signatures is not None:
         features.check_persistent()
+    steps = JobProgress(listener(progress))
     limit = memory_bytes(memory_limit)
     reading = Reading(
         format=format,
@@ -98,7 +99,7 @@ def run_job(
         longest=longest_document(max_document, limit),
         was_given=max_document is not None,
     )
-    opened = reading.source(source, features, text, id, settings.keep_column)
+    opened = reading.source(source, features, text, id, deciding)
     if old is None and against is not None:
         old = reading.old_source(against, features, opened.columns)
     folder = WorkFolder(work)
@@ -108,7 +109,7 @@ def run_job(
         memory_limit=limit,
         threads=workers,
         device=device,
-        progress=JobProgress(progress),
+        progress=steps,
         work=folder,
     )
     try:
@@ -121,10 +122,8 @@ def run_job(
         folder.close()
 
 
-def _check_device(device: str, settings: DedupSettings) -> None:
+def _check_gpu(settings: DedupSettings) -> None:
     """Refuse a GPU that is missing, or that has nothing to do."""
-    if one_of("device", device, DEVICES) == "cpu":
-        return
     if settings.by_bands or not settings.by_signatures:
         raise ArgumentError(
             Said("device='gpu'", "--device gpu"),
@@ -152,8 +151,8 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
             documents = read_documents(job, source, old, early)
             job, lengths = _with_features(job, documents)
         settings = job.settings
-        if settings.signer() != signer:
-            signer, early = settings.signer(), None
+        if (fitting := settings.signer()) is not signer:
+            signer, early = fitting, None
         with timed("collapse"):
             first = collapse(job, documents)
         with timed("sign"):

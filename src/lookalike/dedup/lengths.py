@@ -60,9 +60,10 @@ def lengths_of(texts: Any, sizes: NDArray[np.int64]) -> TextLengths:
 def lengths_on_disk(texts: StringsOnDisk, begin: int) -> TextLengths:
     """Return the lengths of the texts from `begin` on."""
     found, sizes = TextLengths(0, 0), texts.lengths
-    for first in range(begin, len(texts), _AT_A_TIME):
+    for first in range(begin, len(sizes), _AT_A_TIME):
         some = slice(first, first + _AT_A_TIME)
         part = lengths_of(texts.arrow[some], sizes[some])
         found = TextLengths(found.short + part.short, found.documents + part.documents)
-        texts.release()
+        if first + _AT_A_TIME < len(sizes):
+            texts.release()
     return found

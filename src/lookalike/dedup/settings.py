@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from inspect import signature
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import flag, one_of, share, whole_number
 from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, Said
-from lookalike.features import MEASURES, FeatureKind
+from lookalike.features import MEASURES, FeatureKind, ShortText
 from lookalike.features.choice import (
     CHARS_NGRAM,
     FEATURES,
@@ -23,7 +24,6 @@ from lookalike.features.choice import (
     chosen_words,
     typed_lengths,
 )
-from lookalike.features.short import ShortText
 from lookalike.features.text import Lengths
 from lookalike.signatures.estimates import ones_of_pairs
 from lookalike.signatures.methods import (
@@ -205,14 +205,16 @@ class DedupSettings(Displayed):
             own[name] = flag(name, own[name])
         self._check_keep()
         method = self._method
+        by_bands = method.by_bands
         if self.measure is None:
             own["measure"] = method.measure
+        else:
+            one_of("measure", self.measure, MEASURES)
         self._check_measure(method.measure)
         if self.features is None:
             own["features"] = "words"
         if self.threshold is None:
             own["threshold"] = method.features.usual_threshold
-        own["threshold"] = share("threshold", self.threshold)
         # What was chosen may be readable only once.
         if not isinstance(self.features, str):
             own["features"] = method.features
@@ -221,9 +223,10 @@ class DedupSettings(Displayed):
             words = chosen_words(method.features)
             own["stop_words"] = self.stop_words if words is None else words.stopwords
         own["bits"] = method.bits
+        own["threshold"] = share("threshold", self.threshold)
         bounds = {
             "permutations": (2, 4096),
-            "bits": (0 if self.by_bands else 8, 1 << 16),
+            "bits": (0 if by_bands else 8, 1 << 16),
             "radius": (0, 1 << 16),  # its default depends on the bits
             "min_features": (1, None),
             "max_group": (2, None),
@@ -232,7 +235,7 @@ class DedupSettings(Displayed):
             del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
-                own["radius"] = method.radius(self.threshold)  # the bits are valid by now
+                own["radius"] = 0 if by_bands else method.radius(self.threshold)
             own[name] = whole_number(name, own[name], at_least=least, at_most=most)
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
         refuse_idle(own, [one.name for one in bound if own[one.name] not in (one.default, 0)])
@@ -256,9 +259,20 @@ class DedupSettings(Displayed):
         """Whether a job chooses the features; see `with_features`."""
         return "_given" in vars(self)
 
-    def with_features(self, features: FeatureChoice) -> DedupSettings:
-        """Return settings that left the features open, with these features."""
-        return DedupSettings(**{**vars(self)["_given"], "features": features})
+    def with_features(self, features: FeatureKind | str) -> DedupSettings:
+        """Return settings that left the features open, with "words", "short" or a kind."""
+        made = copy(self)
+        own, given = vars(made), vars(self)["_given"]
+        own |= {name: value for name, value in vars(self).items() if name != "_given"}
+        if features != self.features:
+            chosen = ShortText() if isinstance(features, str) else features
+            own |= {"features": features, "ngram": None}
+            if isinstance(features, str):
+                own["ngram"] = chosen.ngram
+            own["_method"] = replace(self._method, features=chosen)
+            if given["threshold"] is None:
+                own["threshold"] = chosen.usual_threshold
+        return made
 
     @property
     def keep_column(self) -> str | None:
@@ -339,7 +353,6 @@ class DedupSettings(Displayed):
         """Refuse a measure that signatures do not estimate, and settings of signatures that
         propose nothing.
         """
-        one_of("measure", self.measure, MEASURES)
         if self.by_signatures:
             if self.measure == estimated:
                 return

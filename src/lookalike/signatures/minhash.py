@@ -270,6 +270,13 @@ def _table(name: str, given: Any, hashed: bool) -> dict[int, int]:
     return table
 
 
+def _permutations(seed: int, count: int) -> tuple[list[int], list[int]]:
+    """Return the factors and terms of random permutations of 32-bit numbers."""
+    words = random_words(seed, count)
+    factors = (words.astype(np.uint32) | np.uint32(1)).tolist()
+    return factors, (words >> np.uint64(32)).astype(np.uint32).tolist()
+
+
 class MinHash(ValueSigner):
     """Signatures of texts for Jaccard similarity: the least value under each random permutation.
 
@@ -307,9 +314,7 @@ class MinHash(ValueSigner):
     ) -> None:
         super().__init__(Words(ngram=5) if features is None else features, seed)
         self.hashes, self.permutations = GivenHashes.of(hashes, self, permutations, _PERMUTATIONS)
-        words = random_words(self.seed, self.permutations)
-        self._factors: list[int] = (words.astype(np.uint32) | np.uint32(1)).tolist()
-        self._terms: list[int] = (words >> np.uint64(32)).astype(np.uint32).tolist()
+        self._factors, self._terms = _permutations(self.seed, self.permutations)
 
     @classmethod
     def _for_dedup(
@@ -406,8 +411,8 @@ class BBitMinHash(DocumentSigner):
         self.hashes, self.permutations = GivenHashes.of(
             hashes, self, permutations, _PACKED_PERMUTATIONS
         )
-        self._minhash = MinHash(self.permutations, self.features, seed, hashes=self.hashes)
         self.b = whole_number("b", b, at_least=1, at_most=16)
+        self._factors, self._terms = _permutations(self.seed, self.permutations)
         if self.bits % 8:
             raise ArgumentError(
                 Said("permutations"),
@@ -420,15 +425,21 @@ class BBitMinHash(DocumentSigner):
         """Bits of a signature."""
         return self.permutations * self.b
 
+    @cached_property
+    def _minhash(self) -> MinHash:
+        """The signer of whole values."""
+        return MinHash(self.permutations, self.features, self.seed, hashes=self.hashes)
+
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the packed signatures, `uint8[n, bits // 8]`."""
         if self.hashes is not None:
             return self.pack(self._minhash.sign(documents, threads=threads))
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
-        factors, terms = self._minhash._factors, self._minhash._terms
         for source in none_below_zero(self.features.sources(documents)):
             block = signatures.block(len(source))
-            _native.packed_minhash(source, factors, terms, self.b, thread_count(threads), block)
+            _native.packed_minhash(
+                source, self._factors, self._terms, self.b, thread_count(threads), block
+            )
         return signatures.take()
 
     def _estimate(self, distances: NDArray[np.float64], bits: int) -> NDArray[np.float64]:

@@ -200,7 +200,7 @@ class DocumentSigner(Signer):
     """
 
     def __init__(self, features: FeatureKind, seed: SupportsIndex) -> None:
-        self.features = as_features(features)
+        self.features = features if isinstance(features, FeatureKind) else as_features(features)
         super().__init__(seed)
 
     @classmethod
