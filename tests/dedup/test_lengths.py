@@ -277,8 +277,9 @@ def test_features_that_are_chosen_later_are_those_that_are_given(
     features: Any, threshold: float | None, permutations: int, seed: int, exact: bool
 ) -> None:
     others: dict[str, Any] = {"permutations": permutations, "seed": seed, "exact": exact}
-    later = la.results.DedupSettings(threshold=threshold, **others).with_features(features)
-    at_once = la.results.DedupSettings(threshold=threshold, features=features, **others)
+    others["threshold"] = threshold
+    later = la.results.DedupSettings(**others).with_features(features)
+    at_once = la.results.DedupSettings(features=features, **others)
     assert later.to_dict() == at_once.to_dict()
     assert later.signer() == at_once.signer()
     assert later.feature_kind() == at_once.feature_kind()

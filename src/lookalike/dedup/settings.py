@@ -16,6 +16,7 @@ from lookalike.checks import flag, one_of, share, whole_number
 from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES, FeatureKind, ShortText
+from lookalike.features.base import as_features
 from lookalike.features.choice import (
     CHARS_NGRAM,
     FEATURES,
@@ -259,16 +260,16 @@ class DedupSettings(Displayed):
         """Whether a job chooses the features; see `with_features`."""
         return "_given" in vars(self)
 
-    def with_features(self, features: FeatureKind | str) -> DedupSettings:
+    def with_features(self, features: FeatureChoice) -> DedupSettings:
         """Return settings that left the features open, with "words", "short" or a kind."""
         made = copy(self)
         own, given = vars(made), vars(self)["_given"]
         own |= {name: value for name, value in vars(self).items() if name != "_given"}
         if features != self.features:
-            chosen = ShortText() if isinstance(features, str) else features
-            own |= {"features": features, "ngram": None}
-            if isinstance(features, str):
-                own["ngram"] = chosen.ngram
+            short = ShortText() if isinstance(features, str) else None
+            chosen = short or as_features(features)
+            own["features"] = features if short else chosen
+            own["ngram"] = short.ngram if short else None
             own["_method"] = replace(self._method, features=chosen)
             if given["threshold"] is None:
                 own["threshold"] = chosen.usual_threshold
