@@ -136,7 +136,7 @@ def at_most(title: str, value: float, target: float, unit: str = "", digits: int
     )
 
 
-COUNTED = ("kept", "pairs")
+COUNTED = ("kept", "pairs", "extra")
 """Qualities that are whole numbers."""
 
 

@@ -110,8 +110,8 @@ def pairs_of(kind: str, left: Any, right: Any, size: int = 1) -> None:
         _native.cosine(source(), source(), left, right, 1, similar, _native.WeightKind.count, None)
 
 
-def words64(*values: int) -> NDArray[np.uint64]:
-    return np.array(values, np.uint64)
+def reals(*values: float) -> NDArray[np.float64]:
+    return np.array(values, np.float64)
 
 
 def sampled(looked_up: bool = True) -> _native.Samples:
@@ -346,14 +346,22 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "containment: documents": lambda: pairs_of("containment", longs(0), longs(2)),
     "containment: answer": lambda: pairs_of("containment", longs(0), longs(0), 2),
     "count_distinct": lambda: _native.count_distinct(source(), 1, longs(0)),
+    "total_weights: answer": lambda: _native.total_weights(
+        source(), _native.WeightKind.count, None, 1, reals(0)
+    ),
+    "total_weights: vocabulary": lambda: _native.total_weights(
+        source(), _native.WeightKind.idf, None, 1, reals(0, 0)
+    ),
+    "FeatureSets: common": lambda: _native.FeatureSets(_native.WeightKind.count, 9, 9, 3),
+    "Samples: weights": lambda: _native.Samples(1, 1, 1, _native.WeightKind.idf, None),
     "list_features": lambda: _native.list_features(source(), _native.WeightKind.tfidf, 1),
     "Samples: size": lambda: _native.Samples(0, 1, 1),
     "Samples: leaders": lambda: _native.Samples(1, 1, 0),
     "Samples: late": lambda: sampled().observe(source(), 1),
     "Samples: unknown": lambda: sampled().look_up(source(), 1),
-    "Samples: early": lambda: sampled(False).pairs(0, 1, words64(1, 1, 1), 0, 1),
-    "Samples: needs": lambda: sampled().pairs(0, 1, words64(1, 1), 0, 1),
-    "Samples: places": lambda: sampled().pairs(0, 9, words64(1, 1, 1), 0, 1),
+    "Samples: early": lambda: sampled(False).pairs(0, 1, reals(1, 1, 1), 0, 1),
+    "Samples: needs": lambda: sampled().pairs(0, 1, reals(1, 1), 0, 1),
+    "Samples: places": lambda: sampled().pairs(0, 9, reals(1, 1, 1), 0, 1),
     "cosine: documents": lambda: pairs_of("cosine", longs(-1), longs(0)),
     "cosine: answer": lambda: pairs_of("cosine", longs(0), longs(0), 2),
     "take": lambda: _native.Documents.from_list(["a"], 0).take(longs(1)),
@@ -382,7 +390,7 @@ def test_what_fits_is_not() -> None:
     flip_within(np.zeros((5, 64), np.float32))
     flip_within(np.zeros((5, 2), np.uint32))
     group_pairs()
-    sampled().pairs(0, 1, words64(1, 1, 1), 0, 1)
+    sampled().pairs(0, 1, reals(1, 1, 1), 0, 1)
     pairs_of("jaccard", longs(0), longs(1))
     pairs_of("containment", longs(0), longs(1))
     pairs_of("cosine", longs(0), longs(1))

@@ -56,7 +56,8 @@ API = {
     "Features": (
         "Features are the parts of a document that are compared. Exact similarity counts them.",
         "Words Chars ShortText Links Combined FeatureFunction features.Features Vocabulary Weights "
-        "jaccard weighted_jaccard cosine containment features.similarity_pairs",
+        "jaccard weighted_jaccard cosine containment weighted_containment "
+        "features.similarity_pairs",
     ),
     "Indexes": (
         "An index finds neighbors of a signature. [Choose an index](../planning.md) says which.",

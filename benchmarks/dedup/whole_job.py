@@ -19,6 +19,8 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 import lookalike as la
+from benchmarks.dedup.boilerplate import NAME as BOILERPLATE
+from benchmarks.dedup.boilerplate import boilerplate
 from benchmarks.dedup.contained import NAME as CONTAINED
 from benchmarks.dedup.contained import contained
 from benchmarks.dedup.exact import NAME as EXACT
@@ -62,6 +64,7 @@ CASES = (
     EXACT,
     CONTAINED,
     *SHORT,
+    BOILERPLATE,
 )
 LONG_CASES = ("dedup-large",)
 """Run only if they are named: minutes, and gigabytes on disk."""
@@ -85,6 +88,7 @@ def run_dedup(
         EXACT: partial(exact, cache=cache, part=part),
         CONTAINED: partial(contained, folder=folder, cache=cache, part=part),
         **{name: partial(short, folder=folder, part=part) for name in SHORT},
+        BOILERPLATE: partial(boilerplate, folder=folder, part=part),
     }
     for name in names:
         if folder is None and (name.startswith("dedup-quality") or name == NEEDS_DATA):

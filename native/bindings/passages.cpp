@@ -55,6 +55,13 @@ void bind_passages(nb::module_& module) {
         .def(nb::init<>())
         .def("__len__", [](const NumberedTexts& self) { return self.texts.size(); })
         .def_prop_ro("words", [](const NumberedTexts& self) { return self.texts.words.size(); })
+        .def("word_counts",
+             [](const NumberedTexts& self) {
+                 std::vector<std::int64_t> counts;
+                 for (std::size_t text = 0; text < self.texts.size(); ++text)
+                     counts.push_back(static_cast<std::int64_t>(self.texts.text(text).size()));
+                 return to_numpy(std::move(counts));
+             })
         .def(
             "add",
             [](NumberedTexts& self, const Documents& documents) {

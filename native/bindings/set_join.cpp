@@ -29,12 +29,14 @@ void bind_set_join(nb::module_& module) {
     nb::class_<FeatureSets>(module, "FeatureSets")
         .def(
             "__init__",
-            [](FeatureSets* self, WeightKind kind, std::size_t expected, std::size_t most) {
-                expect(kind == WeightKind::uniform || kind == WeightKind::count,
-                       "weights other than counts");
-                new (self) FeatureSets(kind, expected, most);
+            [](FeatureSets* self, WeightKind kind, std::size_t expected, std::size_t most,
+               std::uint64_t common) {
+                expect(kind == WeightKind::uniform || kind == WeightKind::idf ||
+                           (kind == WeightKind::count && common == sign::kNeverCommon),
+                       "weights other than counts, or by frequency");
+                new (self) FeatureSets(kind, expected, most, common);
             },
-            "kind"_a, "expected"_a, "most"_a)
+            "kind"_a, "expected"_a, "most"_a, "common"_a = sign::kNeverCommon)
         .def(
             "observe",
             [](FeatureSets& self, const BoundSource& source, std::size_t threads) {
@@ -58,6 +60,8 @@ void bind_set_join(nb::module_& module) {
                const ByteArray& old, std::size_t most_postings, std::size_t threads) {
                 expect(!sets.weighted() || measure == Measure::cosine,
                        "weights, which only the cosine has");
+                expect(!sets.by_frequency() || measure != Measure::cosine,
+                       "weights by frequency, which the cosine does not have");
                 expect(threshold > 0 && threshold <= 1, "a threshold that is no similarity");
                 expect_shape(old, {sets.count()}, "marks of another number than documents");
                 const nb::gil_scoped_release nogil;

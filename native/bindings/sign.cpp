@@ -13,6 +13,7 @@ using namespace nb::literals;
 
 namespace {
 
+using sign::RepeatedFeatures;
 using sign::Vocabulary;
 using sign::WeightKind;
 using Offsets = IdArray;
@@ -125,18 +126,31 @@ void bind_vocabulary(nb::module_& module) {
         .value("count", WeightKind::count)
         .value("log_count", WeightKind::log_count)
         .value("tfidf", WeightKind::tfidf)
-        .value("log_likelihood", WeightKind::log_likelihood);
+        .value("log_likelihood", WeightKind::log_likelihood)
+        .value("idf", WeightKind::idf);
+
+    nb::class_<RepeatedFeatures>(module, "RepeatedFeatures")
+        .def(nb::init<std::size_t>(), "expected"_a)
+        .def(
+            "observe",
+            [](RepeatedFeatures& self, const BoundSource& source, std::size_t threads) {
+                const nb::gil_scoped_release nogil;
+                self.observe(*source.source, threads, kCheckpoint);
+            },
+            "source"_a, "threads"_a);
 
     nb::class_<Vocabulary>(module, "Vocabulary")
         .def(nb::init<std::size_t>(), "most"_a)
         .def("__len__", &Vocabulary::size)
         .def(
             "observe",
-            [](Vocabulary& self, const BoundSource& source, std::size_t threads) {
+            [](Vocabulary& self, const BoundSource& source, std::size_t threads,
+               const RepeatedFeatures* repeated) {
                 const nb::gil_scoped_release nogil;
-                self.observe(*source.source, threads, kCheckpoint);
+                self.observe(*source.source, repeated, threads, kCheckpoint);
             },
-            "source"_a, "threads"_a)
+            "source"_a, "threads"_a, "repeated"_a.none() = nb::none())
+        .def("leave_out_above", &Vocabulary::leave_out_above, "documents"_a)
         .def(
             "add",
             [](Vocabulary& self, const FeatureArray& features, const FeatureArray& documents,
@@ -208,6 +222,20 @@ void bind_signers(nb::module_& module) {
             sign::count_distinct(*source.source, work_on(threads), counts.data());
         },
         "source"_a, "threads"_a, "counts"_a.noconvert());
+
+    module.def(
+        "total_weights",
+        [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
+           std::size_t threads, const OutputArray<double, 1>& totals) {
+            expect_shape(totals, {source.source->size()},
+                         "totals of another number than documents");
+            expect(vocabulary != nullptr || kind == WeightKind::uniform ||
+                       kind == WeightKind::count || kind == WeightKind::log_count,
+                   "weights that need a vocabulary");
+            const nb::gil_scoped_release nogil;
+            sign::total_weights(*source.source, kind, vocabulary, work_on(threads), totals.data());
+        },
+        "source"_a, "kind"_a, "vocabulary"_a.none(), "threads"_a, "totals"_a.noconvert());
 
     module.def(
         "list_features",
@@ -411,6 +439,7 @@ void bind_signers(nb::module_& module) {
         "similarities"_a.noconvert());
 
     bind_weighted(module, "weighted_jaccard", &sign::weighted_jaccard);
+    bind_weighted(module, "weighted_containment", &sign::weighted_containment);
     bind_weighted(module, "cosine", &sign::cosine);
 }
 

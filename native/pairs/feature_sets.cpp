@@ -1,7 +1,6 @@
 #include "pairs/feature_sets.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -12,11 +11,14 @@ namespace lookalike::search {
 
 namespace {
 
-constexpr std::size_t kPlacesPerFeature = 8;
-constexpr std::size_t kFewestPlaces = std::size_t{1} << 16, kMostPlaces = std::size_t{1} << 31;
 constexpr int kPartitionBits = 4;
 constexpr std::size_t kPartitions = std::size_t{1} << kPartitionBits;
-constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint32_t kNone = UINT32_MAX, kWeightless = UINT32_MAX - 1;
+
+// Whether a number is that of a stored element.
+constexpr bool is_stored(std::uint32_t number) {
+    return number < kWeightless;
+}
 constexpr std::size_t kSetsPerTask = 256;
 
 // Hashes become numbers in order of first occurrence, with how often each came.
@@ -72,47 +74,27 @@ void in_runs(std::size_t count, std::size_t threads, const bits::Checkpoint& che
 }  // namespace
 
 // The final number of each feature: that of partition p with the provisional number n is
-// of[p][n], or kNone for one that is in one document only.
+// of[p][n], kNone for one that is in one document only, or kWeightless for one that is in too many.
 struct FeatureSets::Numbers {
     std::vector<std::vector<std::uint32_t>> of;
     std::size_t count = 0;
+    std::vector<double> weights;  // by frequency, if these differ
+    double weight_alone = 0;      // of an element that is in one document only
 
     std::uint32_t at(std::uint64_t provisional) const {
         return of[provisional >> 32][provisional & UINT32_MAX];
     }
 };
 
-FeatureSets::FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most)
-    : kind_(kind), most_(most) {
-    const std::size_t places = std::bit_ceil(std::clamp(
-        std::min(expected, kMostPlaces) * kPlacesPerFeature, kFewestPlaces, kMostPlaces));
-    marks_ = std::vector<std::atomic<std::uint64_t>>(places / 32);
-}
+FeatureSets::FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most,
+                         std::uint64_t common)
+    : kind_(kind),
+      most_(most),
+      frequency_weights_{kind == sign::WeightKind::idf, common},
+      repeated_(expected) {}
 
 void FeatureSets::observe(const sign::Source& source, sign::Work work) {
-    // What one document has twice counts as repeated too; `finish` knows better.
-    sign::per_document(source.size(), work, sign::Reader{},
-                       [&](sign::Reader& reader, std::size_t document) {
-                           const auto& features = reader.read(source, document).features;
-                           prefetch(features);
-                           for (const std::uint64_t feature : features)
-                               mark(feature);
-                       });
-}
-
-void FeatureSets::mark(std::uint64_t feature) {
-    const std::size_t at = place(feature);
-    std::atomic<std::uint64_t>& marks = marks_[at / 32];
-    const std::uint64_t once = std::uint64_t{1} << (2 * (at % 32)), again = once << 1;
-    if (marks.load(std::memory_order_relaxed) & again)
-        return;
-    if (marks.fetch_or(once, std::memory_order_relaxed) & once)
-        marks.fetch_or(again, std::memory_order_relaxed);
-}
-
-bool FeatureSets::repeated(std::uint64_t feature) const {
-    const std::size_t at = place(feature);
-    return marks_[at / 32].load(std::memory_order_relaxed) >> (2 * (at % 32) + 1) & 1;
+    repeated_.observe(source, work.threads, work.checkpoint);
 }
 
 void FeatureSets::add(const sign::Source& source, sign::Work work) {
@@ -124,10 +106,11 @@ void FeatureSets::add(const sign::Source& source, sign::Work work) {
         std::vector<double> weights;
     };
     std::vector<Document> found(source.size());
-    const State initial{{}, sign::Weigher(kind_, nullptr), {}, {}, {}};
+    const auto kind = weighted() ? sign::WeightKind::count : sign::WeightKind::uniform;
+    const State initial{{}, sign::Weigher(kind, nullptr), {}, {}, {}};
     sign::per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
         const sign::Bag& bag = state.reader.read(source, document);
-        prefetch(bag.features);
+        repeated_.prefetch(bag.features);
         Document& kept = found[document];
         double squares = 0;
         const auto count = [&](double weight) {
@@ -143,7 +126,7 @@ void FeatureSets::add(const sign::Source& source, sign::Work work) {
                 ++run;
             const double given = (bag.weights.empty() ? 1 : bag.weights[index]) *
                                  (run < bag.runs.size() ? bag.runs[run].factor : 1);
-            if (repeated(bag.features[index])) {
+            if (repeated_.repeated(bag.features[index])) {
                 state.shared.features.push_back(bag.features[index]);
                 if (!alone)
                     state.shared.weights.push_back(given);
@@ -190,38 +173,83 @@ FeatureSets::Numbers FeatureSets::number_features(std::size_t threads,
                 features_[at] = std::uint64_t{partition} << 32 | numbering(features_[at]);
         times[partition] = std::move(numbering.times);
     });
-    // Counting sort by frequency; features of equal frequency in the order of their numbers.
+    // Counting sort by frequency; features of equal frequency in the order of their numbers. Those
+    // that weigh nothing are the most frequent.
+    const auto frequency_weight = [&](std::size_t frequency) {
+        return frequency_weights_.weight(frequency, sizes_.size());
+    };
+    std::size_t most_frequent = sizes_.size();
+    while (most_frequent > 1 && frequency_weight(most_frequent) <= 0)
+        --most_frequent;
     std::vector<std::uint64_t> begins(sizes_.size() + 2);
     for (const auto& some : times)
         for (const std::uint32_t frequency : some)
-            if (frequency > 1)
+            if (frequency > 1 && frequency <= most_frequent)
                 ++begins[frequency + 1];
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    Numbers numbers{std::move(times), begins.back()};
+    Numbers numbers{std::move(times), begins.back(), {}, frequency_weight(1)};
+    if (by_frequency())
+        for (std::size_t frequency = 2; frequency <= most_frequent; ++frequency)
+            numbers.weights.resize(begins[frequency + 1], frequency_weight(frequency));
     for (auto& some : numbers.of)
         for (std::uint32_t& frequency : some)
-            frequency = frequency > 1 ? static_cast<std::uint32_t>(begins[frequency]++) : kNone;
+            frequency = frequency <= 1 ? kNone
+                        : frequency > most_frequent
+                            ? kWeightless
+                            : static_cast<std::uint32_t>(begins[frequency]++);
     return numbers;
 }
 
+// The weight of each document by the frequencies of its elements. Those that weigh nothing no
+// longer count in sizes, which are 0 where nothing is left.
+std::vector<double> FeatureSets::weigh_documents(const Numbers& numbers, std::size_t threads,
+                                                 const bits::Checkpoint& checkpoint) {
+    std::vector<double> totals(sizes_.size());
+    in_runs(sizes_.size(), threads, checkpoint, [&](std::size_t first, std::size_t end) {
+        for (std::size_t document = first; document < end; ++document) {
+            std::uint32_t stored = 0, weightless = 0;
+            for (std::size_t at = offsets_[document]; at < offsets_[document + 1]; ++at) {
+                const std::uint32_t number = numbers.at(features_[at]);
+                stored += is_stored(number);
+                weightless += number == kWeightless;
+                totals[document] += is_stored(number) ? numbers.weights[number] : 0;
+            }
+            totals[document] += numbers.weight_alone * (sizes_[document] - weightless - stored);
+            sizes_[document] = totals[document] > 0 ? sizes_[document] - weightless : 0;
+        }
+    });
+    return totals;
+}
+
 Sets FeatureSets::finish(std::size_t threads, const bits::Checkpoint& checkpoint) {
-    decltype(marks_)().swap(marks_);
+    repeated_.release();
     const Numbers numbers = number_features(threads, checkpoint);
     const std::size_t count = sizes_.size();
     Sets sets;
     sets.numbers = numbers.count;
     sets.documents.resize(count);
     std::iota(sets.documents.begin(), sets.documents.end(), 0u);
-    std::stable_sort(sets.documents.begin(), sets.documents.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return sizes_[a] < sizes_[b]; });
+    std::vector<double> totals;
+    if (by_frequency()) {
+        totals = weigh_documents(numbers, threads, checkpoint);
+        sets.element_weights = numbers.weights;
+        sets.totals.resize(count);
+        std::stable_sort(sets.documents.begin(), sets.documents.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return totals[a] < totals[b]; });
+    } else {
+        std::stable_sort(sets.documents.begin(), sets.documents.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return sizes_[a] < sizes_[b]; });
+    }
     sets.sizes.resize(count);
     sets.offsets.resize(count + 1);
     in_runs(count, threads, checkpoint, [&](std::size_t first, std::size_t end) {
         for (std::size_t set = first; set < end; ++set) {
             const std::uint32_t document = sets.documents[set];
             sets.sizes[set] = sizes_[document];
+            if (by_frequency())
+                sets.totals[set] = totals[document];
             for (std::size_t at = offsets_[document]; at < offsets_[document + 1]; ++at)
-                sets.offsets[set + 1] += numbers.at(features_[at]) != kNone;
+                sets.offsets[set + 1] += is_stored(numbers.at(features_[at]));
         }
     });
     std::partial_sum(sets.offsets.begin(), sets.offsets.end(), sets.offsets.begin());
@@ -238,7 +266,7 @@ Sets FeatureSets::finish(std::size_t threads, const bits::Checkpoint& checkpoint
             both.clear();
             for (std::size_t at = offsets_[document]; at < offsets_[document + 1]; ++at) {
                 const std::uint32_t number = numbers.at(features_[at]);
-                if (number == kNone)
+                if (!is_stored(number))
                     continue;
                 if (weighted())
                     both.emplace_back(number, weights_[at]);

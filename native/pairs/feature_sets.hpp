@@ -2,14 +2,12 @@
 // memory are the features that two of them share.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "pairs/sets.hpp"
 #include "sign/signers.hpp"
-#include "text/hash_map.hpp"
 
 namespace lookalike::search {
 
@@ -17,10 +15,12 @@ namespace lookalike::search {
 // then `finish`. The result does not depend on threads.
 class FeatureSets {
   public:
-    // `kind` is uniform, for sets without weights, or count. `expected` is about how many features
-    // there are, with repetitions; a wrong guess costs time or memory only. `add` throws
-    // TooManyResults when documents have more than `most` shared features in all.
-    FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most);
+    // `kind` is uniform, for sets without weights, count, or idf, for weights by rarity; with idf
+    // or uniform, elements of more than `common` documents weigh nothing. `expected` is as for
+    // RepeatedFeatures. `add` throws TooManyResults when documents have more than `most` shared
+    // features in all.
+    FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most,
+                std::uint64_t common = sign::kNeverCommon);
     FeatureSets(const FeatureSets&) = delete;
     FeatureSets& operator=(const FeatureSets&) = delete;
 
@@ -29,7 +29,8 @@ class FeatureSets {
     Sets finish(std::size_t threads, const bits::Checkpoint& checkpoint);
 
     std::size_t count() const { return sizes_.size(); }
-    bool weighted() const { return kind_ != sign::WeightKind::uniform; }
+    bool weighted() const { return kind_ == sign::WeightKind::count; }
+    bool by_frequency() const { return !frequency_weights_.plain(); }
 
   private:
     struct Document {
@@ -40,23 +41,14 @@ class FeatureSets {
     };
     struct Numbers;
 
-    std::size_t place(std::uint64_t feature) const {
-        return text::place_in_table(feature, marks_.size() * 32);
-    }
-    void mark(std::uint64_t feature);
-    bool repeated(std::uint64_t feature) const;
-    // Inlined, because what only prefetches has no effect in the eyes of GCC, and is left out.
-    [[gnu::always_inline]] void prefetch(const std::vector<std::uint64_t>& features) const {
-        for (const std::uint64_t feature : features)
-            __builtin_prefetch(&marks_[place(feature) / 32], 1, 2);
-    }
+    std::vector<double> weigh_documents(const Numbers& numbers, std::size_t threads,
+                                        const bits::Checkpoint& checkpoint);
     Numbers number_features(std::size_t threads, const bits::Checkpoint& checkpoint);
 
     sign::WeightKind kind_;
     std::size_t most_;
-    // A bit for features that came once, and one beside it for those that came again. Some share
-    // these bits, so that a few more seem to have come again.
-    std::vector<std::atomic<std::uint64_t>> marks_;
+    sign::FrequencyWeights frequency_weights_;
+    sign::RepeatedFeatures repeated_;
     std::vector<std::uint64_t> features_;
     std::vector<double> weights_;
     std::vector<std::uint64_t> offsets_{0};

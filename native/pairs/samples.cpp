@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <type_traits>
+#include <utility>
 
 #include "bits/hash.hpp"
 #include "sign/per_document.hpp"
@@ -12,10 +14,13 @@ namespace lookalike::search {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr double kUnits = 1 << 16;  // of weights
 
 }  // namespace
 
 void Samples::observe(const sign::Source& source, sign::Work work) {
+    if (weighted())
+        return observe_weighted(source, work);
     struct State {
         sign::Reader reader;
         sign::DistinctFeatures distinct;
@@ -42,11 +47,76 @@ void Samples::observe(const sign::Source& source, sign::Work work) {
     }
 }
 
+void Samples::observe_weighted(const sign::Source& source, sign::Work work) {
+    struct State {
+        sign::Reader reader;
+        sign::Weigher weigher;
+        std::vector<std::uint64_t> features;
+        std::vector<double> weights;
+        std::vector<std::pair<std::uint64_t, double>> ordered;
+    };
+    std::vector<Sample> samples(source.size());
+    const State initial{{}, sign::Weigher(kind_, vocabulary_), {}, {}, {}};
+    sign::per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
+        state.weigher.weigh(state.reader.read(source, document), state.features, state.weights);
+        state.ordered.clear();
+        Sample& sample = samples[document];
+        for (std::size_t at = 0; at < state.features.size(); ++at) {
+            state.ordered.emplace_back(bits::fmix64(state.features[at]), state.weights[at]);
+            sample.total += state.weights[at];
+        }
+        std::sort(state.ordered.begin(), state.ordered.end());
+        draw(state.ordered, sample);
+    });
+    for (const Sample& sample : samples) {
+        sizes_.push_back(static_cast<std::uint32_t>(sample.hashes.size()));
+        totals_.push_back(sample.total);
+        drawn_.push_back(sample.drawn);
+        samples_.insert(samples_.end(), sample.hashes.begin(), sample.hashes.end());
+        worths_.insert(worths_.end(), sample.worths.begin(), sample.worths.end());
+        sample_begins_.push_back(samples_.size());
+    }
+}
+
+// The sample of a document with these features by ascending hash. What is drawn depends on them
+// alone.
+void Samples::draw(std::span<const std::pair<std::uint64_t, double>> features,
+                   Sample& sample) const {
+    sample.drawn = features.size() >= size_;
+    if (!sample.drawn) {
+        for (const auto& [hash, weight] : features) {
+            sample.hashes.push_back(hash);
+            sample.worths.push_back(weight / sample.total * static_cast<double>(size_));
+        }
+        return;
+    }
+    std::uint64_t seed = 0;
+    for (const auto& [hash, weight] : features)
+        seed = bits::fmix64(seed ^ hash);
+    const auto total = static_cast<std::uint64_t>(sample.total * kUnits);
+    std::size_t at = 0;
+    auto end = static_cast<std::uint64_t>(features[0].second * kUnits);
+    for (std::size_t part = 0; part < size_; ++part) {
+        // A number below 1 in steps of 2^-64, in the part of all weight that is this one's.
+        const std::uint64_t drawn = bits::fmix64(seed + 0x9e3779b97f4a7c15u * (part + 1));
+        const auto below = (static_cast<unsigned __int128>(part) << 64 | drawn) / size_;
+        const auto place = static_cast<std::uint64_t>(below * total >> 64);
+        while (place >= end)
+            end += static_cast<std::uint64_t>(features[++at].second * kUnits);
+        if (sample.hashes.empty() || sample.hashes.back() != features[at].first) {
+            sample.hashes.push_back(features[at].first);
+            sample.worths.push_back(0);
+        }
+        ++sample.worths.back();
+    }
+}
+
 void Samples::order_by_size() {
     order_.resize(sizes_.size());
     std::iota(order_.begin(), order_.end(), 0u);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return sizes_[a] < sizes_[b]; });
+    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return weighted() ? totals_[a] < totals_[b] : sizes_[a] < sizes_[b];
+    });
     places_.resize(order_.size());
     for (std::uint32_t place = 0; place < order_.size(); ++place)
         places_[order_[place]] = place;
@@ -70,11 +140,16 @@ void Samples::index() {
         ++begins_[number_of(hash) + 1];
     std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
     lists_.resize(samples_.size());
+    list_worths_.resize(worths_.size());
     std::vector<std::uint64_t> to(begins_.begin(), begins_.end() - 1);
     for (std::uint32_t place = 0; place < order_.size(); ++place) {
         const std::uint32_t document = order_[place];
-        for (std::size_t at = sample_begins_[document]; at < sample_begins_[document + 1]; ++at)
-            lists_[to[number_of(samples_[at])]++] = place;
+        for (std::size_t at = sample_begins_[document]; at < sample_begins_[document + 1]; ++at) {
+            const std::uint64_t entry = to[number_of(samples_[at])]++;
+            lists_[entry] = place;
+            if (weighted())
+                list_worths_[entry] = worths_[at];
+        }
     }
 }
 
@@ -115,7 +190,7 @@ void Samples::look_up(const sign::Source& source, sign::Work work) {
     }
 }
 
-void Samples::limit_large_groups(std::span<const std::uint64_t> needed) {
+void Samples::limit_large_groups(std::span<const double> needed) {
     limited_ = true;
     from_.assign(hashes_.size(), 0);
     doubtful_.assign(order_.size(), 0);
@@ -130,44 +205,68 @@ void Samples::limit_large_groups(std::span<const std::uint64_t> needed) {
     }
     for (std::uint32_t number = 0; number < hashes_.size(); ++number)
         if (from_[number] > 0)
-            for (const std::uint32_t place : list(number))
-                ++doubtful_[place];
+            for (std::uint64_t entry = begins_[number]; entry < begins_[number + 1]; ++entry)
+                doubtful_[lists_[entry]] += weighted() ? list_worths_[entry] : 1;
     for (std::size_t place = 0; place < order_.size(); ++place)
         in_large_groups_ +=
             doubtful_[place] > 0 && doubtful_[place] >= needed[sample_size(order_[place])];
 }
 
-struct Samples::Found {
-    std::vector<std::uint32_t> counts;  // by place, 0 between two documents
-    std::vector<std::uint32_t> touched;
-};
+// The first place, in the order by weight, of a document that is not too light for a pair.
+std::uint32_t Samples::first_partner(std::uint32_t place, double least_share) const {
+    const double least = least_share * totals_[order_[place]];
+    const auto first =
+        std::partition_point(order_.begin(), order_.end(),
+                             [&](std::uint32_t document) { return totals_[document] < least; });
+    return static_cast<std::uint32_t>(first - order_.begin());
+}
 
-SampledPairs Samples::pairs(std::size_t begin, std::size_t end,
-                            std::span<const std::uint64_t> needed, std::size_t first_new,
-                            sign::Work work) {
+SampledPairs Samples::pairs(std::size_t begin, std::size_t end, std::span<const double> needed,
+                            std::size_t first_new, double least_share, sign::Work work) {
     if (!limited_)
         limit_large_groups(needed);
+    return weighted() ? pairs_by<double>(begin, end, needed, first_new, least_share, work)
+                      : pairs_by<std::uint32_t>(begin, end, needed, first_new, 0, work);
+}
+
+// `Count` is double for features that count differently.
+template <class Count>
+SampledPairs Samples::pairs_by(std::size_t begin, std::size_t end, std::span<const double> needed,
+                               std::size_t first_new, double least_share, sign::Work work) {
+    constexpr bool kWeighted = std::is_same_v<Count, double>;
+    struct Found {
+        std::vector<Count> counts;  // by place, 0 between two documents
+        std::vector<std::uint32_t> touched;
+    };
     std::vector<std::vector<std::uint32_t>> smaller(end - begin);
-    const Found initial{std::vector<std::uint32_t>(order_.size()), {}};
+    const Found initial{std::vector<Count>(order_.size()), {}};
     sign::per_document(end - begin, work, initial, [&](Found& state, std::size_t index) {
         const auto place = static_cast<std::uint32_t>(begin + index);
         const std::uint32_t document = order_[place];
+        const std::uint32_t first = kWeighted ? first_partner(place, least_share) : 0;
         state.touched.clear();
         for (std::size_t at = offsets_[document]; at < offsets_[document + 1]; ++at) {
             const std::uint32_t number = found_[at];
             if (place < from_[number])
                 continue;
-            for (const std::uint32_t other : list(number)) {
-                if (other >= place)
-                    break;
-                if (state.counts[other]++ == 0)
-                    state.touched.push_back(other);
+            const std::span<const std::uint32_t> others = list(number);
+            auto at_other = others.begin();
+            if (kWeighted)
+                at_other = std::lower_bound(others.begin(), others.end(), first);
+            for (; at_other != others.end() && *at_other < place; ++at_other) {
+                Count& count = state.counts[*at_other];
+                if (count == 0)
+                    state.touched.push_back(*at_other);
+                if constexpr (kWeighted)
+                    count += list_worths_[static_cast<std::size_t>(&*at_other - lists_.data())];
+                else
+                    ++count;
             }
         }
         std::sort(state.touched.begin(), state.touched.end());
         for (const std::uint32_t other : state.touched) {
-            const std::uint32_t count = state.counts[other], one = order_[other];
-            state.counts[other] = 0;
+            const std::uint32_t one = order_[other];
+            const double count = std::exchange(state.counts[other], Count{0});
             if (count + doubtful_[other] >= needed[sample_size(one)] &&
                 (document >= first_new || one >= first_new))
                 smaller[index].push_back(one);

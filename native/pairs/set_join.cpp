@@ -95,11 +95,15 @@ void SetJoin::group_equal() {
 void SetJoin::choose_prefixes() {
     probed_.resize(sets_.count());
     indexed_.resize(sets_.count());
-    rests_.resize(sets_.weights.size());
+    rests_.resize(sets_.weighted() || sets_.by_frequency() ? sets_.elements.size() : 0);
     for (const std::uint32_t set : order_) {
         const std::uint32_t size = sets_.sizes[set];
         if (sets_.weighted()) {
             probed_[set] = indexed_[set] = weighty_prefix(set);
+            continue;
+        }
+        if (sets_.by_frequency()) {
+            choose_prefixes_by_frequency(set);
             continue;
         }
         probed_[set] = size - std::min(size, measure_.least_with_smaller(size)) + 1;
@@ -121,6 +125,40 @@ std::uint32_t SetJoin::weighty_prefix(std::size_t set) {
             prefix = std::max(prefix, place + 1);
     }
     return sets_.unstored(set) + prefix;
+}
+
+// The same by weights of elements: what a pair has in common, from its first common element on,
+// weighs at least so much in either set.
+void SetJoin::choose_prefixes_by_frequency(std::size_t set) {
+    const auto elements = sets_.elements_of(set);
+    const double total = sets_.totals[set];
+    const double with_smaller = measure_.least_other_weight(total);
+    const double with_larger = measure_.least_common_weight(total, total);
+    probed_[set] = indexed_[set] = sets_.unstored(set);
+    double weight = 0;
+    for (std::uint32_t place = sets_.stored(set); place-- > 0;) {
+        weight += sets_.element_weights[elements[place]];
+        rests_[sets_.offsets[set] + place] = static_cast<float>(weight);
+        const std::uint32_t prefix = sets_.unstored(set) + place + 1;
+        if (weight >= with_smaller)
+            probed_[set] = std::max(probed_[set], prefix);
+        if (weight >= with_larger)
+            indexed_[set] = std::max(indexed_[set], prefix);
+    }
+}
+
+// The first set that is not too small, or too light, for a pair with a larger one.
+std::size_t SetJoin::first_partner(std::size_t set) const {
+    if (sets_.weighted())
+        return 0;
+    if (sets_.by_frequency())
+        return static_cast<std::size_t>(
+            std::lower_bound(sets_.totals.begin(), sets_.totals.end(),
+                             measure_.least_other_weight(sets_.totals[set])) -
+            sets_.totals.begin());
+    return static_cast<std::size_t>(std::lower_bound(sets_.sizes.begin(), sets_.sizes.end(),
+                                                     measure_.least_size(sets_.sizes[set])) -
+                                    sets_.sizes.begin());
 }
 
 double SetJoin::share() const {
@@ -173,10 +211,9 @@ void SetJoin::index_next_block() {
 void SetJoin::probe_some(std::size_t threads, const bits::Checkpoint& checkpoint) {
     if (begin_ == end_)
         index_next_block();
-    const std::uint32_t largest = sets_.sizes[order_[end_ - 1]];
+    const std::uint32_t largest = order_[end_ - 1];
     std::size_t end = next_;
-    while (end < order_.size() && end < next_ + at_a_time_ &&
-           (sets_.weighted() || measure_.least_size(sets_.sizes[order_[end]]) <= largest))
+    while (end < order_.size() && end < next_ + at_a_time_ && first_partner(order_[end]) <= largest)
         ++end;
     const std::size_t tasks = (end - next_ + kSetsPerTask - 1) / kSetsPerTask;
     workers_.resize(std::max<std::size_t>(1, threads));
@@ -205,15 +242,11 @@ void SetJoin::probe_some(std::size_t threads, const bits::Checkpoint& checkpoint
 void SetJoin::probe(Worker& worker, std::size_t set, std::vector<Found>& found) const {
     worker.counts.resize(sets_.count());
     worker.needed.resize(sets_.count());
-    worker.sums.resize(sets_.weighted() ? sets_.count() : 0);
+    worker.sums.resize(rests_.empty() ? 0 : sets_.count());
     worker.touched.clear();
     const std::uint32_t unstored = sets_.unstored(set);
     const std::size_t prefix = probed_[set] > unstored ? probed_[set] - unstored : 0;
-    std::size_t from = 0;
-    if (!sets_.weighted())
-        from = static_cast<std::size_t>(std::lower_bound(sets_.sizes.begin(), sets_.sizes.end(),
-                                                         measure_.least_size(sets_.sizes[set])) -
-                                        sets_.sizes.begin());
+    const std::size_t from = first_partner(set);
     for (std::size_t place = 0; place < prefix; ++place)
         touch(worker, set, place, from);
     worker.candidates += worker.touched.size();
@@ -241,6 +274,15 @@ void SetJoin::touch(Worker& worker, std::size_t set, std::size_t place, std::siz
         }
         return;
     }
+    if (sets_.by_frequency()) {
+        const double weight = sets_.element_weights[element];
+        for (; posting != end && posting->set < set; ++posting) {
+            if (worker.counts[posting->set]++ == 0)
+                worker.touched.push_back(posting->set);
+            worker.sums[posting->set] += weight;
+        }
+        return;
+    }
     const auto rest = static_cast<std::uint32_t>(sets_.stored(set) - place);
     for (; posting != end && posting->set < set; ++posting) {
         const std::uint32_t other = posting->set;
@@ -264,7 +306,7 @@ void SetJoin::decide(Worker& worker, std::size_t set, std::vector<Found>& found)
     const auto elements = sets_.elements_of(set);
     for (const std::uint32_t other : worker.touched) {
         const std::uint32_t count = std::exchange(worker.counts[other], 0);
-        const double sum = sets_.weighted() ? std::exchange(worker.sums[other], 0) : 0;
+        const double sum = rests_.empty() ? 0 : std::exchange(worker.sums[other], 0);
         if (count == kHopeless || (group_old_[set] && group_old_[other]))
             continue;
         const auto others = sets_.elements_of(other);
@@ -276,7 +318,9 @@ void SetJoin::decide(Worker& worker, std::size_t set, std::vector<Found>& found)
             place = up_to(elements, others[other_place - 1]);
         const double similarity =
             sets_.weighted() ? weighted_similarity(worker, set, other, place, other_place, sum)
-                             : plain_similarity(worker, set, other, place, other_place, count);
+            : sets_.by_frequency()
+                ? similarity_by_frequency(worker, set, other, place, other_place, sum)
+                : plain_similarity(worker, set, other, place, other_place, count);
         if (measure_.enough(similarity))
             found.push_back({other, static_cast<std::uint32_t>(set), similarity});
     }
@@ -301,20 +345,35 @@ double SetJoin::plain_similarity(Worker& worker, std::size_t set, std::uint32_t 
                                             sets_.sizes[set], sets_.sizes[other]);
 }
 
+// The same of sets with weights by frequency, those of common elements being `sum` before these
+// places.
+double SetJoin::similarity_by_frequency(Worker& worker, std::size_t set, std::uint32_t other,
+                                        std::size_t place, std::size_t other_place,
+                                        double sum) const {
+    const double total = sets_.totals[set], others_total = sets_.totals[other];
+    const double most = sum + std::min(rest(set, place), rest(other, other_place));
+    if (kAbove * most < measure_.least_common_weight(total, others_total))
+        return 0;
+    ++worker.compared;
+    sum += common_weight(sets_, sets_.elements_of(set).subspan(place),
+                         sets_.elements_of(other).subspan(other_place));
+    return measure_.similarity(sum, total, others_total);
+}
+
 // The same of sets with weights, whose products sum up to `sum` before these places.
 double SetJoin::weighted_similarity(Worker& worker, std::size_t set, std::uint32_t other,
                                     std::size_t place, std::size_t other_place, double sum) const {
     const double lengths = sets_.lengths[set] * sets_.lengths[other];
-    const double rest = rest_length(set, place) * rest_length(other, other_place);
-    if (!measure_.enough(kAbove * (sum + rest) / lengths))
+    const double most = sum + rest(set, place) * rest(other, other_place);
+    if (!measure_.enough(kAbove * most / lengths))
         return 0;
     ++worker.compared;
     sum += product(sets_, set, other, place, other_place);
     return std::min(1.0, sum / lengths);
 }
 
-// The Euclidean length of the weights from a place on.
-double SetJoin::rest_length(std::size_t set, std::size_t place) const {
+// The Euclidean length, or the weight by frequency, from a place on.
+double SetJoin::rest(std::size_t set, std::size_t place) const {
     return place < sets_.stored(set) ? rests_[sets_.offsets[set] + place] : 0;
 }
 

@@ -18,9 +18,10 @@ struct SimilarPairs {
     std::vector<double> similarities;
 };
 
-// Equal sets are one in the search. With weights the measure has to be the cosine. Pairs of two
-// documents that are marked as old are left out, and so are documents without elements. What is
-// found, and in which order, does not depend on threads.
+// Equal sets are one in the search. With weights the measure has to be the cosine, with weights by
+// frequency any other: then sizes and overlaps are those of weights, and what is rare is heavy,
+// too. Pairs of two documents that are marked as old are left out, and so are documents without
+// elements. What is found, and in which order, does not depend on threads.
 class SetJoin {
   public:
     // Looks up in lists of at most about `most_postings` elements at a time, 8 bytes each.
@@ -51,7 +52,7 @@ class SetJoin {
     };
     struct Worker {
         std::vector<std::uint32_t> counts;  // of common elements by set, 0 between two probes
-        std::vector<double> sums;           // of products of weights, likewise
+        std::vector<double> sums;           // of products of weights, or of weights, likewise
         std::vector<std::uint32_t> needed;
         std::vector<std::uint32_t> touched;
         std::uint64_t candidates = 0, compared = 0;
@@ -61,6 +62,8 @@ class SetJoin {
     bool equal(std::uint32_t one, std::uint32_t two) const;
     void choose_prefixes();
     std::uint32_t weighty_prefix(std::size_t set);
+    void choose_prefixes_by_frequency(std::size_t set);
+    std::size_t first_partner(std::size_t set) const;
     void index_next_block();
     void probe_some(std::size_t threads, const bits::Checkpoint& checkpoint);
     void probe(Worker& worker, std::size_t set, std::vector<Found>& found) const;
@@ -68,9 +71,11 @@ class SetJoin {
     void decide(Worker& worker, std::size_t set, std::vector<Found>& found) const;
     double plain_similarity(Worker& worker, std::size_t set, std::uint32_t other, std::size_t place,
                             std::size_t other_place, std::uint32_t count) const;
+    double similarity_by_frequency(Worker& worker, std::size_t set, std::uint32_t other,
+                                   std::size_t place, std::size_t other_place, double sum) const;
     double weighted_similarity(Worker& worker, std::size_t set, std::uint32_t other,
                                std::size_t place, std::size_t other_place, double sum) const;
-    double rest_length(std::size_t set, std::size_t place) const;
+    double rest(std::size_t set, std::size_t place) const;
     void emit(std::size_t most, SimilarPairs& pairs);
 
     Sets sets_;
@@ -88,7 +93,9 @@ class SetJoin {
     // Elements at the beginning, stored or not, by which a set is looked up among smaller ones, and
     // by which larger ones find it.
     std::vector<std::uint32_t> probed_, indexed_;
-    std::vector<float> rests_;  // Euclidean lengths of weighted sets from each stored element on
+    // Of weighted sets, from each stored element on: the Euclidean length, or the weight by
+    // frequency.
+    std::vector<float> rests_;
 
     // The block of sets that can be found at present, as places in order_; next_ is the next query.
     std::size_t begin_ = 0, end_ = 0, next_ = 0;

@@ -21,8 +21,8 @@ class SetMeasure {
     // What is the threshold but for rounding, is.
     bool enough(double similarity) const { return similarity >= threshold_; }
 
-    double similarity(std::uint32_t overlap, std::uint32_t a, std::uint32_t b) const {
-        const double common = overlap, x = a, y = b;
+    // Of numbers of elements, or of their weights.
+    double similarity(double common, double x, double y) const {
         switch (measure_) {
             case Measure::jaccard:
                 return common / (x + y - common);
@@ -36,16 +36,7 @@ class SetMeasure {
 
     // The least number of elements that the sets of a pair have in common.
     std::uint32_t least_overlap(std::uint32_t a, std::uint32_t b) const {
-        const double x = a, y = b;
-        switch (measure_) {
-            case Measure::jaccard:
-                return at_least(bound_ / (1 + bound_) * (x + y));
-            case Measure::containment:
-                return at_least(bound_ * std::min(x, y));
-            case Measure::cosine:
-                return at_least(bound_ * std::sqrt(x * y));
-        }
-        return 1;
+        return at_least(least_common(a, b));
     }
 
     // The same, of a set of size a and any that is not smaller, or any that is not larger.
@@ -56,17 +47,11 @@ class SetMeasure {
     }
 
     // The least size of a set that makes a pair with one of size a.
-    std::uint32_t least_size(std::uint32_t a) const {
-        switch (measure_) {
-            case Measure::jaccard:
-                return at_least(bound_ * a);
-            case Measure::containment:
-                return 1;
-            case Measure::cosine:
-                return at_least(bound_ * bound_ * a);
-        }
-        return 1;
-    }
+    std::uint32_t least_size(std::uint32_t a) const { return at_least(least_other(a)); }
+
+    // The same of elements with weights.
+    double least_common_weight(double a, double b) const { return least_common(a, b) * kBelow; }
+    double least_other_weight(double a) const { return least_other(a) * kBelow; }
 
     // Of a weighted set: squares of weights that sum up to less than this share of all leave less
     // than the threshold, whatever the other set is (Cauchy and Schwarz).
@@ -76,6 +61,30 @@ class SetMeasure {
     static constexpr double kRounding = 1e-12;  // as in dedup/pairs/verify.py
     static constexpr double kSlack = 1e-9;      // more than the errors of the formulas above
 
+    static constexpr double kBelow = 1 - kSlack;
+
+    double least_common(double x, double y) const {
+        switch (measure_) {
+            case Measure::jaccard:
+                return bound_ / (1 + bound_) * (x + y);
+            case Measure::containment:
+                return bound_ * std::min(x, y);
+            case Measure::cosine:
+                return bound_ * std::sqrt(x * y);
+        }
+        return 0;
+    }
+    double least_other(double x) const {
+        switch (measure_) {
+            case Measure::jaccard:
+                return bound_ * x;
+            case Measure::containment:
+                return 0;
+            case Measure::cosine:
+                return bound_ * bound_ * x;
+        }
+        return 0;
+    }
     static std::uint32_t at_least(double number) {
         return static_cast<std::uint32_t>(std::max(1.0, std::ceil(number * (1 - kSlack) - kSlack)));
     }

@@ -67,6 +67,22 @@ inline double product(const Sets& sets, std::size_t left, std::size_t right, std
     return sum;
 }
 
+// The sum of the weights by frequency of common elements of two ascending lists.
+inline double common_weight(const Sets& sets, std::span<const std::uint32_t> left,
+                            std::span<const std::uint32_t> right) {
+    const std::uint32_t *a = left.data(), *const a_end = a + left.size();
+    const std::uint32_t *b = right.data(), *const b_end = b + right.size();
+    double sum = 0;
+    while (a != a_end && b != b_end) {
+        const std::uint32_t one = *a, two = *b;
+        if (one == two)
+            sum += sets.element_weights[one];
+        a += one <= two;
+        b += two <= one;
+    }
+    return sum;
+}
+
 // How many elements of an ascending list are at most `last`.
 inline std::size_t up_to(std::span<const std::uint32_t> elements, std::uint32_t last) {
     return static_cast<std::size_t>(std::upper_bound(elements.begin(), elements.end(), last) -

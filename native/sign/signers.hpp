@@ -22,6 +22,10 @@ void count_features(const Source& source, Work work, std::int64_t* counts);
 // How many different ones.
 void count_distinct(const Source& source, Work work, std::int64_t* counts);
 
+// What the features of each document weigh together.
+void total_weights(const Source& source, WeightKind kind, const Vocabulary* vocabulary, Work work,
+                   double* totals);
+
 // The different features of documents, with their weights: those of document d are at offsets[d] to
 // offsets[d + 1].
 struct FeatureLists {
@@ -121,6 +125,10 @@ void weighted_jaccard(const DocumentPairs& pairs, WeightKind kind, const Vocabul
 
 // Exact containment of the smaller feature set in the larger one, likewise.
 void containment(const DocumentPairs& pairs, Work work, double* similarities);
+
+// The same with weights: the sum of the lesser weights over the lesser sum of weights.
+void weighted_containment(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
+                          Work work, double* similarities);
 
 // Exact cosine of the weighted features, likewise.
 void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,

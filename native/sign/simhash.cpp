@@ -1,4 +1,5 @@
 #include <cmath>
+#include <numeric>
 
 #include "bits/hash.hpp"
 #include "sign/loops.hpp"
@@ -59,6 +60,21 @@ void count_distinct(const Source& source, Work work, std::int64_t* counts) {
     per_document(source.size(), work, State{}, [&](State& state, std::size_t document) {
         state.distinct.fill(state.reader.read(source, document));
         counts[document] = static_cast<std::int64_t>(state.distinct.features.size());
+    });
+}
+
+void total_weights(const Source& source, WeightKind kind, const Vocabulary* vocabulary, Work work,
+                   double* totals) {
+    struct State {
+        Reader reader;
+        Weigher weigher;
+        std::vector<std::uint64_t> features;
+        std::vector<double> weights;
+    };
+    const State initial{{}, Weigher(kind, vocabulary), {}, {}};
+    per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
+        state.weigher.weigh(state.reader.read(source, document), state.features, state.weights);
+        totals[document] = std::accumulate(state.weights.begin(), state.weights.end(), 0.0);
     });
 }
 

@@ -122,6 +122,21 @@ void intersect_any(const FeatureVector& a, const FeatureVector& b, Both both) {
         intersect(b, a, both);
 }
 
+double sum(const FeatureVector& vector) {
+    double total = 0;
+    for (const Entry& entry : vector.entries)
+        total += entry.weight;
+    return total;
+}
+
+// The sum of the lesser weights of features that are in both.
+double lesser_weights(const FeatureVector& a, const FeatureVector& b) {
+    double lesser = 0;
+    intersect(a, b,
+              [&](const Entry& x, const Entry& y) { lesser += std::min(x.weight, y.weight); });
+    return lesser;
+}
+
 }  // namespace
 
 void jaccard(const DocumentPairs& pairs, Work work, double* similarities) {
@@ -137,20 +152,20 @@ void jaccard(const DocumentPairs& pairs, Work work, double* similarities) {
 
 void weighted_jaccard(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
                       Work work, double* similarities) {
-    const auto sum = [](const FeatureVector& vector) {
-        double total = 0;
-        for (const Entry& entry : vector.entries)
-            total += entry.weight;
-        return total;
-    };
     compare_pairs(pairs, Weigher(kind, vocabulary), work, similarities,
                   [&](const FeatureVector& a, const FeatureVector& b) {
-                      double lesser = 0;
-                      intersect(a, b, [&](const Entry& x, const Entry& y) {
-                          lesser += std::min(x.weight, y.weight);
-                      });
+                      const double lesser = lesser_weights(a, b);
                       const double greater = sum(a) + sum(b) - lesser;
                       return greater <= 0 ? 0.0 : std::min(1.0, lesser / greater);
+                  });
+}
+
+void weighted_containment(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
+                          Work work, double* similarities) {
+    compare_pairs(pairs, Weigher(kind, vocabulary), work, similarities,
+                  [&](const FeatureVector& a, const FeatureVector& b) {
+                      const double smaller = std::min(sum(a), sum(b));
+                      return smaller <= 0 ? 0.0 : std::min(1.0, lesser_weights(a, b) / smaller);
                   });
 }
 

@@ -4,10 +4,43 @@
 #include <bit>
 #include <cmath>
 
+#include "sign/per_document.hpp"
+
 namespace lookalike::sign {
 
-void Vocabulary::observe(const Source& source, std::size_t threads,
-                         const bits::Checkpoint& checkpoint) {
+namespace {
+
+constexpr double kRarityUnits = 1 << 16;
+constexpr std::size_t kPlacesPerFeature = 8;
+constexpr std::size_t kFewestPlaces = std::size_t{1} << 16, kMostPlaces = std::size_t{1} << 31;
+
+}  // namespace
+
+double rarity(std::uint64_t documents, std::uint64_t all) {
+    if (all == 0)
+        return 0;
+    const double times = static_cast<double>(all) / static_cast<double>(std::min(documents, all));
+    return std::nearbyint(std::log(times) * kRarityUnits) / kRarityUnits;
+}
+
+RepeatedFeatures::RepeatedFeatures(std::size_t expected)
+    : marks_(std::bit_ceil(std::clamp(std::min(expected, kMostPlaces) * kPlacesPerFeature,
+                                      kFewestPlaces, kMostPlaces)) /
+             32) {}
+
+void RepeatedFeatures::observe(const Source& source, std::size_t threads,
+                               const bits::Checkpoint& checkpoint) {
+    per_document(source.size(), {threads, checkpoint}, Reader{},
+                 [&](Reader& reader, std::size_t document) {
+                     const auto& features = reader.read(source, document).features;
+                     prefetch(features);
+                     for (const std::uint64_t feature : features)
+                         mark(feature);
+                 });
+}
+
+void Vocabulary::observe(const Source& source, const RepeatedFeatures* repeated,
+                         std::size_t threads, const bits::Checkpoint& checkpoint) {
     struct Worker {
         text::Scratch scratch;
         Bag bag;
@@ -15,17 +48,22 @@ void Vocabulary::observe(const Source& source, std::size_t threads,
         text::HashMap<Counts> found;
         std::uint64_t occurrences = 0;
     };
-    constexpr std::size_t kDocumentsPerTask = 64;
     std::vector<Worker> workers(threads);
     const auto count = [&](std::size_t at, std::size_t begin, std::size_t end) {
         Worker& worker = workers[at];
         for (std::size_t document = begin; document < end; ++document) {
             source.read(document, worker.scratch, worker.bag);
             worker.distinct.fill(worker.bag);
+            if (repeated != nullptr)
+                repeated->prefetch(worker.distinct.features);
             for (std::size_t index = 0; index < worker.distinct.features.size(); ++index) {
                 // Ready-made weights need not be whole; occurrences are.
                 const auto times = static_cast<std::uint64_t>(
                     std::max(1.0, std::nearbyint(std::abs(worker.distinct.counts[index]))));
+                if (repeated != nullptr && !repeated->repeated(worker.distinct.features[index])) {
+                    worker.occurrences += times;
+                    continue;
+                }
                 Counts& counts = worker.found[worker.distinct.features[index]];
                 ++counts.documents;
                 counts.occurrences += times;
@@ -112,6 +150,8 @@ void DistinctFeatures::fill(const Bag& bag) {
 double Weigher::weight(std::uint64_t feature, double count, double total) const {
     if (count < 0)
         return -weight(feature, -count, total);
+    if (vocabulary_ != nullptr && vocabulary_->is_common(feature))
+        return 0;
     switch (kind_) {
         case WeightKind::uniform:
             return 1;
@@ -124,6 +164,8 @@ double Weigher::weight(std::uint64_t feature, double count, double total) const 
             const auto documents = static_cast<double>(vocabulary_->totals().documents);
             return count * (1 + std::log((1 + documents) / (1 + std::min(known, documents))));
         }
+        case WeightKind::idf:
+            return rarity(vocabulary_->counts(feature).documents, vocabulary_->totals().documents);
         case WeightKind::log_likelihood: {
             const auto known = static_cast<double>(vocabulary_->counts(feature).occurrences);
             const auto occurrences = static_cast<double>(vocabulary_->totals().occurrences);

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from lookalike.features import containment as containment
     from lookalike.features import cosine as cosine
     from lookalike.features import jaccard as jaccard
+    from lookalike.features import weighted_containment as weighted_containment
     from lookalike.features import weighted_jaccard as weighted_jaccard
     from lookalike.features.links import Links as Links
     from lookalike.gpu import GpuIndex as GpuIndex
@@ -111,7 +112,7 @@ else:
             "lookalike.errors": "LookalikeError LookalikeWarning",
             "lookalike.features": (
                 "Chars Combined FeatureFunction ShortText Vocabulary Weights Words containment "
-                "cosine jaccard weighted_jaccard"
+                "cosine jaccard weighted_containment weighted_jaccard"
             ),
             "lookalike.features.links": "Links",
             "lookalike.gpu": "GpuIndex",

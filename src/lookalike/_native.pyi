@@ -173,11 +173,19 @@ class WeightKind(Enum):
     log_count = 2
     tfidf = 3
     log_likelihood = 4
+    idf = 5
+
+class RepeatedFeatures:
+    def __init__(self, expected: int) -> None: ...
+    def observe(self, source: Source, threads: int) -> None: ...
 
 class Vocabulary:
     def __init__(self, most: int) -> None: ...
     def __len__(self) -> int: ...
-    def observe(self, source: Source, threads: int) -> None: ...
+    def observe(
+        self, source: Source, threads: int, repeated: RepeatedFeatures | None = None
+    ) -> None: ...
+    def leave_out_above(self, documents: int) -> None: ...
     def add(
         self,
         features: NDArray[np.uint64],
@@ -197,6 +205,13 @@ class Vocabulary:
 
 def count_features(source: Source, threads: int, counts: NDArray[np.int64]) -> None: ...
 def count_distinct(source: Source, threads: int, counts: NDArray[np.int64]) -> None: ...
+def total_weights(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    threads: int,
+    totals: NDArray[np.float64],
+) -> None: ...
 def list_features(
     source: Source, kind: WeightKind, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]: ...
@@ -320,6 +335,16 @@ def cosine(
     vocabulary: Vocabulary | None,
 ) -> None: ...
 def weighted_jaccard(
+    left_source: Source,
+    right_source: Source,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    similarities: NDArray[np.float64],
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+) -> None: ...
+def weighted_containment(
     left_source: Source,
     right_source: Source,
     left: NDArray[np.int64],
@@ -548,7 +573,7 @@ class Measure(Enum):
     cosine = 2
 
 class FeatureSets:
-    def __init__(self, kind: WeightKind, expected: int, most: int) -> None: ...
+    def __init__(self, kind: WeightKind, expected: int, most: int, common: int = ...) -> None: ...
     def observe(self, source: Source, threads: int) -> None: ...
     def add(self, source: Source, threads: int) -> None: ...
 
@@ -575,11 +600,24 @@ class SetJoin:
     def compared(self) -> int: ...
 
 class Samples:
-    def __init__(self, size: int, largest_group: int, leaders: int) -> None: ...
+    def __init__(
+        self,
+        size: int,
+        largest_group: int,
+        leaders: int,
+        kind: WeightKind = ...,
+        vocabulary: Vocabulary | None = None,
+    ) -> None: ...
     def observe(self, source: Source, threads: int) -> None: ...
     def look_up(self, source: Source, threads: int) -> None: ...
     def pairs(
-        self, begin: int, end: int, needed: NDArray[np.uint64], first_new: int, threads: int
+        self,
+        begin: int,
+        end: int,
+        needed: NDArray[np.float64],
+        first_new: int,
+        threads: int,
+        least_share: float = 0.0,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
     @property
     def in_large_groups(self) -> int: ...
@@ -789,6 +827,7 @@ class NumberedTexts:
     def __len__(self) -> int: ...
     @property
     def words(self) -> int: ...
+    def word_counts(self) -> NDArray[np.int64]: ...
     def add(self, documents: Documents) -> None: ...
     def overlaps(
         self, piece: int, gap: int, min_words: int, common: int, threads: int

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lookalike.collection import Written as Written
     from lookalike.collection.care.transfer import Imported as Imported
     from lookalike.common_passages.results import Overlap as Overlap
+    from lookalike.common_passages.results import OverlapPair as OverlapPair
     from lookalike.common_passages.results import Overlaps as Overlaps
     from lookalike.common_passages.results import Passage as Passage
     from lookalike.common_passages.results import Passages as Passages
@@ -64,7 +65,7 @@ else:
             "lookalike.advice": "Measurement Prediction",
             "lookalike.collection": "Answer Answers Document Match Pair Report Work Written",
             "lookalike.collection.care.transfer": "Imported",
-            "lookalike.common_passages.results": "Overlap Overlaps Passage Passages",
+            "lookalike.common_passages.results": "Overlap OverlapPair Overlaps Passage Passages",
             "lookalike.compare.texts": "Comparison",
             "lookalike.dedup.pair_groups": "PairGroups",
             "lookalike.dedup.pairs": "VerifiedPairs",

@@ -120,6 +120,37 @@ def test_documents_of_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "No word differs." in capsys.readouterr().out
 
 
+def test_weights_are_those_of_dedup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is common in the corpus hardly counts; copies and empty documents count once, or not."""
+    notice = "all of these documents have the same long notice at their beginning"
+    report = "the bridge was closed because two of its cables had rusted"
+    texts = [f"{notice} {text}" for text in (report, "trains run late", f"as said before {report}")]
+    texts += ["", texts[1], "nothing of that kind at all is in here", " ? "]
+    source = tmp_path / "corpus.jsonl"
+    lines = [json.dumps({"id": row, "text": text}) + "\n" for row, text in enumerate(texts)]
+    source.write_text("".join(lines))
+    for common in ([], ["--common", "2"]):
+        for measure in ("weighted-jaccard", "weighted-containment"):
+            options = ["--in", str(source), "0", "2", "--measure", measure, *common]
+            found = compared(capsys, *options)
+            pairs = la.dedup(
+                texts, measure=measure, common=2 if common else None, threshold=0.01, exact=True
+            ).text_pairs
+            (pair,) = np.flatnonzero((pairs.left == 0) & (pairs.right == 2))
+            assert found["weighted"] == {measure: pairs.similarity[pair]}
+            assert found["methods"] == [] and found["containment"] is None
+    every = compared(capsys, "--in", str(source), "0", "2", "--common", "2")
+    assert list(every["weighted"]) == ["weighted-jaccard", "weighted-containment"]
+    assert len(every["methods"]) == 3
+    assert "weighted" not in compared(capsys, "--in", str(source), "0", "2")
+    assert main(["compare", "--in", str(source), "0", "2", "--common", "2"]) == 0
+    assert "Weighted-jaccard of word 5-grams" in capsys.readouterr().out
+    plain = ["compare", str(source), str(source)]
+    assert "--common needs --in CORPUS" in refused([*plain, "--common", "2"], capsys)
+    message = refused([*plain, "--measure", "weighted-jaccard"], capsys)
+    assert "what features weigh is not known; give --in CORPUS" in message
+
+
 def test_texts_without_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "signs").write_text("?! ...")

@@ -25,6 +25,7 @@ from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.formats.html import PageFolderCorpus
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.vectors import RECALL, THRESHOLD
+from lookalike.features import MEASURES, RARITY_MEASURES
 from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
@@ -51,6 +52,7 @@ IN_WORDS = {
     "words; dedup of short documents: short",
     "signature, if it exists", "what the signatures estimate, jaccard or cosine",
     "that of the signatures", "derived from the size", "no limit", "rebuild an existing one",
+    "all others",
     "sql, or native for passages and recordings",
 }  # fmt: skip
 """Defaults that are not values; what they mean has tests of its own."""
@@ -333,6 +335,8 @@ DIFFERENT: dict[str, set[str]] = {
     "--keep": {"RULE", "first|last|none"},
     "--type": {"TYPE", "NAME"},
     "--file": {"FILE", "CORPUS"},
+    "--pairs": {"FILE", "TARGET"},
+    "--measure": {"|".join(MEASURES), "|".join((*MEASURES, *RARITY_MEASURES))},
 }
 """Options whose values differ between commands, as far as what they name differs."""
 

@@ -115,6 +115,32 @@ def test_overlaps_are_written_as_python_has_them(
     assert printed_twice.err.startswith("0 passages of 0 pairs of documents\n")
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_pairs_are_written_as_python_has_them(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = " ".join(f"word{n}" for n in range(60))
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text(f"{shared} {shared[:200]}\n{shared}\nFirst of all {shared}, and no more\n")
+    target = tmp_path / f"pairs.{ending}"
+    arguments = ["overlaps", str(corpus), "-o", str(tmp_path / "o.csv"), "--pairs", str(target)]
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs_file"] == str(target)
+    found = la.overlaps(corpus).by_pair()
+    if ending == "jsonl":
+        rows = [json.loads(line) for line in target.read_text().splitlines()]
+        assert rows == found.to_arrow().to_pylist()
+        assert (rows[0]["left"], rows[0]["right"], rows[0]["right_share"]) == ("0", "1", 1.0)
+        assert rows[-1]["words"] == 60 and 0.8 < rows[-1]["right_share"] < 1
+    assert main([*arguments, "--passage-words", "1000"]) == 0
+    assert target.exists()
+    capsys.readouterr()
+    same = [*arguments[:4], "--pairs", arguments[3]]
+    assert "as -o is; give the files different names" in refused(same, capsys)
+    mine = ["overlaps", str(corpus), "--pairs", str(corpus)]
+    assert "corpus.txt" in refused(mine, capsys)
+
+
 def test_a_summary_for_programs_counts_what_everybody_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

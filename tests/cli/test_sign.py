@@ -48,14 +48,24 @@ def test_the_file_has_what_the_signer_gives(
     assert (np.load(rows) == signer.sign(corpus.TEXTS)).all()
 
 
-@pytest.mark.parametrize("weights", [[], ["--weights", "tfidf"], ["--weights", "log-likelihood"]])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [],
+        ["--weights", "tfidf"],
+        ["--weights", "log-likelihood"],
+        ["--weights", "idf"],
+        ["--weights", "count", "--common", "40"],
+    ],
+)
 @pytest.mark.parametrize("method", ["simhash", "topsig"])
 def test_fit_learns_as_from_a_list(method: str, weights: list[str], tmp_path: Path) -> None:
     texts = corpus.many(20_000 if method == "simhash" else 300)
     source = corpus.write(tmp_path / "corpus.jsonl", texts, None)
     file = tmp_path / "signatures.lookalike"
     assert main(["sign", source, "-o", str(file), "--method", method, "--fit", *weights]) == 0
-    kind = weights[1] if weights else {"simhash": "tfidf", "topsig": "log-likelihood"}[method]
+    name = weights[1] if weights else {"simhash": "tfidf", "topsig": "log-likelihood"}[method]
+    kind = la.Weights(name, common=40 if "--common" in weights else None)
     signer = (
         la.SimHash(128, la.Words(ngram=3), weights=kind)
         if method == "simhash"
@@ -193,6 +203,8 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ([source, "-o", out, "--text", "body"], "has no column 'body' for the text"),
         ([source, "-o", out, "--bits", "64"], "--bits goes with --method simhash or topsig"),
         ([source, "-o", out, "--fit"], "--fit needs --method"),
+        ([source, "-o", out, "--common", "5"], "--common needs --method"),
+        ([source, "-o", out, "--method", "simhash", "--common", "5"], "add --fit"),
         ([source, "-o", out, "--method", "simhash", "--bits", "63"], "63"),
         ([source, "-o", out, "--method", "simhash", "--weights", "tfidf"], "add --fit"),
         ([source, "-o", out, "--method", "topsig", "--weights", "count", "--fit"], "leave --fit"),

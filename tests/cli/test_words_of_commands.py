@@ -58,6 +58,7 @@ MORE: dict[tuple[str, str], list[str]] = {
     ("dedup", "--radius"): ["--method", "simhash"],
     ("dedup", "--max-group"): ["--grouping", "components"],
     ("sign", "--bits"): ["--method", "simhash"],
+    ("sign", "--common"): ["--method", "simhash", "--fit"],
     ("index", "--radius"): ["--type", "blocks"],
     ("index", "--tables"): ["--type", "blocks"],
     ("index", "--orders"): ["--type", "prefix"],

@@ -42,6 +42,35 @@ def test_every_passage_is_found_and_no_other(texts: list[str], min_words: int, g
     assert found.common_windows == 0
 
 
+@given(some_texts, st.integers(1, 12), st.integers(0, 4))
+@settings(max_examples=120, deadline=None)
+@example(["a b c a b", "a b x a b", "a b"], 2, 0)  # a passage that is in several places
+def test_pairs_count_each_word_once(texts: list[str], min_words: int, gap: int) -> None:
+    found = la.overlaps(texts, min_words=min_words, gap=gap, common=10**6)
+    piece = piece_words(min_words, gap)
+    places: dict[tuple[int, int], tuple[set[int], set[int], list[Any]]] = {}
+    for one, other, runs in overlaps_of(texts, piece=piece, gap=gap, min_words=min_words):
+        left, right, passages = places.setdefault((one, other), (set(), set(), []))
+        passages.append(runs)
+        for a, b, length in runs:
+            left.update(range(a, a + length))
+            right.update(range(b, b + length))
+    lengths = [len(words_of(text)) for text in texts]
+    expected = [
+        (one, other, min(len(left), len(right)), len(left) / lengths[one],
+         len(right) / lengths[other], len(passages))
+        for (one, other), (left, right, passages) in places.items()
+    ]  # fmt: skip
+    expected.sort(key=lambda row: (-max(row[3:5]), -row[2], row[:2]))
+    pairs = found.by_pair()
+    assert [
+        (one.left_row, one.right_row, one.words, one.left_share, one.right_share, one.passages)
+        for one in pairs
+    ] == expected
+    assert [(one.left, one.right) for one in pairs] == [(str(a), str(b)) for a, b, *_ in expected]
+    assert len(pairs) == found.pairs == pairs.to_arrow().num_rows
+
+
 def planted(seed: int) -> list[str]:
     """Return texts some of which have passages of others, exact or with changed words."""
     draw = random.Random(seed)

@@ -44,7 +44,7 @@ def proposed(
             # Repetitions are no features of their own.
             read(source([[*each, *each] for each in sets[begin:end]]), threads)
     found = [
-        made.pairs(begin, end, np.array(needed, np.uint64), old, threads)
+        made.pairs(begin, end, np.array(needed, np.float64), old, threads)
         for begin, end in pairwise(bounds)
     ]
     pairs = [pair for some in found for pair in zip(*(side.tolist() for side in some), strict=True)]

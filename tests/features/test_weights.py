@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from support.oracles import text as text_oracle
 
-KINDS = ["uniform", "count", "log-count", "tfidf", "log-likelihood"]
+KINDS = ["uniform", "count", "log-count", "tfidf", "log-likelihood", "idf"]
 documents_of_words = st.lists(
     st.lists(st.sampled_from("a b c d e f g h".split()), max_size=12).map(" ".join),
     min_size=2,
@@ -75,16 +76,56 @@ def test_a_full_vocabulary_forgets_the_rarest_and_says_what_they_count_as() -> N
 
 
 def test_learned_weights_have_to_be_learned() -> None:
-    for kind in ("tfidf", "log-likelihood"):
+    for kind in ("tfidf", "log-likelihood", "idf"):
         with pytest.raises(la.errors.NotFittedError, match=f"{kind}.* call fit"):
             la.SimHash(weights=kind).sign(["a"])
         with pytest.raises(la.errors.NotFittedError):
             la.cosine("a", "b", weights=kind)
     with pytest.raises(
         la.errors.ArgumentError,
-        match="the kind of weights is 'idf'; expected one of: uniform, count",
+        match="the kind of weights is 'bm25'; expected one of: uniform, count",
     ):
-        la.SimHash(weights="idf")
+        la.SimHash(weights="bm25")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(documents_of_words, st.integers(2, 8))
+def test_common_features_weigh_nothing(kind: str, documents: list[str], common: int) -> None:
+    weights = la.Weights(kind, common=common).fit(documents, la.Words())
+    features = [text_oracle.word_features(text) for text in documents]
+    having = Counter(feature for document in features for feature in set(document))
+    vectors = [
+        {
+            feature: weight
+            for feature, weight in text_oracle.weigh(document, kind, features).items()
+            if having[feature] <= common
+        }
+        for document in features
+    ]
+    again = la.Weights.from_dict(weights.to_dict())
+    assert again.common == common == weights.common
+    for learned in (weights, again):
+        found = la.cosine(documents[:-1], documents[1:], la.Words(), learned)
+        expected = [text_oracle.cosine(a, b) for a, b in pairwise(vectors)]
+        assert np.allclose(found, expected, atol=1e-12)
+
+
+def test_what_is_common_is_learned_and_said_once() -> None:
+    documents = ["a b", "a c", "a d"]
+    weights = la.Weights("count", common=2)
+    with pytest.raises(la.errors.NotFittedError):
+        la.cosine("a", "b", weights=weights)
+    vocabulary = weights.fit(documents, la.Words()).vocabulary
+    assert vocabulary is not None and vocabulary.common == 2
+    assert repr(weights) == "Weights('count', Vocabulary(4 features of 3 documents), common=2)"
+    assert la.Weights("count", vocabulary).common == 2
+    assert la.Vocabulary.merge([vocabulary, vocabulary]).common == 2
+    with pytest.raises(la.errors.ArgumentError, match="common is 3, and that of the vocabulary"):
+        la.Weights("count", vocabulary, common=3)
+    with pytest.raises(la.errors.ArgumentError, match="different values of common"):
+        la.Vocabulary.merge([vocabulary, la.Vocabulary()])
+    with pytest.raises(la.errors.ArgumentError, match="common is 1; expected a whole number"):
+        la.Weights("count", common=1)
 
 
 @pytest.mark.parametrize(

@@ -229,8 +229,11 @@ def overlaps(
     Examples:
         >>> import lookalike as la
         >>> documents = ["so the early bird gets the worm", "the early bird gets it"]
-        >>> la.overlaps(documents, min_words=4)[0].text
+        >>> found = la.overlaps(documents, min_words=4)
+        >>> found[0].text
         'the early bird gets'
+        >>> [pair.right_share for pair in found.by_pair()]
+        [0.8]
     """
     given = dict(locals())
     least = whole_number("min_words", min_words, at_least=1, at_most=_MOST)
@@ -248,7 +251,15 @@ def overlaps(
     columns, windows, places = numbered.overlaps(piece, between, least, most, workers)
     corpus.tell("compare", 1.0)
     found = _overlaps(held, *columns)
-    return Overlaps(found, corpus.documents, numbered.words, windows, places, **corpus.left_out())
+    return Overlaps(
+        found,
+        corpus.documents,
+        numbered.words,
+        windows,
+        places,
+        numbered.word_counts(),
+        **corpus.left_out(),
+    )
 
 
 def _overlaps(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import flag
-from lookalike.display import Displayed, TableColumns, Tabular, record_columns
+from lookalike.display import Displayed, Records, TableColumns, Tabular, record_columns
 from lookalike.features.base import text_batches
 from lookalike.indexes.results import as_int64
 
@@ -216,6 +216,53 @@ class Overlap(Displayed):
 
 
 @dataclass(frozen=True, repr=False)
+class OverlapPair(Displayed):
+    """Two documents with passages in common; left comes before right in the corpus."""
+
+    _SHOWN: ClassVar[tuple[str, ...]] = (
+        *("left", "right", "words", "left_share", "right_share", "passages"),
+    )
+
+    left: str
+    """The id of the document, or its row if it has none."""
+    right: str
+    words: int
+    """The number of words in common passages: that of the document where it is smaller."""
+    left_share: float
+    """The share of the words of the left document that are in common passages."""
+    right_share: float
+    passages: int
+    """The number of common passages."""
+    left_row: int
+    right_row: int
+
+    @classmethod
+    def of(cls, passages: Sequence[Overlap], word_counts: NDArray[np.int64]) -> OverlapPair:
+        """Return the pair of documents that have these passages in common."""
+        first, runs = passages[0], [run for one in passages for run in one.runs]
+        left, right = (_covered([(run[at], run[at] + run[2]) for run in runs]) for at in (0, 1))
+        return cls(
+            left=first.left,
+            right=first.right,
+            words=min(left, right),
+            left_share=left / int(word_counts[first.left_row]),
+            right_share=right / int(word_counts[first.right_row]),
+            passages=len(passages),
+            left_row=first.left_row,
+            right_row=first.right_row,
+        )
+
+
+def _covered(stretches: list[Stretch]) -> int:
+    """Return how many words are in any of these stretches."""
+    count = last = 0
+    for begin, end in sorted(stretches):
+        count += max(0, end - max(begin, last))
+        last = max(last, end)
+    return count
+
+
+@dataclass(frozen=True, repr=False)
 class Overlaps(_Listed[Overlap]):
     """Passages that documents have in common, by left document, right document and place.
 
@@ -230,6 +277,34 @@ class Overlaps(_Listed[Overlap]):
     """Windows of a few words that are in too many places to propose passages."""
     common_places: int
     """The number of these places."""
+    word_counts: NDArray[np.int64] = field(repr=False, compare=False)
+    """The number of words of each document."""
+
+    def by_pair(self) -> Records[OverlapPair]:
+        """Return pairs of documents: their words in common, and the share of each that they are.
+
+        A word that is in several passages of a pair counts once. Pairs that share most come first:
+        by the larger one of their shares, then by words, then in the order of the documents.
+
+        Examples:
+            >>> documents = ["so the early bird gets the worm", "the early bird gets it"]
+            >>> (pair,) = la.overlaps(documents, min_words=4).by_pair()
+            >>> pair.words, pair.right_share
+            (4, 0.8)
+        """
+        pairs: dict[tuple[int, int], list[Overlap]] = {}
+        for one in self.found:
+            pairs.setdefault((one.left_row, one.right_row), []).append(one)
+        found = [OverlapPair.of(passages, self.word_counts) for passages in pairs.values()]
+        found.sort(
+            key=lambda one: (
+                -max(one.left_share, one.right_share),
+                -one.words,
+                one.left_row,
+                one.right_row,
+            )
+        )
+        return Records(OverlapPair, found)
 
     @property
     def pairs(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
@@ -13,7 +13,16 @@ from lookalike import _native
 from lookalike.checks import flag, instance, one_of, whole_number
 from lookalike.compare.diff import difference, word_spans
 from lookalike.display import Displayed, TableColumns, Tabular, record_columns
-from lookalike.features import MEASURES, FeatureKind, Words, containment, similarity
+from lookalike.errors import ArgumentError, Said
+from lookalike.features import (
+    MEASURES,
+    RARITY_MEASURES,
+    FeatureKind,
+    Weights,
+    Words,
+    containment,
+    similarity,
+)
 from lookalike.features.choice import FeatureChoice, chosen_names, unit_text
 from lookalike.features.text import Lengths
 from lookalike.pages.marks import without_marks
@@ -156,15 +165,19 @@ class Comparison(Tabular):
     diff: WordDiff | None
     containment: Containment | None = None
     """None if another measure was asked for."""
+    weighted: dict[str, float] = field(default_factory=dict)
+    """By weights of features, if there are some: "weighted-jaccard" and "weighted-containment"."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain values."""
-        return asdict(self)
+        """Return it in plain values; without `weighted` if features have no weights."""
+        told = asdict(self)
+        return told if self.weighted else {name: told[name] for name in told if name != "weighted"}
 
     def _values(self) -> dict[str, object]:
         similarity = {verdict.measure: verdict.exact for verdict in self.methods}
         if self.containment is not None:
             similarity["containment"] = self.containment.exact
+        similarity |= self.weighted
         return {"equal": self.equal, "words": self.words, **similarity}
 
     def _columns(self, begin: int, end: int) -> TableColumns:
@@ -184,13 +197,16 @@ def compare_texts(
     stop_words: str | Iterable[str] | None = None,
     stem: str | None = None,
     seed: SupportsIndex = 0,
+    weights: Weights | None = None,
     examples: SupportsIndex = 3,
     diff: bool = True,
     threads: SupportsIndex | None = None,
 ) -> Comparison:
     """Compare two texts as `dedup` does with its defaults, by each of its methods.
 
-    `measure` is "jaccard", "cosine" (of counts) or "containment", or None for all. `features` are
+    `measure` is "jaccard", "cosine" (of counts) or "containment", or None for all. With `weights`,
+    such as `la.Weights("idf").fit(corpus, la.Words(5))`, it may be "weighted-jaccard" or
+    "weighted-containment", too: what is common in that corpus hardly counts. `features` are
     "words", "chars" or "words,chars", an object such as `la.Words(...)` or a function; `stop_words`
     and `stem` those of words. `ngram` is the length of word n-grams in sets and shingles (default:
     5), or of characters alone; it may be several lengths. Similarities and counts are of the whole
@@ -205,7 +221,15 @@ def compare_texts(
     for name, text in (("a", a), ("b", b)):
         instance(name, text, str, "a text")
     if measure is not None:
-        one_of("measure", measure, MEASURES)
+        one_of("measure", measure, (*MEASURES, *RARITY_MEASURES))
+    if weights is not None:
+        instance("weights", weights, Weights, "a la.Weights or None")
+    elif measure in RARITY_MEASURES:
+        raise ArgumentError(
+            Said("measure"),
+            f" is {measure!r}, and what features weigh is not known; give ",
+            Said("weights=la.Weights('idf').fit(corpus, la.Words(5))", "--in CORPUS"),
+        )
     examples = whole_number("examples", examples, at_least=0)
     diff = flag("diff", diff)
     words = None if ngram is None else Words(ngram).ngram
@@ -228,6 +252,13 @@ def compare_texts(
         shingles=shingles,
         diff=word_diff(*texts) if diff else None,
         containment=_containment(shingles) if measure in (None, "containment") else None,
+        weighted={
+            name: similarity(
+                f"weighted_{base}", a, b, methods[0].features, weights, threads=threads
+            )
+            for name, base in RARITY_MEASURES.items()
+            if weights is not None and measure in (None, name)
+        },
     )
 
 

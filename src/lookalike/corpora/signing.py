@@ -6,16 +6,19 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.checks import thread_count
-from lookalike.corpora.base import Corpus, Problems, StringWriter
+from lookalike.corpora.base import Corpus, Problems, StringWriter, pa
 from lookalike.corpora.columns import Columns, text_strings
 from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.features import FeatureKind, Weights
 from lookalike.progress import Progress, listener
 from lookalike.signatures import save_signatures
 from lookalike.signatures.bit_weights import BitWeightSigner
@@ -24,6 +27,7 @@ from lookalike.storage.files import whole_file
 from lookalike.storage.strings import Strings
 
 SIGNATURE_SUFFIXES = (".lookalike", ".npy")
+_BYTES_A_FEATURE = 4
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ def _fit(
             Said(f"{signer!r}", "this method"),
             " has no weights to learn; ",
             Said("fit"),
-            " requires the weights tfidf or log-likelihood",
+            " requires the weights tfidf, log-likelihood or idf",
         )
 
     def texts() -> Iterator[str]:
@@ -162,6 +166,44 @@ def _fit(
 
     signer.fit(texts(), threads=threads)
     tell("fit", 1.0)
+
+
+def corpus_weights(
+    corpus: Corpus,
+    columns: Columns,
+    features: FeatureKind,
+    weights: Weights,
+    *,
+    skip_bad: bool,
+    threads: int,
+) -> Weights:
+    """Return weights that were learned from a corpus, which is read three times.
+
+    As in `dedup`, only documents with features count, and equal ones count once.
+    """
+    seen: set[bytes] = set()
+    counted: list[NDArray[np.bool_]] = []
+    size = 0
+
+    def batches() -> Iterator[Any]:
+        for batch in corpus.read([columns.text], Problems(skip_bad)):
+            yield text_strings(batch.column(0), columns.text, corpus).fill_null("")
+
+    def is_new(text: str) -> bool:
+        before = len(seen)
+        seen.add(blake2b(text.encode(), digest_size=16).digest())
+        return len(seen) > before
+
+    for strings in batches():
+        new = np.array([is_new(text) for text in strings.to_pylist()], bool)
+        counted.append(new & (features.counts(strings, threads=threads) > 0))
+        size += strings.nbytes
+
+    def sources() -> Iterator[_native.Source]:
+        for strings, which in zip(batches(), counted, strict=True):
+            yield from features.sources(strings.filter(pa.array(which)))
+
+    return weights.fit_whole(sources, expected=size // _BYTES_A_FEATURE, threads=threads)
 
 
 @contextmanager

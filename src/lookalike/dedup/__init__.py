@@ -53,6 +53,7 @@ def dedup(
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
+    common: SupportsIndex | None = None,
     recall: SupportsFloat | None = None,
     hash: str = "dct",
     rotated: bool = False,
@@ -128,7 +129,10 @@ def dedup(
             also mean words. A file of signatures in `against` brings its features along.
         stop_words: Words to leave out: "english", or a list.
         stem: Compare the stems of words of this language.
-        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
+        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate);
+            "weighted-jaccard" or "weighted-containment", where features weigh by their rarity in
+            the corpus, so that boilerplate hardly counts: docs/deduplicating.md.
+        common: Leave out features that more than this number of documents have (default: none).
         recall: The chance that a pair of vectors at the threshold is found (default: 0.999).
         hash: The hash of images: "dct" or "gradient".
         rotated: Also find copies of images that were turned by quarters or mirrored.

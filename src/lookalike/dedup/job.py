@@ -25,6 +25,7 @@ from lookalike.dedup.join import join_documents
 from lookalike.dedup.lengths import TextLengths, lengths_on_disk
 from lookalike.dedup.pairs import Ints, count_every_pair, count_with_copies, in_order, most_similar
 from lookalike.dedup.propose import propose_pairs
+from lookalike.dedup.rarity import Rarity
 from lookalike.dedup.result import DedupCounts, TextResult
 from lookalike.dedup.settings import DEVICES, DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, collapse, sign_documents
@@ -161,6 +162,7 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
     first = np.where(signed.too_short, np.arange(len(first)), first)
     texts, order = documents.texts, documents.order
     rank = rule_ranks(settings, len(first), old=documents.old, lengths=texts.lengths, order=order)
+    rarity = Rarity(job, documents, signed)
     compare = Comparer(
         settings,
         signed.signatures,
@@ -170,6 +172,7 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
         documents.signatures_only,
         job.threads,
         texts.release,
+        rarity,
     )
     verdict = earlier_verdict(job, signed)
     if verdict is None and settings.exact:
@@ -177,22 +180,21 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
     elif verdict is None:
         with timed("propose"):
             best = best_of_equals(rank, first)[signed.positions]
-            candidates = propose_pairs(job, documents, signed, best)
+            candidates = propose_pairs(job, documents, signed, best, rarity)
         with timed("verify"):
             verdict = verify_pairs(job, signed, candidates, compare)
     with timed("group"):
-        sampled = settings.measure == "containment"
         decision = decide(
             verdict.accepted,
             rank,
             settings,
             first=first,
             old=documents.old,
-            sizes=compare.sizes(verdict.accepted) if sampled else None,
+            sizes=compare.sizes(verdict.accepted) if settings.contains else None,
             choices=_choices(job, source, documents, first),
             compare=compare,
             # Samples propose every pair, if they do not warn.
-            complete=settings.exact or (sampled and not verdict.warnings),
+            complete=settings.exact or (not settings.by_signatures and not verdict.warnings),
         )
     return _conclude(job, source, documents, signed, first, verdict, decision, compare, lengths)
 

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.pairs import COLUMNS, Ints, VerifiedPairs
 from lookalike.dedup.propose import row_distances, write_batches
+from lookalike.dedup.rarity import BYTES_A_FEATURE
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.dedup.verify import Verdict, complete
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.features import unrounded
+from lookalike.features.weights import NEVER_COMMON
 from lookalike.jobs.documents import DocumentTable
 
 _PAIRS_AT_A_TIME = 1 << 20
-_BYTES_A_FEATURE = 4
-"""Of text, at least; decides how large the counters are."""
 _BYTES_A_SHARED_FEATURE = 64
 """Of memory, at most: itself, its number, its place in the lists of the join, its weight."""
 
@@ -45,7 +45,7 @@ def join_documents(job: DedupJob, documents: DocumentTable, signed: Signed, firs
     with job.progress.timed("verify"):
         join = _native.SetJoin(
             sets,
-            getattr(_native.Measure, job.settings.measure),
+            getattr(_native.Measure, job.settings.set_measure),
             job.settings.threshold,
             (~is_new[signed.positions]).astype(np.uint8),
             _MOST_POSTINGS if job.memory_limit is None else job.memory_limit // 64,
@@ -67,13 +67,18 @@ def join_documents(job: DedupJob, documents: DocumentTable, signed: Signed, firs
 
 def _read_sets(job: DedupJob, documents: DocumentTable, signed: Signed) -> _native.FeatureSets:
     """Read the documents twice: to see which features repeat, then to keep those."""
-    counted = job.settings.measure == "cosine"
-    kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
+    settings = job.settings
+    if settings.by_frequency:
+        kind = settings.new_weights().native_kind
+    else:
+        counted = settings.measure == "cosine"
+        kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
     size = int(documents.texts.lengths[signed.positions].sum())
     most = _MOST_FEATURES
     if job.memory_limit is not None:
         most = job.memory_limit // 2 // _BYTES_A_SHARED_FEATURE
-    sets = _native.FeatureSets(kind, size // _BYTES_A_FEATURE, most)
+    common = NEVER_COMMON if settings.common is None else settings.common
+    sets = _native.FeatureSets(kind, size // BYTES_A_FEATURE, most, common)
     try:
         for number, read in enumerate((sets.observe, sets.add)):
             for source, share in feature_sources(job, documents, signed):

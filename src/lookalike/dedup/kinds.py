@@ -19,6 +19,7 @@ from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.tables import is_vectors
 from lookalike.dedup.settings import ALIASES, DedupSettings, given_settings
 from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.features import RARITY_MEASURES
 from lookalike.media import MEDIA, Medium, medium_of_files
 from lookalike.shown import brief
 from lookalike.storage.files import is_folder
@@ -44,12 +45,15 @@ class Option:
     """Names with spaces between them; "media" are all media."""
     instead: Mapping[str, str | Said] = field(default_factory=dict)
     """What to do instead, by kind, media (all of them) and spark."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Values that fewer kinds support, with the names of these."""
 
 
 _NO_TEXTS = "texts are not compared"
 _TEXT_ONLY = Option("text spark", {"vectors": _NO_TEXTS})
 _MEMORY = "Spark's own settings say how much memory its workers have"
 _IN_MEMORY = "vectors are held in memory"
+_LOCALLY = "only the local engine counts how many documents have a feature"
 
 _BY_COSINE = Said("use threshold=T, a cosine", "use --threshold T, a cosine")
 _INSTEAD: dict[str, dict[str, str | Said]] = {
@@ -95,6 +99,8 @@ OPTIONS: dict[str, Option] = {
         one.name: Option(one.metadata["kinds"], _INSTEAD.get(one.name, {}))
         for one in fields(DedupSettings)
     },
+    "measure": Option("text spark", {"spark": _LOCALLY}, dict.fromkeys(RARITY_MEASURES, "text")),
+    "common": Option("text", {"spark": _LOCALLY}),
     "recall": Option("vectors"),
     "hash": Option("images"),
     "rotated": Option("images"),
@@ -150,14 +156,19 @@ def supports(kind: str, option: str) -> bool:
     return "media" in kinds or (kind not in KINDS and option in signature(MEDIA[kind]).parameters)
 
 
-def refuse(kind: str, given: Iterable[str]) -> None:
-    """Refuse options that a kind of items, or the engine "spark", does not support.
+def refuse(kind: str, given: Iterable[str], values: Mapping[str, Any]) -> None:
+    """Refuse options, and values, that a kind of items or the engine "spark" does not support.
 
     `given` are the options that do not have their defaults.
     """
     for name in given:
+        said = Said(name)
         if supports(kind, name):
-            continue
+            value = values.get(name)
+            only = OPTIONS[name].values if name in OPTIONS else {}
+            if not isinstance(value, str) or kind in only.get(value, kind).split():
+                continue
+            said = Said(f"{name}={value!r}", f"--{name} {value}")
         by_kind = OPTIONS[name].instead
         instead = by_kind.get(kind)
         if instead is None and kind not in (TEXT, VECTORS, SPARK):
@@ -165,7 +176,7 @@ def refuse(kind: str, given: Iterable[str]) -> None:
         others = [other for other in KINDS if supports(other, name)]
         where = " with --engine spark" if kind == SPARK else f" for {kind}"
         raise ArgumentError(
-            Said(name),
+            said,
             f" does nothing{where}",
             *((": ", instead) if instead else ("; leave it out",)),
             f" (it goes with {', '.join(others)})" if TEXT not in others else "",
@@ -228,7 +239,7 @@ def run(source: Any, kind: str | Medium[Any], options: dict[str, Any]) -> Any:
         name = kind_of(source, options)
     defaults = {one.name: one.default for one in signature(dedup).parameters.values()}
     given = given_options(options, defaults)
-    refuse(name, [ALIASES.get(one, one) for one in given])
+    refuse(name, [ALIASES.get(one, one) for one in given], options)
     if name == TEXT:
         return _run_text(source, options)
     if name == VECTORS:
@@ -288,4 +299,7 @@ def support_table() -> str:
     for name in OPTIONS:
         cells = ["yes" if supports(column, name) else "" for column in columns]
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
+        for value, kinds in OPTIONS[name].values.items():
+            cells = ["yes" if column in kinds.split() else "" for column in columns]
+            lines.append(f'| `{name}="{value}"` | {" | ".join(cells)} |')
     return "\n".join(lines)

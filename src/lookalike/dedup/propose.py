@@ -1,7 +1,7 @@
 """Step 4, propose: which pairs of documents are worth comparing?
 
-MinHash proposes by shared bands, SimHash and TopSig by the distance of signatures, and containment
-by samples of features.
+MinHash proposes by shared bands, SimHash and TopSig by the distance of signatures, containment and
+measures with weights by samples of features.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.dedup.pairs import Flags, Ints
+from lookalike.dedup.pairs import Flags, Floats, Ints
+from lookalike.dedup.rarity import Rarity
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed, feature_sources
 from lookalike.errors import ResultTooLargeError, Said
+from lookalike.features import Weights
 from lookalike.indexes.all_pairs import pairs_of_rows, seconds_for_all
 from lookalike.indexes.bands import BandedPairs, BandLayout, choose_bands
 from lookalike.indexes.base import DEFAULT_LIMIT
@@ -56,7 +58,7 @@ Batch = tuple[Ints, Ints, NDArray[np.int32]]
 
 
 def propose_pairs(
-    job: DedupJob, documents: DocumentTable, signed: Signed, rank: Ints
+    job: DedupJob, documents: DocumentTable, signed: Signed, rank: Ints, rarity: Rarity
 ) -> Candidates:
     """Write the candidates to the files `left`, `right` and `distance`.
 
@@ -65,8 +67,8 @@ def propose_pairs(
     """
     found = Candidates()
     job.work.begin("pairs")
-    if job.settings.measure == "containment":
-        batches = sampled_pairs(job, documents, signed, found)
+    if not job.settings.by_signatures:
+        batches = sampled_pairs(job, documents, signed, found, rarity.weights)
     elif job.settings.by_bands:
         batches = _by_bands(job, signed, rank, found)
     else:
@@ -359,6 +361,8 @@ have it; the second number is how many.
 """
 
 _SAMPLES_AT_A_TIME = 1 << 13
+_SLACK = 1e-9
+"""More than rounding takes from a sum."""
 
 
 def sample_size(documents: int) -> int:
@@ -389,30 +393,49 @@ def _bound(found: int, size: int, threshold: float) -> float:
     return math.exp(-size * divergence)
 
 
+Similarity = TypeVar("Similarity", float, Floats)
+
+
+def least_containment(settings: DedupSettings, similarity: Similarity) -> Similarity:
+    """Return the least containment of a pair of this similarity.
+
+    For a Jaccard similarity J it is 2 J / (1 + J): that of two documents of equal size or weight.
+    """
+    return similarity if settings.contains else 2 * similarity / (1 + similarity)
+
+
 def sampled_pairs(
-    job: DedupJob, documents: DocumentTable, signed: Signed, found: Candidates
+    job: DedupJob,
+    documents: DocumentTable,
+    signed: Signed,
+    found: Candidates,
+    weights: Weights | None,
 ) -> Iterator[Batch]:
     """Yield pairs of which the smaller document seems to be contained in the larger one.
 
-    Some features of each document are drawn and looked up in all larger ones (see
-    `native/pairs/samples.hpp`). The share that is found estimates the containment. Reads the
-    documents twice. Memory holds about 2 KB per document, or 150 MB.
+    Some features of each document are drawn, by weight if they have weights, and looked up in all
+    larger ones (see `native/pairs/samples.hpp`). The share that is found estimates the containment.
+    Reads the documents twice. Memory holds about 2 KB per document, or 150 MB.
     """
     count = len(signed.positions)
     size = sample_size(count)
-    samples = _native.Samples(size, LARGEST_SAMPLED_GROUP, SAMPLED_LEADERS)
+    settings = job.settings
+    learned = () if weights is None else weights.native()
+    samples = _native.Samples(size, LARGEST_SAMPLED_GROUP, SAMPLED_LEADERS, *learned)
     for number, read in enumerate((samples.observe, samples.look_up)):
         for source, share in feature_sources(job, documents, signed):
             read(source, job.threads)
             documents.texts.release()
             job.progress.step("propose", (number + share) / 3)
-    needed = _needed(size, job.settings.threshold)
+    least = least_containment(settings, settings.threshold)
+    needed = _needed(size, least, weighted=weights is not None)
+    least_share = 0.0 if settings.contains else settings.threshold * (1 - _SLACK)
     for begin in range(0, count, _SAMPLES_AT_A_TIME):
         end = min(count, begin + _SAMPLES_AT_A_TIME)
-        some = samples.pairs(begin, end, needed, signed.first_new, job.threads)
+        some = samples.pairs(begin, end, needed, signed.first_new, job.threads, least_share)
         left, right = np.minimum(*some), np.maximum(*some)
         found.proposed += len(left)
-        distances = row_distances(job.settings, signed.signatures, left, right, job.threads)
+        distances = row_distances(settings, signed.signatures, left, right, job.threads)
         yield left, right, distances
         job.progress.step("propose", (2 + end / count) / 3)
     if samples.in_large_groups:
@@ -423,13 +446,14 @@ def sampled_pairs(
         )
 
 
-def _needed(size: int, threshold: float) -> NDArray[np.uint64]:
+def _needed(size: int, least: float, *, weighted: bool) -> Floats:
     """Return how many features of a sample must be found, by its size.
 
     A smaller sample than the others is the whole document: its share is the containment itself.
+    With weights, its features count `size` in all.
     """
-    least = np.ceil(np.arange(size + 1) * threshold * (1 - 1e-9))
-    needed: NDArray[np.uint64] = least.astype(np.uint64)
-    needed[size] = least_found(size, threshold)
+    counts = np.full(size + 1, float(size)) if weighted else np.arange(size + 1.0)
+    needed = counts * least * (1 - _SLACK)
+    needed[size] = least_found(size, least)
     needed[0] = 1  # a document without features is contained in none
     return needed

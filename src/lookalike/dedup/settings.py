@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import flag, one_of, share, whole_number
 from lookalike.display import Displayed
 from lookalike.errors import ArgumentError, Said
-from lookalike.features import MEASURES, FeatureKind, ShortText
+from lookalike.features import (
+    MEASURES,
+    RARITY_MEASURES,
+    Combined,
+    FeatureKind,
+    ShortText,
+    Weights,
+)
 from lookalike.features.base import as_features
 from lookalike.features.choice import (
     CHARS_NGRAM,
@@ -26,6 +33,7 @@ from lookalike.features.choice import (
     typed_lengths,
 )
 from lookalike.features.text import Lengths
+from lookalike.features.weights import most_common
 from lookalike.signatures.estimates import ones_of_pairs
 from lookalike.signatures.methods import (
     BAND_METHODS,
@@ -101,8 +109,11 @@ class DedupSettings(Displayed):
     least `threshold`; without `verify`, if their signatures say so. With `exact`, every pair of
     near-duplicates is found, not only those that signatures propose. `measure` is "jaccard" or
     "containment" of sets of features, or "cosine" of counts (default: by the method). With
-    containment, how much of the smaller document is in the larger one, the larger one is kept, and
-    `keep` decides between those with equally many different features.
+    "weighted-jaccard" and "weighted-containment", a feature of n of the N different documents that
+    are compared, old ones included, weighs log(N / n). With `common`, features of more documents
+    do not count. Containment is how much of the smaller document is in the larger one. Then the
+    larger one is kept, and `keep` decides between those with equally many different features, or
+    equal weight.
 
     Without `features`, and with nothing else that concerns words, a job chooses them when it knows
     the lengths of the documents; see `lookalike.dedup.lengths`. Until then they are words.
@@ -193,9 +204,15 @@ class DedupSettings(Displayed):
     )
     measure: str = _setting(
         None,
-        "similarity of documents; containment: how much of the smaller is in the larger, which "
-        "is kept (default: what the signatures estimate, jaccard or cosine)",
-        choices=MEASURES,
+        "similarity of documents. containment: how much of the smaller is in the larger, which "
+        "is kept. weighted-...: features weigh by their rarity, so that boilerplate hardly counts "
+        "(default: what the signatures estimate, jaccard or cosine)",
+        choices=(*MEASURES, *RARITY_MEASURES),
+    )
+    common: int | None = _number(
+        None,
+        "leave out features that more than N documents have (default: no limit)",
+        kinds="text",
     )
 
     def __post_init__(self) -> None:
@@ -204,13 +221,14 @@ class DedupSettings(Displayed):
         one_of("grouping", self.grouping, GROUPINGS)
         for name in ("verify", "exact"):
             own[name] = flag(name, own[name])
+        own["common"] = most_common(self.common)
+        if self.measure is not None:
+            one_of("measure", self.measure, (*MEASURES, *RARITY_MEASURES))
         self._check_keep()
         method = self._method
         by_bands = method.by_bands
         if self.measure is None:
             own["measure"] = method.measure
-        else:
-            one_of("measure", self.measure, MEASURES)
         self._check_measure(method.measure)
         if self.features is None:
             own["features"] = "words"
@@ -301,14 +319,35 @@ class DedupSettings(Displayed):
 
     @cached_property
     def by_signatures(self) -> bool:
-        """Whether signatures propose pairs: not with `exact`, and not for containment."""
-        return not self.exact and self.measure != "containment"
+        """Whether signatures propose pairs: not with `exact`, containment or weights."""
+        return not (self.exact or self.contains or self.by_frequency)
+
+    @property
+    def set_measure(self) -> str:
+        """The measure, whether features have weights or not: one of `MEASURES`."""
+        return RARITY_MEASURES.get(self.measure, self.measure)
+
+    @property
+    def contains(self) -> bool:
+        """Whether documents are compared by what of the smaller one is in the larger one."""
+        return self.set_measure == "containment"
+
+    @property
+    def by_frequency(self) -> bool:
+        """Whether the number of documents that have a feature decides what it weighs."""
+        return self.measure in RARITY_MEASURES or self.common is not None
+
+    def new_weights(self) -> Weights:
+        """Return the weights of features that are to be learned, if they go `by_frequency`."""
+        return Weights("idf" if self.measure in RARITY_MEASURES else "uniform", common=self.common)
 
     @property
     def said_reason(self) -> Said:
         """The setting because of which signatures propose nothing."""
         if self.exact:
             return Said("exact=True", "--exact")
+        if self.measure in MEASURES and not self.contains:
+            return Said(f"common={self.common!r}", f"--common {self.common}")
         return Said(f"measure={self.measure!r}", f"--measure {self.measure}")
 
     @cached_property
@@ -354,6 +393,7 @@ class DedupSettings(Displayed):
         """Refuse a measure that signatures do not estimate, and settings of signatures that
         propose nothing.
         """
+        self._check_frequency_weights()
         if self.by_signatures:
             if self.measure == estimated:
                 return
@@ -379,6 +419,26 @@ class DedupSettings(Displayed):
                 "; leave one of them out",
             )
 
+    def _check_frequency_weights(self) -> None:
+        """Refuse what weights by frequency do not go with."""
+        if not self.by_frequency:
+            return
+        if self.measure == "cosine":
+            raise ArgumentError(
+                Said("common"),
+                " does nothing for cosine, where features count as often as they occur; choose "
+                "another ",
+                Said("measure"),
+                ", or leave it out",
+            )
+        features = self.feature_kind()
+        if isinstance(features, Combined) and set(features.weights) != {1.0}:
+            raise ArgumentError(
+                Said("features"),
+                f" have the weights {list(features.weights)}, which do nothing with weights by "
+                "rarity; leave one of them out",
+            )
+
     def _check_keep(self) -> None:
         named = self.keep if isinstance(self.keep, str) else ""
         rule, _, column = named.partition(":")
@@ -389,11 +449,11 @@ class DedupSettings(Displayed):
                 f" is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN",
                 Said(", or a function", ""),
             )
-        if callable(self.keep) and self.measure == "containment":
+        if callable(self.keep) and self.contains:
             raise ArgumentError(
                 Said("keep"),
-                " is a function, and with measure='containment' the larger document is kept; leave "
-                "one of them out",
+                f" is a function, and with measure={self.measure!r} the larger document is kept; "
+                "leave one of them out",
             )
 
 
@@ -404,7 +464,7 @@ def given_settings(options: Mapping[str, Any], function: Callable[..., Any]) -> 
     """
     parameters, given = signature(function).parameters, dict[str, Any]()
     for name in (*DedupSettings.__dataclass_fields__, *ALIASES):
-        if options[name] is parameters[name].default:
+        if name not in parameters or options[name] is parameters[name].default:
             continue
         own = ALIASES.get(name, name)
         if own in given:

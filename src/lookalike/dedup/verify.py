@@ -23,9 +23,11 @@ from lookalike.dedup.pairs import (
     numbered,
 )
 from lookalike.dedup.propose import Candidates, promising, row_distances
+from lookalike.dedup.rarity import Rarity
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import DedupJob, Signed
-from lookalike.features import similarity_pairs, unrounded
+from lookalike.features import Weights, similarity_pairs, unrounded
+from lookalike.features.weights import RARITY_UNIT
 from lookalike.jobs.work_folder import digest
 
 _PAIRS_AT_A_TIME = 1 << 20
@@ -80,7 +82,8 @@ def complete(job: DedupJob, signed: Signed, verdict: Verdict) -> Verdict:
 
 
 def _key(job: DedupJob, signed: Signed) -> str:
-    chosen = ("threshold", "radius", "verify", "keep_rule", "exact", "measure")
+    chosen = ["threshold", "radius", "verify", "keep_rule", "exact", "measure"]
+    chosen += ["common"] if job.settings.common is not None else []  # which is newer than files
     return digest("pairs", signed.key, *(getattr(job.settings, name) for name in chosen))
 
 
@@ -131,6 +134,8 @@ class Comparer:
     threads: int = 1
     release: Callable[[], None] = lambda: None
     """Called after some texts were read."""
+    rarity: Rarity | None = None
+    """What features weigh; None: nothing is known of the corpus, and they have no weights."""
 
     def __call__(self, left: Ints, right: Ints, *, screen: bool) -> VerifiedPairs:
         """Return pairs with similarities; with `screen`, only those with promising signatures."""
@@ -146,16 +151,28 @@ class Comparer:
         return row_distances(self.settings, self.signatures, one, two, self.threads)
 
     def sizes(self, pairs: VerifiedPairs) -> Ints:
-        """Return the number of different features of each document with pairs, 0 for others."""
+        """Return the number of different features of each document with pairs, 0 for others.
+
+        Where features have weights, return their sum, in whole units.
+        """
         sizes = np.zeros(len(self.lengths), np.int64)
         features = self.settings.feature_kind()
         paired = distinct(np.concatenate([pairs.left, pairs.right]))
         for begin in range(0, len(paired), _COUNTED_AT_A_TIME):
             some = paired[begin : begin + _COUNTED_AT_A_TIME]
             texts = self.documents.take(some)
-            sizes[some] = features.counts(texts, distinct=True, threads=self.threads)
+            if self._weights is None:
+                sizes[some] = features.counts(texts, distinct=True, threads=self.threads)
+            else:
+                source, totals = features.source(texts), np.empty(len(some))
+                _native.total_weights(source, *self._weights.native(), self.threads, totals)
+                sizes[some] = np.rint(totals / RARITY_UNIT)
             self.release()
         return sizes
+
+    @property
+    def _weights(self) -> Weights | None:
+        return None if self.rarity is None else self.rarity.weights
 
     def estimated(self, left: Ints) -> Flags:
         """Return for which pairs, given their left documents, the similarity is an estimate.
@@ -192,6 +209,7 @@ class Comparer:
                 self.lengths,
                 left[exact],
                 right[exact],
+                weights=self._weights,
                 threads=self.threads,
                 tell=told,
             )
@@ -205,14 +223,17 @@ def exact_similarities(
     left: Ints,
     right: Ints,
     *,
+    weights: Weights | None = None,
     threads: int,
     tell: Callable[[float], None] = lambda share: None,
 ) -> Floats:
     """Return the exact similarities of documents, some at a time, so that memory is bounded.
 
-    `take` returns the documents at some positions, `lengths` are the bytes of all. A similarity
-    that equals the threshold, or 1, up to rounding is returned as that.
+    `take` returns the documents at some positions, `lengths` are the bytes of all. `weights` are
+    those of features, where these have some. A similarity that equals the threshold, or 1, up to
+    rounding is returned as that.
     """
+    measure = settings.measure if weights is None else f"weighted_{settings.set_measure}"
     features = settings.feature_kind()
     sizes = lengths if features.memory_factor == 1 else lengths * features.memory_factor
     order = _reading_order(sizes, left, right)
@@ -223,11 +244,12 @@ def exact_similarities(
         positions, places = numbered(both, len(lengths))
         half = len(places) // 2
         found[order[part]] = similarity_pairs(
-            settings.measure,
+            measure,
             take(positions),
             places[:half],
             places[half:],
             features,
+            weights or "count",
             threads=threads,
         )
         tell(part.stop / len(left))

@@ -6,12 +6,14 @@ from lookalike.features.ready import FeatureFunction, Features
 from lookalike.features.short import ShortText
 from lookalike.features.similarity import (
     MEASURES,
+    RARITY_MEASURES,
     containment,
     cosine,
     jaccard,
     similarity,
     similarity_pairs,
     unrounded,
+    weighted_containment,
     weighted_jaccard,
 )
 from lookalike.features.text import Chars, Words
@@ -19,6 +21,7 @@ from lookalike.features.weights import Vocabulary, Weights
 
 __all__ = [
     "MEASURES",
+    "RARITY_MEASURES",
     "Chars",
     "Combined",
     "FeatureFunction",
@@ -36,5 +39,6 @@ __all__ = [
     "similarity",
     "similarity_pairs",
     "unrounded",
+    "weighted_containment",
     "weighted_jaccard",
 ]

@@ -27,12 +27,13 @@ _NATIVE: dict[str, Compare] = {
     "cosine": _native.cosine,
     "containment": _native.containment,
     "weighted_jaccard": _native.weighted_jaccard,
+    "weighted_containment": _native.weighted_containment,
 }
-MEASURES = (
-    "jaccard",
-    "cosine",
-    "containment",
-)  # of `dedup` and `compare`, where weights are counts
+_OF_SETS = ("jaccard", "containment")
+MEASURES = ("jaccard", "cosine", "containment")
+"""Of two documents, in `dedup` and `compare`: cosines are those of counts."""
+RARITY_MEASURES = {"weighted-jaccard": "jaccard", "weighted-containment": "containment"}
+"""Of two documents of a corpus: features weigh by their rarity there; see `la.Weights`, "idf"."""
 
 
 def jaccard(
@@ -102,6 +103,25 @@ def weighted_jaccard(
     return similarity("weighted_jaccard", a, b, features, weights, threads=threads)
 
 
+def weighted_containment(
+    a: Any,
+    b: Any,
+    features: FeatureKind | None = None,
+    weights: str | Weights = "count",
+    *,
+    threads: SupportsIndex | None = None,
+) -> Any:
+    """Return the sum of smaller weights over the smaller one of the sums of weights.
+
+    Arguments as for `cosine`.
+
+    Examples:
+        >>> la.weighted_containment("fox fox", "fox dog cat")
+        0.5
+    """
+    return similarity("weighted_containment", a, b, features, weights, threads=threads)
+
+
 def similarity(
     measure: str,
     a: Any,
@@ -130,12 +150,12 @@ def similarity_pairs(
     Each document is read once, and its features are held in memory.
 
     Args:
-        measure: "jaccard", "cosine", "containment" or "weighted_jaccard".
+        measure: "jaccard", "cosine", "containment", "weighted_jaccard" or "weighted_containment".
         documents: Sequence of documents.
         left: Position of the first document of each pair.
         right: Position of the second document of each pair.
         features: Features to compare (default: `Words()`).
-        weights: Weights of features, for "cosine" and "weighted_jaccard" (default: "count").
+        weights: Weights of features, for "cosine" and the last two (default: "count").
         threads: Number of threads (default: all cores).
 
     Examples:
@@ -159,7 +179,7 @@ def similarity_pairs(
 
 def _comparison(measure: str, weights: str | Weights) -> Compare:
     native = _NATIVE[one_of("measure", measure, _NATIVE)]
-    if measure in ("jaccard", "containment"):
+    if measure in _OF_SETS:
         return native
     kind, vocabulary = (weights if isinstance(weights, Weights) else Weights(weights)).native()
     return partial(native, kind=kind, vocabulary=vocabulary)

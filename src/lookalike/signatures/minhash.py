@@ -94,7 +94,7 @@ class ValueSigner(DocumentSigner):
         """The mark of its rows: its description as text, with a checksum of what it has learned."""
         description = self.to_dict()
         weights = description.get("weights")
-        if isinstance(weights, dict) and weights["kind"] not in LEARNED:
+        if isinstance(weights, dict) and not ("common" in weights or weights["kind"] in LEARNED):
             description["weights"] = {**weights, "vocabulary": None}  # not used
         elif isinstance(weights, dict) and weights.get("vocabulary") is not None:
             learned = json.dumps(weights["vocabulary"], sort_keys=True).encode()

@@ -11,6 +11,7 @@ import numpy as np
 
 from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
+from lookalike.dedup.kinds import SPARK, refuse
 from lookalike.dedup.lengths import TextLengths
 from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings, given_settings
@@ -140,7 +141,9 @@ def dedup(
     Raises:
         ArgumentError: An option has a value that is not allowed, or `frame` is not a DataFrame.
     """
-    chosen = given_settings(dict(locals()), dedup)
+    options = dict(locals())
+    refuse(SPARK, ["measure"], options)
+    chosen = given_settings(options, dedup)
     filters = Filters(
         min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
     )

@@ -264,13 +264,13 @@ def fit(frame: Any, text: str | None, signer: WeightedSigner) -> WeightedSigner:
     frame = frame_of("frame", frame)
     signer = instance("signer", signer, WeightedSigner, "one with weights, such as la.TopSig()")
     column = find_columns(frame, text, None, None).text
-    features, kind = signer.features, signer.weights.kind
+    features, kind, common = signer.features, signer.weights.kind, signer.weights.common
 
     def observe(batches: Batches) -> Iterator[Any]:
         known = None
         for batch in batches:
             documents, _ = documents_of(batch.column(0))
-            part = Weights(kind).fit(documents, features, threads=1).vocabulary
+            part = Weights(kind, common=common).fit(documents, features, threads=1).vocabulary
             known = Vocabulary.merge([one for one in (known, part) if one is not None])
         if known is not None:
             arrays = *known._native.arrays(), np.array(known._native.totals, np.uint64)
@@ -278,7 +278,7 @@ def fit(frame: Any, text: str | None, signer: WeightedSigner) -> WeightedSigner:
             yield rows_of(_COUNTS, **dict(zip(_COUNTED, values, strict=True)))
 
     parts = map_arrow(frame.select(f"`{column}`"), observe, _COUNTS)
-    merged = Vocabulary()
+    merged = Vocabulary(common=common)
     for row in parts.toLocalIterator():
         arrays = (np.frombuffer(part, np.uint64) for part in row[:3])
         merged._native.add(*arrays)

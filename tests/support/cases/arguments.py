@@ -221,6 +221,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "MinHash.union": (minhash.union, {"a": values, "b": values}),
         "MinHash.update": (minhash.update, {"values": values, "documents": texts}),
         "WeightedMinHash": (la.WeightedMinHash, {}),
+        "weighted_containment": (la.weighted_containment, {"a": texts, "b": texts}),
         "weighted_jaccard": (la.weighted_jaccard, {"a": texts, "b": texts}),
         "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),

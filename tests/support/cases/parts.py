@@ -13,7 +13,7 @@ import lookalike as la
 
 __all__ = ["ANSWERS", "part_calls"]
 
-ANSWERS = {"Overlap", "Overlaps", "PartAnswer", "PartMatch", "Passage", "Passages"}
+ANSWERS = {"Overlap", "OverlapPair", "Overlaps", "PartAnswer", "PartMatch", "Passage", "Passages"}
 """Made by the package and not by callers."""
 
 

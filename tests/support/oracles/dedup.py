@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
+from typing import TypeVar
 
 from support.oracles import text as text_oracle
 
@@ -46,6 +47,34 @@ def cosine(a: str, b: str, ngram: Lengths) -> float:
 
 
 MEASURES = {"jaccard": jaccard, "containment": containment, "cosine": cosine}
+
+Feature = TypeVar("Feature")
+
+
+def frequency_weights(
+    sets: Sequence[Set[Feature]], *, rare: bool, common: int | None
+) -> dict[Feature, float]:
+    """Return the weight of each feature: log(N / n) or 1, and 0 if too many documents have it."""
+    having = Counter(feature for each in sets for feature in each)
+    return {
+        feature: 0.0
+        if common is not None and count > common
+        else text_oracle.rarity(count, len(sets))
+        if rare
+        else 1.0
+        for feature, count in having.items()
+    }
+
+
+def weighted_similarity(
+    measure: str, one: Set[Feature], two: Set[Feature], weights: Mapping[Feature, float]
+) -> float:
+    """Return the "jaccard" or "containment" of sets whose elements have weights."""
+    both, first, second = (
+        math.fsum(weights[each] for each in some) for some in (one & two, one, two)
+    )
+    least = min(first, second) if measure == "containment" else first + second - both
+    return both / least if both else 0.0
 
 
 def similar_pairs(

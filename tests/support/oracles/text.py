@@ -211,6 +211,8 @@ def weigh(
         elif kind == "tfidf":
             known = max(1, documents[feature])
             weight = count * (1 + math.log((1 + len(collection)) / (1 + known)))
+        elif kind == "idf":
+            weight = rarity(max(1, documents[feature]), len(collection))
         else:
             share = count / len(features)
             common = max(1, occurrences[feature]) / occurrences.total()
@@ -218,6 +220,11 @@ def weigh(
         if weight > 0:
             weights[feature] = weight
     return weights
+
+
+def rarity(documents: int, all_documents: int) -> float:
+    """Return the weight of a feature of some of all documents: log(N / n) in multiples of 2^-16."""
+    return round(math.log(all_documents / documents) * 2**16) / 2**16 if all_documents else 0.0
 
 
 def weigh_given(
@@ -242,6 +249,8 @@ def weigh_given(
         elif kind == "tfidf":
             known = max(1, documents[feature])
             value = count * (1 + math.log((1 + len(collection)) / (1 + known)))
+        elif kind == "idf":
+            value = rarity(max(1, documents[feature]), len(collection))
         else:
             common = max(1, occurrences[feature]) / max(1, occurrences.total())
             ratio = count / total / common if total else 0

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import whole_number
+from lookalike.checks import thread_count, whole_number
 from lookalike.cli import common
 from lookalike.cli.finding.queries import medium_of_queries
 from lookalike.cli.parser import ADVANCED, Parser, refuse_given
@@ -15,10 +15,12 @@ from lookalike.cli.terminal import say, say_json, say_marked
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns, find_documents
 from lookalike.corpora.opening import read_document
+from lookalike.corpora.signing import corpus_weights
 from lookalike.errors import ArgumentError
 from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM
-from lookalike.features.similarity import MEASURES
+from lookalike.features.similarity import MEASURES, RARITY_MEASURES
+from lookalike.features.weights import Weights, most_common
 from lookalike.shown import escape_terminal
 from lookalike.signatures.methods import BAND_METHODS, Method
 
@@ -28,7 +30,10 @@ _NGRAM = Method.of("minhash").ngram
 _MOST_BYTES = 256 << 20
 _PAGE_OR_NOT = {"html": True, "files": False}
 """The formats of which a file may be one document."""
-_OF_CORPORA = ("rows", "text", "id", "format", "skip_bad", "max_document", "html", "page_limits")
+_OF_CORPORA = (
+    *("rows", "text", "id", "format", "skip_bad", "max_document", "html", "page_limits"),
+    "common",
+)
 _LONGEST_NAME = 200
 
 TASK = "remove duplicates"
@@ -39,12 +44,15 @@ ARGUMENTS = f"""
   B                    another file or id
   corpus:--in CORPUS   corpus with the documents A and B
   --rows               A and B are row numbers from 0, with --in
-  --measure {"|".join(MEASURES)}  show only this similarity (default: all of them)
+  --measure {"|".join((*MEASURES, *RARITY_MEASURES))}  show only this similarity; weighted-...
+                       need --in, where features weigh by their rarity (default: all others)
   diff:--no-diff       do not show the diff
   --json               print everything as one JSON object
 advanced options:
 {common.CORPUS}
 {common.CORPUS_DETAILS}
+  --common N           also show weighted similarities, without features that more than N documents
+                       have, with --in (default: no limit)
   --ngram LENGTHS      words per shingle for sets (default: {_NGRAM}), or characters for all
                        (default: {CHARS_NGRAM}), or several lengths such as 1,2
   --seed N=0           random seed for signatures
@@ -57,6 +65,7 @@ EXAMPLES = """\
   lookalike compare old.txt new.txt
   lookalike compare --in corpus.jsonl 0704.0001 0704.0002
   lookalike compare part.txt whole.txt --measure containment --no-diff
+  lookalike compare --in rfcs/ rfc2068.txt rfc2616.txt --measure weighted-jaccard
 """
 DETAILS = """\
 Without colors, deleted words are shown as [-...-], inserted ones as {+...+}. Web pages are compared
@@ -74,13 +83,15 @@ def run(options: argparse.Namespace) -> None:
     """Compare and print."""
     whole_number("--examples", options.examples, at_least=0)
     whole_number("--context", options.context, at_least=0)
-    a, b = _texts(options)
+    most_common(options.common)
+    (a, b), weights = _texts(options)
     chosen = ("measure", "ngram", "seed", "examples", "diff", "threads")
     comparison = compare_texts(
         a,
         b,
         **common.settings_of(options, only=_SETTINGS),
         **{name: getattr(options, name) for name in chosen},
+        weights=weights,
     )
     if options.json:
         say_json({"a": options.a, "b": options.b, **comparison.to_dict()})
@@ -91,8 +102,10 @@ def run(options: argparse.Namespace) -> None:
         _print_diff(comparison.diff, options.context, options.color)
 
 
-def _texts(options: argparse.Namespace) -> list[str]:
-    features = Method.of("minhash", **common.settings_of(options, only=_SETTINGS)).features
+def _texts(options: argparse.Namespace) -> tuple[list[str], Weights | None]:
+    """Return the documents, and the weights of features in their corpus if these are wanted."""
+    settings = common.settings_of(options, only=_SETTINGS)
+    features = Method.of("minhash", ngram=options.ngram, **settings).features
     if options.corpus is None:
         of_files = options.format in _PAGE_OR_NOT
         names = [name for name in _OF_CORPORA if name != "format" or not of_files]
@@ -105,12 +118,24 @@ def _texts(options: argparse.Namespace) -> list[str]:
             )
         page, links = _PAGE_OR_NOT.get(options.format), reads_links(features)
         how: dict[str, Any] = {"page": page, "links": links, "encoding": options.encoding}
-        return [read_document(Path(one), _MOST_BYTES, **how) for one in (options.a, options.b)]
+        paths = Path(options.a), Path(options.b)
+        return [read_document(one, _MOST_BYTES, **how) for one in paths], None
     corpus = common.corpus_of([options.corpus], options)
     columns = columns_for(corpus, find_columns(corpus, options.text, options.id), features)
     if options.rows:
         columns = Columns(columns.text, None)
-    return find_documents(corpus, columns, [options.a, options.b], skip_bad=options.skip_bad)
+    texts = find_documents(corpus, columns, [options.a, options.b], skip_bad=options.skip_bad)
+    if options.common is None and options.measure not in RARITY_MEASURES:
+        return texts, None
+    weights = corpus_weights(
+        corpus,
+        columns,
+        features,
+        Weights("idf", common=options.common),
+        skip_bad=options.skip_bad,
+        threads=thread_count(options.threads),
+    )
+    return texts, weights
 
 
 def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> None:
@@ -134,6 +159,8 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
     if (part := comparison.containment) is not None:
         both = f"{part.of_a:.1%} of the first, {part.of_b:.1%} of the second are in both"
         rows.append((f"containment of {part.unit}", part.exact, "", both))
+    for name, value in comparison.weighted.items():
+        rows.append((f"{name} of {comparison.shingles.unit}", value, "", "by rarity in the corpus"))
     wide = max(len(name) for name, *_ in rows) + 2
     say(f"{'':<{wide}}{'exact':>6}{'estimate':>10}  signatures")
     for name, exact, estimate, note in rows:

@@ -197,11 +197,11 @@ def _uploads(options: argparse.Namespace) -> Iterator[None]:
 
 def _run(options: argparse.Namespace) -> None:
     kind, typed = kinds.input_kind(options), kinds.typed_options(options)
-    refuse(kind, typed)
+    refuse(kind, typed, vars(options))
     if kind == TEXT:
         common.check_settings(options)
     if options.engine[0] == SPARK:
-        refuse(SPARK, typed)
+        refuse(SPARK, typed, vars(options))
         _run_on_spark(options)
         return
     source: Corpus | list[Path]

@@ -14,6 +14,7 @@ from lookalike.common_passages.finding import COMMON, GAP, MIN_WORDS, overlaps, 
 from lookalike.common_passages.results import Overlap, Overlaps
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
+from lookalike.display import arrow_batch
 from lookalike.errors import ArgumentError, Said
 from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
@@ -28,6 +29,8 @@ ARGUMENTS = f"""
   -o --output FILE     file to write: .jsonl, .json, .csv, .tsv or .parquet
   min_words:--passage-words N={MIN_WORDS}  minimum number of equal words in a passage
   --gap N={GAP}  maximum number of other words between two equal runs, in either document
+  --pairs FILE         also write pairs of documents to this file, one row each: words in
+                       common, and the share of each document that they are
   --with-text          also write the passages, as they are in the left document
   --json               print passages as JSON Lines; with -o the summary as JSON
   --quiet
@@ -41,6 +44,7 @@ advanced options:
 EXAMPLES = """\
   lookalike overlaps corpus.jsonl -o overlaps.jsonl
   lookalike overlaps rfcs/ --passage-words 30 --with-text -o reused.csv
+  lookalike overlaps rfcs/ --pairs pairs.csv -o passages.csv
 """
 DETAILS = f"""\
 A passage is one run of equal words, or several with at most --gap other words between them. A run
@@ -50,6 +54,11 @@ has at least a fifth of --passage-words: {piece_words(MIN_WORDS, GAP)} for {MIN_
   words           number of equal words
   left_words_begin, left_words_end, ...  words and characters, from 0, end exclusive
   exact           whether the passage is one run
+The file of --pairs has one row per pair of documents, those that share most first:
+  left, right     ids of the documents, or rows
+  words           words in common passages, in the document that has fewer of them
+  left_share, right_share  share of the words of each document
+  passages        number of common passages
 """
 
 
@@ -59,11 +68,18 @@ def run(options: argparse.Namespace) -> None:
         raise ArgumentError(
             Said("-o"), " is -; leave it out to have passages printed, with --json as JSON Lines"
         )
-    if options.output is not None:
-        check_table_target(options.output)
-        common.check_folder(options.output)
+    targets = {"-o": options.output, "--pairs": options.pairs}
+    for target in targets.values():
+        if target is not None:
+            check_table_target(target)
+            common.check_folder(target)
     corpus = common.corpus_of(options.input, options, whole_files=True)
-    common.check_not_read("-o", options.output, corpus.files)
+    for name, target in targets.items():
+        common.check_not_read(name, target, corpus.files)
+    if options.pairs is not None and options.pairs == options.output:
+        raise ArgumentError(
+            Said("--pairs"), f" is {options.pairs}, as -o is; give the files different names"
+        )
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json, common.megabytes(corpus)) as progress:
         found = overlaps(
@@ -79,8 +95,13 @@ def run(options: argparse.Namespace) -> None:
         write_table(_batches(found, options.with_text), options.output)
     else:
         _print(found, options.with_text, options.json)
+    if options.pairs is not None:
+        write_table(_pair_batches(found), options.pairs)
     if options.json and options.output is not None:
-        say_json({**_counts(found), "seconds": round(seconds, 3), "file": str(options.output)})
+        files = {"file": str(options.output)}
+        if options.pairs is not None:
+            files["pairs_file"] = str(options.pairs)
+        say_json({**_counts(found), "seconds": round(seconds, 3), **files})
     elif not options.quiet:
         _say_summary(options, found, seconds)
     common.warn_read(found)
@@ -110,6 +131,12 @@ def _batches(found: Overlaps, text: bool) -> Iterator[Any]:
     for begin in range(0, max(1, len(found)), _AT_A_TIME):
         rows = [_row(one, text) for one in found[begin : begin + _AT_A_TIME]]
         yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def _pair_batches(found: Overlaps) -> Iterator[Any]:
+    pairs = found.by_pair()
+    for begin in range(0, max(1, len(pairs)), _AT_A_TIME):
+        yield arrow_batch(pairs._columns(begin, begin + _AT_A_TIME))
 
 
 def _print(found: Overlaps, text: bool, as_json: bool) -> None:

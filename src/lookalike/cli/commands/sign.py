@@ -22,7 +22,7 @@ from lookalike.dedup.kinds import TEXT, medium_with, refuse
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
-from lookalike.features.weights import WEIGHT_KINDS
+from lookalike.features.weights import WEIGHT_KINDS, most_common
 from lookalike.media import MEDIA, find_files
 from lookalike.progress import progress_bars
 from lookalike.shown import counted, escape_terminal
@@ -46,6 +46,8 @@ input:
 {kinds.KIND}
 signatures:
   --fit                learn word weights from the corpus first, for simhash and topsig
+  --common N           leave out features that more than N documents have, with --fit (default:
+                       no limit)
   --like FILE          sign like this file of signatures or index, with its learned weights
 advanced options:
 {common.CORPUS_DETAILS}
@@ -88,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
         )
     common.check_folder(options.output)
     kind = kinds.input_kind(options)
-    refuse(kind, kinds.typed_options(options))
+    refuse(kind, kinds.typed_options(options), vars(options))
     if kind in MEDIA:
         _sign_files(options, kind)
         return
@@ -162,7 +164,7 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
     given = common.settings_of(options, signs=True)
     if options.like is not None:
         usual = {one.name: one.default for one in common.settings_fields(signs=True)}
-        usual |= {"weights": None, "fit": False}
+        usual |= {"weights": None, "fit": False, "common": None}
         refuse_given(options, usual, "does nothing with --like, which has the signer")
         signer = load_signer(options.like)
         if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
@@ -174,12 +176,15 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
     chosen: DocumentSigner = DedupSettings(**given).new_signer()
     if not isinstance(chosen, WeightedSigner):
         only = "needs --method simhash or topsig"
-        refuse_given(options, ("weights", "fit"), only)
+        refuse_given(options, ("weights", "fit", "common"), only)
+    most_common(options.common)
+    if options.common is not None and not options.fit:
+        raise ArgumentError(Said("common"), " is learned from the corpus; add --fit")
     weights = options.weights
     if options.fit and weights is None:
         weights = Method.of(options.method).defaults.fitted_weights
     if isinstance(chosen, WeightedSigner) and weights is not None:
-        chosen.weights = Weights(weights)
+        chosen.weights = Weights(weights, common=options.common)
         if chosen.weights.learns != options.fit:
             raise ArgumentError(
                 Said("--weights"),
@@ -198,7 +203,7 @@ def _settings(signer: DocumentSigner) -> dict[str, Any]:
     return described
 
 
-_OF_TEXT = ("weights", "fit", "bit_weights", "like")
+_OF_TEXT = ("weights", "fit", "common", "bit_weights", "like")
 
 
 def _sign_files(options: argparse.Namespace, kind: str) -> None:

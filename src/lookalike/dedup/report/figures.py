@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lookalike.dedup.pairs import Flags, Floats, Ints
-from lookalike.dedup.propose import least_found, sample_size
+from lookalike.dedup.propose import least_containment, least_found, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
 from lookalike.report.drawing import (
@@ -48,10 +48,15 @@ _WIDTHS, _MOST = (0.02, 0.05, 0.1, 0.2), 7
 
 def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, str]:
     """Return the chance by similarity for a number of documents, and the reason in words."""
-    if settings.measure == "containment":
+    if not settings.by_signatures:
         size = sample_size(documents)
-        least = least_found(size, settings.threshold)
-        return (lambda similarity: _at_most(1 - similarity, size, size - least)), (
+        least = least_found(size, least_containment(settings, settings.threshold))
+
+        def chance(similarity: Floats) -> Floats:
+            contained = least_containment(settings, similarity)
+            return _at_most(1 - contained, size, size - least)
+
+        return chance, (
             f"{size:,} features of each document are looked up in larger ones; one that has "
             f"{least:,} of them is proposed (shorter documents: all features, none is missed)"
         )
