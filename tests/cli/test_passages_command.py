@@ -120,8 +120,9 @@ def test_pairs_are_written_as_python_has_them(
     ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shared = " ".join(f"word{n}" for n in range(60))
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text(f"{shared} {shared[:200]}\n{shared}\nFirst of all {shared}, and no more\n")
+    corpus = tmp_path / "corpus.jsonl"
+    texts = [f"{shared} {shared[:200]}", shared, f"First of all {shared}, and no more"]
+    corpus.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     target = tmp_path / f"pairs.{ending}"
     arguments = ["overlaps", str(corpus), "-o", str(tmp_path / "o.csv"), "--pairs", str(target)]
     assert main([*arguments, "--json"]) == 0
@@ -138,7 +139,7 @@ def test_pairs_are_written_as_python_has_them(
     same = [*arguments[:4], "--pairs", arguments[3]]
     assert "as -o is; give the files different names" in refused(same, capsys)
     mine = ["overlaps", str(corpus), "--pairs", str(corpus)]
-    assert "corpus.txt" in refused(mine, capsys)
+    assert "corpus.jsonl" in refused(mine, capsys)
 
 
 def test_a_summary_for_programs_counts_what_everybody_has(
