@@ -105,8 +105,10 @@ def standards(folder: Path, count: int) -> Related | None:
     relations: Relations = set()
     for entry in re.split(r"\n\n(?=\d{4} )", index.read_text(encoding="utf-8", errors="replace")):
         number = re.match(r"(\d{4}) ", entry)
+        if number is None:
+            continue
         replaced = re.findall(r"\(Obsoletes ([^)]*)\)", " ".join(entry.split()))
-        for other in re.findall(r"RFC ?(\d+)", " ".join(replaced)) if number else []:
+        for other in re.findall(r"RFC ?(\d+)", " ".join(replaced)):
             if {int(number[1]), int(other)} <= set(places):
                 one, two = sorted((places[int(number[1])], places[int(other)]))
                 relations.add((one, two))

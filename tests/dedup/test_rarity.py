@@ -281,7 +281,8 @@ def standards(count: int, boilerplate: int) -> tuple[list[str], list[tuple[int, 
     """Return documents with much text in common, and which of them revise an earlier one."""
     rng = random.Random(3)
     front = " ".join(f"notice{each}" for each in range(boilerplate))
-    texts, related = [], []
+    texts: list[str] = []
+    related = []
     for number in range(count):
         own = [f"w{rng.randrange(10**9)}" for _ in range(200)]
         if number % 4 == 3:
