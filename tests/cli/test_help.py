@@ -331,7 +331,7 @@ DIFFERENT: dict[str, set[str]] = {
     "--report": {"FILE", "TARGET"},
     "--kind": {"KIND", "NAME"},
     "--hash": {"NAME", "bands|chromaprint"},
-    "--method": {"NAME", "minhash|simhash|topsig", "topsig|simhash"},
+    "--method": {"NAME", "minhash|simhash|topsig"},
     "--keep": {"RULE", "first|last|none"},
     "--type": {"TYPE", "NAME"},
     "--file": {"FILE", "CORPUS"},
