@@ -23,7 +23,10 @@ from lookalike.corpora.columns import Filters, without_urls
 from support.cases.web_pages import crawl, page, response
 from support.running.refusals import refused
 
-WORDS = "The quick brown fox jumps over the lazy dog and then runs away into the forest again"
+WORDS = (
+    "The quick brown fox jumps over the lazy dog and then runs away into the forest again, where "
+    "it sleeps until the sun comes up"
+)
 GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund und läuft dann in den alten Wald"
 BODIES = [WORDS, f"{WORDS} today", GERMAN, "Short one"]
 PAGES = [page(words, title=f"Page {at}") for at, words in enumerate(BODIES)]
