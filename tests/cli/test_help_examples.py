@@ -138,6 +138,8 @@ def write_texts() -> None:
         Path(name).mkdir()
         for place, text in enumerate([whole, *texts(30, 20 + number)]):
             Path(f"{name}/{place}.txt").write_text(text)
+    for name, text in (("rfc2068", "old"), ("rfc2616", "new")):
+        Path(f"rfcs/{name}.txt").write_text(single[text])
 
 
 def write_tables() -> None:
