@@ -93,7 +93,7 @@ def test_equal_signatures_leave_groups_empty() -> None:
 def test_nothing_has_no_groups() -> None:
     found = la.cluster(np.empty((0, 8), np.uint8), 1)
     assert (len(found), found.mean_distance, found.sizes.tolist()) == (0, 0.0, [])
-    assert "0 signatures in 0 groups" in repr(found)
+    assert "signatures=0, groups=0" in repr(found)
 
 
 @pytest.mark.parametrize(
