@@ -5,8 +5,8 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "bits/operation.hpp"
 #include "bits/hash.hpp"
+#include "bits/operation.hpp"
 #include "bits/prefetch.hpp"
 #include "scan/scan.hpp"
 

@@ -1,9 +1,9 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
-#include "bits/operation.hpp"
 #include "bits/hash.hpp"
 #include "bits/kernels.hpp"
 #include "bits/memory_speed.hpp"
+#include "bits/operation.hpp"
 #include "bits/step_costs.hpp"
 
 namespace lookalike::bindings {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <span>
 
-#include "bits/operation.hpp"
 #include "bits/kernels.hpp"
+#include "bits/operation.hpp"
 #include "bits/prefetch.hpp"
 #include "scan/task_matches.hpp"
 #include "slices/query_part.hpp"

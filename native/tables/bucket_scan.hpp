@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "bits/operation.hpp"
 #include "bits/kernels.hpp"
+#include "bits/operation.hpp"
 #include "tables/sorted_table.hpp"
 
 namespace lookalike::search {

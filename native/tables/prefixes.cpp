@@ -4,8 +4,8 @@
 #include <bit>
 #include <tuple>
 
-#include "bits/operation.hpp"
 #include "bits/kernels.hpp"
+#include "bits/operation.hpp"
 #include "bits/prefetch.hpp"
 #include "bits/top_k.hpp"
 #include "scan/task_matches.hpp"
