@@ -85,16 +85,17 @@ def open_collection(
         purpose: Defaults of a new collection of texts: "search" for `signer=la.SimHash(bits=128)`
             and `words="porter"`, "duplicates" for the same signer without a keyword index.
 
-    >>> with la.open_collection("notes.db", purpose="search") as notes:
-    ...     _ = notes.add(["a", "b"], ["foxes jump over dogs", "owls sleep by day"])
-    ...     [(match.id, match.words) for match in notes.search("jumping fox")]
-    [('a', ('jumping', 'fox'))]
-    >>> with la.open_collection("signed.db", "pages", bits=64) as pages:
-    ...     pages
-    Collection('pages', 64 bits, at ...signed.db)
-    >>> la.list_collections("signed.db")
-    ['pages']
-    >>> la.drop_collection("signed.db", "pages")
+    Examples:
+        >>> with la.open_collection("notes.db", purpose="search") as notes:
+        ...     _ = notes.add(["a", "b"], ["foxes jump over dogs", "owls sleep by day"])
+        ...     [(match.id, match.words) for match in notes.search("jumping fox")]
+        [('a', ('jumping', 'fox'))]
+        >>> with la.open_collection("signed.db", "pages", bits=64) as pages:
+        ...     pages
+        Collection('pages', 64 bits, at ...signed.db)
+        >>> la.list_collections("signed.db")
+        ['pages']
+        >>> la.drop_collection("signed.db", "pages")
     """
     address = parse_address(url)
     one_of("plan", plan, PLANS)
