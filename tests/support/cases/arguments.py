@@ -74,6 +74,7 @@ INTERNAL = {
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
     *("batch_source", "from_settings", "ImageHash.each"),
     *("AudioHash.read", "sign_each", "settings"),
+    *("OverlapPair.of", "Vocabulary.observe", "Weights.fit_whole"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
