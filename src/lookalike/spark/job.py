@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import signature
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -157,6 +158,10 @@ def dedup(
     except BaseException:
         space.close()
         raise
+
+
+SPARK_SETTINGS = frozenset(signature(dedup).parameters)
+"""Names of the options of `dedup` here: `common` is not one of them."""
 
 
 def pairs(

@@ -77,6 +77,9 @@ class Verifier:
     def compared(self, distances: Any) -> Any:
         """Return pairs with distances with their similarities, too, kept."""
         if not self.settings.verify:
+            if "ones" not in distances.columns:  # pairs that were dealt out again
+                needed = collect_positions(distances, ["left", "right"], self.signed.documents)
+                distances = self.distances(distances, needed, all_of_them=True)
             return self.work.keep(map_arrow(distances, estimated, SIMILARITIES, self.settings))
         distances = self.work.keep(distances)
         near = collect_positions(distances, ["left", "right"], self.signed.documents)

@@ -466,6 +466,7 @@ def _run_on_spark(options: argparse.Namespace) -> None:
     _check_spark(options)
     from lookalike.spark import job
     from lookalike.spark.files import SparkCorpus, check_new, session_of
+    from lookalike.spark.job import SPARK_SETTINGS
     from lookalike.spark.sources import OldFiles
 
     start = time.perf_counter()
@@ -493,7 +494,7 @@ def _run_on_spark(options: argparse.Namespace) -> None:
         page_limits=options.page_limits,
         work=None if options.work is None else _address(str(options.work)),
         **vars(common.filters_of(options)),
-        **settings,
+        **{name: value for name, value in settings.items() if name in SPARK_SETTINGS},
     )
     bad = corpus.bad + (0 if old is None else old.bad)
     with found:
