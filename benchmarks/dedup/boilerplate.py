@@ -57,7 +57,7 @@ class Related:
 
 
 def related_documents(count: int) -> Related:
-    """Return so many made-up documents; the same every time."""
+    """Return `count` made-up documents; the same every time."""
     rng = random.Random(SEED)
     words = [f"{rng.randrange(16**5):05x}"[: rng.randint(2, 5)] for _ in range(VOCABULARY)]
     shares = [1 / (rank + 2.7) for rank in range(VOCABULARY)]

@@ -139,7 +139,7 @@ def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
 
 
 _RARE = 100
-"""Random signatures are this near in less than one of so many collections."""
+"""One divided by the probability that random signatures are this near."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""Which features fit the documents of a corpus: their lengths decide, where nobody said it.
+"""Which features fit the documents of a corpus: their lengths decide, unless features are given.
 
 Word n-grams of titles, names or addresses are few, and a typo changes most of them. So a corpus of
 short documents is compared by `la.ShortText`. Every document counts, not only a sample, and only

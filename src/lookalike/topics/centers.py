@@ -17,7 +17,7 @@ from lookalike.topics.space import Points, unit
 MOST_CLUSTERS = 50
 """By default, before clusters are split or merged."""
 _SEEDED, _A_CENTER = 4096, 20
-"""Points that k-means begins with: a number, and at least so many for each center."""
+"""Points that k-means begins with: the number of all, and the least number for each center."""
 _ROUNDS, _REFINED = 20, 5
 """Rounds of k-means, and of those after clusters were split or merged."""
 _STARTS, _CHANGES = 3, 4
