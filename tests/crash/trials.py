@@ -136,18 +136,19 @@ class _Lane:
 
     def look(self) -> bool:
         """Deal with a worker that has ended or hangs; return whether all is done."""
+        code = self._process.exitcode  # once, and before the notes: the worker may end at any time
         at = self.notes[0]
-        if self._process.exitcode == 0:
+        if code == 0:
             return True
         if at != self._seen:
             self._seen, self._since = at, time.monotonic()
             return False
-        if self._process.exitcode is None:
+        if code is None:
             if time.monotonic() - self._since < self._seconds:
                 return False
             bad = f"took more than {self._seconds:g} s"
-        elif self._process.exitcode < 0:
-            bad = f"died of {signal.Signals(-self._process.exitcode).name}"
+        elif code < 0:
+            bad = f"died of {signal.Signals(-code).name}"
         else:
             raise AssertionError(f"the harness failed in trial {at}: see above")
         note(str(self.log), at, bad)
