@@ -117,7 +117,7 @@ def _beside_mllib(session: Any, folder: Path) -> dict[str, Any]:
     """Return seconds, precision and recall of ours and theirs, against every true pair."""
     exact = la.dedup(str(folder / "*.parquet"), text="text", threshold=THRESHOLD, exact=True)
     different = set(np.unique(exact.first_equal).tolist())
-    both = exact.text_pairs
+    both = exact.different_pairs
     true = set(zip(both.left.tolist(), both.right.tolist(), strict=True))
 
     def of_different(found: set[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -131,7 +131,7 @@ def _beside_mllib(session: Any, folder: Path) -> dict[str, Any]:
     usual = session.conf.get(_PARTITIONS)
     for partitions in MLLIB_PARTITIONS:  # in turn: Java compiles what runs again and again
         start = time.perf_counter()
-        pairs = on_spark.pairs(frame, threshold=THRESHOLD, id="id").collect()
+        pairs = on_spark.dedup(frame, threshold=THRESHOLD, id="id").pairs.collect()
         ours.append(time.perf_counter() - start)
         session.conf.set(_PARTITIONS, partitions)
         start = time.perf_counter()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 import lookalike as la
@@ -12,15 +9,14 @@ from lookalike import spark as on_spark
 from support.running.refusals import refused
 
 
-@pytest.mark.parametrize("function", [on_spark.dedup, on_spark.pairs])
-def test_arguments_that_are_refused(function: Callable[..., Any]) -> None:
+def test_arguments_that_are_refused() -> None:
     with pytest.raises(TypeError, match="treshold"):
-        function("no frame", treshold=0.5)
+        on_spark.dedup("no frame", treshold=0.5)  # type: ignore[call-arg]
     with pytest.raises(la.errors.ArgumentError, match=r"threshold is 80"):
-        function("no frame", threshold=80)
+        on_spark.dedup("no frame", threshold=80)
     told = "frame is 'no frame' .* expected a DataFrame of PySpark"
     with pytest.raises(la.errors.ArgumentError, match=told):
-        function("no frame")
+        on_spark.dedup("no frame")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from lookalike.lazy import lazy_names
 
 if TYPE_CHECKING:
     from lookalike.spark.job import dedup as dedup
-    from lookalike.spark.job import pairs as pairs
     from lookalike.spark.result import SparkDedup as SparkDedup
     from lookalike.spark.search import search as search
     from lookalike.spark.signing import fit as fit
@@ -23,7 +22,7 @@ else:
     __all__, __getattr__, __dir__ = lazy_names(
         globals(),
         {
-            "lookalike.spark.job": "dedup pairs",
+            "lookalike.spark.job": "dedup",
             "lookalike.spark.result": "SparkDedup",
             "lookalike.spark.search": "search",
             "lookalike.spark.signing": "fit sign",

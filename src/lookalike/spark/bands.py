@@ -102,15 +102,9 @@ def marked_entries(
         entries["key"], entries["band"], entries["position"] = column[alone], band, rows[alone]
         parts.append(entries)
     entries = np.concatenate(parts)
-    yield from packed(entries, _bucket(entries["key"], entries["band"], buckets), PAIRS)
-
-
-def _bucket(
-    keys: NDArray[np.uint32], bands: NDArray[np.integer[Any]], buckets: int
-) -> NDArray[np.int32]:
-    """Return where a band meets, as `_native.deal_bands` does."""
-    mixed = keys.astype(np.uint64) + bands.astype(np.uint64) * np.uint64(_native.BAND_STEP)
-    return (mixed % np.uint64(buckets)).astype(np.int32)
+    # Where a band meets, as in `_native.deal_bands`.
+    mixed = entries["key"] + entries["band"].astype(np.uint64) * np.uint64(_native.BAND_STEP)
+    yield from packed(entries, (mixed % np.uint64(buckets)).astype(np.int32), PAIRS)
 
 
 def _large_rows(keys: NDArray[np.uint32]) -> _LargeRows | None:

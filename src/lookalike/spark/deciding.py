@@ -68,6 +68,8 @@ class Decider:
     names: list[str]
     """Columns that `keep` is given, if it is a function."""
     signed: SignedTable
+    rarity: Any | None = None
+    """What features weigh, a `SharedFeatures` that was sent; None: they have no weights."""
 
     def decide(self, proposed: Proposed, gathered: Any | None) -> Decided:
         """Decide; `gathered` has all that is needed of documents but the texts, if it is known."""
@@ -103,7 +105,8 @@ class Decider:
 
     @property
     def _verifier(self) -> Verifier:
-        return Verifier(self.work, self.settings, self.frame, self.columns.text, self.signed)
+        text = self.columns.text
+        return Verifier(self.work, self.settings, self.frame, text, self.signed, self.rarity)
 
     @property
     def _rounds(self) -> Rounds:
@@ -254,7 +257,7 @@ class Decider:
         return self._resolved(gathered.union(rows).repartition(1), named=True)
 
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
-        how = self.settings, self.signed.old
+        how = self.settings, self.signed.old, self.rarity
         found = self.work.keep(map_arrow(gathered, resolve.resolve, resolve.RESOLVED, *how))
         told = found.where(f"kind = {resolve.TOLD}").select("told").collect()
         groups = found.where(f"kind = {resolve.GROUP}").select(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from inspect import signature
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 
 from lookalike.corpora.columns import Filters
+from lookalike.corpora.lengths import TextLengths
 from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
-from lookalike.dedup.kinds import SPARK, refuse
-from lookalike.dedup.lengths import TextLengths
 from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings, given_settings
 from lookalike.features import FeatureKind
@@ -26,8 +24,9 @@ from lookalike.spark.collapse import Collapsed, collapse
 from lookalike.spark.deciding import Decider
 from lookalike.spark.packed import map_arrow, sql
 from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
-from lookalike.spark.prefixes import propose_by_prefixes
+from lookalike.spark.prefixes import alone_positions, propose_by_prefixes
 from lookalike.spark.propose import Proposed
+from lookalike.spark.rarity import count_features
 from lookalike.spark.result import ResultRows, SparkDedup
 from lookalike.spark.signing import LENGTHS, SIGNED, SignedTable, sign_rows
 from lookalike.spark.sources import (
@@ -59,6 +58,7 @@ def dedup(
     min_links: int = 0,
     strip_urls: bool = False,
     work: str | None = None,
+    purpose: str = "duplicates",
     method: str = "minhash",
     threshold: SupportsFloat | None = None,
     ngram: Lengths | None = None,
@@ -70,12 +70,13 @@ def dedup(
     min_features: SupportsIndex = 1,
     grouping: str = "star",
     max_group: SupportsIndex = 1000,
-    keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
+    keep: str | Callable[[list[dict[str, Any]]], Any] | None = None,
     exact: bool = False,
     features: FeatureChoice | None = None,
     stop_words: Any = None,
     stem: str | None = None,
     measure: str | None = None,
+    common: SupportsIndex | None = None,
     num_perm: SupportsIndex | None = None,
     ngram_size: Lengths | None = None,
     bit_diff: SupportsIndex | None = None,
@@ -84,13 +85,14 @@ def dedup(
 
     Kept documents, pairs and groups are those of the local job on the same rows in the same order,
     whatever the partitions. Only where the local job proposes by chance, of very many SimHash or
-    TopSig signatures, Spark compares all, and a warning says so. For containment every pair is
-    found, also those that samples of features may miss.
+    TopSig signatures, Spark compares all, and a warning says so. For containment and weights every
+    pair is found, also those that samples of features may miss.
 
     Texts are read twice, once more if they turn out to be short, and sent only where pairs are
-    compared. The result's frames are valid until `SparkDedup.close`. With `html`, or an option that
-    leaves out or changes documents, a copy of the corpus with texts in place of pages is kept in
-    `work`.
+    compared. For weights they are read once more, and features that several documents have are in
+    the memory of all workers: at most 16,777,216, or an error is raised. The result's frames are
+    valid until `SparkDedup.close`. With `html`, or an option that leaves out or changes documents,
+    a copy of the corpus with texts in place of pages is kept in `work`.
 
     Args:
         frame: The DataFrame. Rows are in the order of the files they come from and of the lines
@@ -109,6 +111,7 @@ def dedup(
         strip_urls: Ignore URLs when comparing texts.
         work: A folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
             steps. Without it workers hold that, and compute it again when one of them is lost.
+        purpose: "duplicates", or "versions" of long documents; see `la.dedup`.
         method: The signatures: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or
             "topsig" (cosine of word n-gram counts).
         threshold: The least similarity (default: 0.8; features "short" 0.75).
@@ -132,9 +135,11 @@ def dedup(
         features: "words", "chars", both ("words,chars"), "short" (`la.ShortText`), an object such
             as `la.Words(...)`, or a function from a text to its features (default: words, or by the
             lengths of the documents "short", as in `la.dedup`).
-        stop_words: Words to leave out: "english", or a list.
+        stop_words: Words to leave out: a language such as "english", or a list.
         stem: Compare the stems of words of this language.
-        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
+        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate), or
+            "weighted-jaccard" or "weighted-containment", as in `la.dedup`.
+        common: Leave out features that more than this number of documents have (default: none).
 
     Returns:
         A `SparkDedup`, with frames of the kept rows, of all rows and of the pairs.
@@ -143,7 +148,6 @@ def dedup(
         ArgumentError: An option has a value that is not allowed, or `frame` is not a DataFrame.
     """
     options = dict(locals())
-    refuse(SPARK, ["measure"], options)
     chosen = given_settings(options, dedup)
     filters = Filters(
         min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
@@ -158,88 +162,6 @@ def dedup(
     except BaseException:
         space.close()
         raise
-
-
-SPARK_SETTINGS = frozenset(signature(dedup).parameters)
-"""Names of the options of `dedup` here: `common` is not one of them."""
-
-
-def pairs(
-    frame: Any,
-    *,
-    text: str | None = None,
-    id: str | None = None,
-    order: str | None = None,
-    against: Any = None,
-    html: str | None = None,
-    page_limits: PageLimits | None = None,
-    min_words: int = 0,
-    language: str | None = None,
-    min_links: int = 0,
-    strip_urls: bool = False,
-    work: str | None = None,
-    method: str = "minhash",
-    threshold: SupportsFloat | None = None,
-    ngram: Lengths | None = None,
-    permutations: SupportsIndex = 128,
-    bits: SupportsIndex | None = None,
-    radius: SupportsIndex | None = None,
-    seed: SupportsIndex = 0,
-    verify: bool = True,
-    min_features: SupportsIndex = 1,
-    grouping: str = "star",
-    max_group: SupportsIndex = 1000,
-    keep: str | Callable[[list[dict[str, Any]]], Any] = "first",
-    exact: bool = False,
-    features: FeatureChoice | None = None,
-    stop_words: Any = None,
-    stem: str | None = None,
-    measure: str | None = None,
-    num_perm: SupportsIndex | None = None,
-    ngram_size: Lengths | None = None,
-    bit_diff: SupportsIndex | None = None,
-) -> Any:
-    """Return the verified pairs of a DataFrame: `left`, `right`, `similarity`, `distance`.
-
-    They are the pairs of `dedup`, which takes the same arguments.
-
-    Args:
-        frame: The DataFrame.
-        text: The column with the document text (default: detected).
-        id: The column with ids (default: detected, or the positions of rows).
-        order: A column of unique values to sort by.
-        against: An old corpus, a DataFrame or files.
-        html: The column with web pages.
-        page_limits: Limits on the depth, tags, time and memory of a web page.
-        min_words: Leave out documents with fewer words.
-        language: Leave out documents in other languages.
-        min_links: Leave out pages with fewer links.
-        strip_urls: Ignore URLs when comparing texts.
-        work: A folder that all workers can reach.
-        method: "minhash", "simhash" or "topsig".
-        threshold: The least similarity (default: 0.8; features "short" 0.75).
-        ngram: Words or characters of a feature. Also `ngram_size`.
-        permutations: Of MinHash. Also `num_perm`.
-        bits: Bits of a signature, of SimHash and TopSig.
-        radius: The maximum Hamming distance of a candidate pair (default: derived from the
-            threshold). Also `bit_diff`.
-        seed: The random seed for signatures.
-        verify: Compare candidate pairs exactly.
-        min_features: Do not compare documents with fewer features.
-        grouping: "star" or "components".
-        max_group: With components: split larger ones into stars.
-        keep: Which document of a group to keep.
-        exact: Find every pair at or above the threshold.
-        features: "words", "chars", both, "short", an object such as `la.Words(...)`, or a
-            function.
-        stop_words: Words to leave out: "english", or a list.
-        stem: Compare the stems of words of this language.
-        measure: "jaccard", "cosine" or "containment" (default: what the signatures estimate).
-
-    Returns:
-        A DataFrame.
-    """
-    return dedup(**locals()).pairs
 
 
 def _sources(
@@ -269,6 +191,8 @@ class _Job:
     def __init__(self, work: SparkWork, sources: Sources, settings: DedupSettings) -> None:
         self.work, self.sources, self.settings = work, sources, settings
         self.lengths: TextLengths | None = None
+        self.rarity: Any | None = None
+        """What features weigh, a `SharedFeatures` that was sent; None: they have no weights."""
 
     def run(self) -> SparkDedup:
         """Take the steps, one after the other."""
@@ -284,7 +208,7 @@ class _Job:
         signed, proposed, gathered = self._propose(signed)
         with work.timed("verify"):
             frame, compared, names = sources.documents, sources.compared, sources.corpus.names
-            decider = Decider(work, settings, frame, compared, names, signed)
+            decider = Decider(work, settings, frame, compared, names, signed, self.rarity)
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
         warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.exhausted else [])]
@@ -350,8 +274,10 @@ class _Job:
             signed = self._with_copies(signed, collapse(work, signed))
         with work.timed("propose"):
             if not settings.by_signatures:
-                frame, text = self.sources.documents, self.sources.compared.text
-                return signed, propose_by_prefixes(work, settings, frame, text, signed), None
+                alone = alone_positions(signed)
+                how = settings, self.sources.documents, self.sources.compared.text, signed, alone
+                self.rarity = count_features(work, *how)
+                return signed, propose_by_prefixes(work, *how, self.rarity), None
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius
             return signed, by(work, settings, signed), None
 

@@ -1,9 +1,10 @@
-"""Step 4 without signatures (`exact`, containment), on Spark: every pair at the threshold is found.
+"""Step 4 without signatures (`exact`, containment, weights), on Spark: every pair is found.
 
 As in `native/pairs/set_join.hpp`: if two sets have much in common, their first elements, in one
 order of all, have one in common, too. For containment, the first ones of the smaller set and any of
 the larger. With common features last, few documents share their first ones. A pass of its own
 counts roughly, in slots, how common features are. Then documents meet by their first features.
+Where features have weights, the first ones end where the rest is too light to make a pair.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lookalike.corpora.base import pa
 from lookalike.dedup.pairs import Floats, Ints
 from lookalike.dedup.propose import LARGEST_SAMPLED_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
+from lookalike.features import Weights
 from lookalike.features.base import refuse_below_zero
 from lookalike.spark.bands import PAIRS, first_pairs, send_pairs
 from lookalike.spark.packed import (
@@ -44,7 +46,7 @@ from lookalike.spark.positions import (
     told_rows,
 )
 from lookalike.spark.propose import ENTRIES_A_TASK, Proposed, distinct_pairs, other_rows
-from lookalike.spark.signing import Chunks, SignedTable, documents_of
+from lookalike.spark.signing import Chunks, SignedTable, documents_of, weights_of
 from lookalike.spark.work import SparkWork
 
 _FEATURES_A_DOCUMENT = 32
@@ -52,9 +54,18 @@ _FEATURES_A_DOCUMENT = 32
 
 
 def propose_by_prefixes(
-    work: SparkWork, settings: DedupSettings, frame: Any, text: str, signed: SignedTable
+    work: SparkWork,
+    settings: DedupSettings,
+    frame: Any,
+    text: str,
+    signed: SignedTable,
+    alone: PositionSet,
+    rarity: Any | None,
 ) -> Proposed:
-    """Return the pairs of documents that share a feature at the beginning of both."""
+    """Return the pairs of documents that share a feature at the beginning of both.
+
+    Those that are `alone` take no part; `rarity` is a `SharedFeatures` that all workers have.
+    """
     column = sql.col(f"`{text}`").cast("string")
     common = map_arrow(frame.select(column), common_slots, COMMON, settings)
     counts = np.zeros(SLOTS, np.uint32)
@@ -68,8 +79,7 @@ def propose_by_prefixes(
     if settings.exact and signed.old and signed.collapsed.count:  # every pair, also of copies
         new = signed.collapsed.copy_rows.where(f"position >= {signed.old}")
         again = collect_positions(new, ["first"], signed.documents)
-    alone = signed.copies.value | _too_short(signed)
-    lookup = work.send(Lookup(counts, alone, signed.old, again))
+    lookup = work.send(Lookup(counts, alone, signed.old, again, rarity))
     buckets = max(work.cores, -(-signed.documents * _FEATURES_A_DOCUMENT // ENTRIES_A_TASK))
     how = settings, signed.numbering, lookup, buckets
     sent = map_arrow(numbered_columns(frame, [column]), send_prefixes, PACKED, *how)
@@ -93,9 +103,12 @@ def more_than_local(
     ]
 
 
-def _too_short(signed: SignedTable) -> PositionSet:
+def alone_positions(signed: SignedTable) -> PositionSet:
+    """Return the documents that are not compared: too short, or with a text that came before."""
     found = map_arrow(signed.columns("enough"), _tell_short, PACKED, signed.chunks)
-    return PositionSet.of(told_rows(found, signed.documents).get(0, []), signed.documents)
+    short = PositionSet.of(told_rows(found, signed.documents).get(0, []), signed.documents)
+    copies: PositionSet = signed.copies.value
+    return copies | short
 
 
 def _tell_short(chunks: Chunks, batches: Batches) -> Iterator[Any]:
@@ -120,6 +133,7 @@ _SMALLER, _LARGER, _OLD, _PLACE = 1, 2, 4, 8
 _LEAST_COUNT, _TIMES_THE_MEAN = 8, 4
 _DOCUMENTS_AT_A_TIME = 1 << 14
 _PAIRS_AT_A_TIME = 1 << 22
+_LIGHTEST = 1e-9  # of a document with features that weigh anything
 _ROUNDING, _SLACK, _SUMMED = 2e-12, 1e-9, 1e-7
 """As in `native/pairs/set_measure.hpp`: bounds may be too low, never too high."""
 
@@ -130,7 +144,7 @@ def common_slots(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     for batch in batches:
         for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):
             some = batch.column(0).slice(begin, _DOCUMENTS_AT_A_TIME)
-            offsets, features, _ = _features(settings, documents_of(some)[0])
+            offsets, features, _ = listed_features(settings, documents_of(some)[0], None)
             most = max(most, int(np.diff(offsets).max()))
             counts += np.bincount(_slots(features), minlength=SLOTS).astype(np.uint32)
     usual = _LEAST_COUNT + _TIMES_THE_MEAN * counts.mean()
@@ -143,14 +157,23 @@ def _slots(features: NDArray[np.uint64]) -> Ints:
     return mixed.astype(np.int64)
 
 
-def _features(
-    settings: DedupSettings, documents: _native.Documents
+def listed_features(
+    settings: DedupSettings, documents: _native.Documents, weights: Weights | None
 ) -> tuple[Ints, NDArray[np.uint64], Floats]:
+    """Return the different features of documents with weights: those given, counts of cosines, 1.
+
+    They are as `_native.list_features` returns them, without those that weigh nothing.
+    """
     source = settings.feature_kind().source(documents)
     refuse_below_zero(source)
-    counted = settings.measure == "cosine"
-    kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
-    return _native.list_features(source, kind, 1)
+    if weights is None:
+        counted = settings.measure == "cosine"
+        kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
+        return _native.list_features(source, kind, None, 1)
+    offsets, features, found = _native.list_features(source, *weights.native(), 1)
+    heavy = found > 0
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(heavy)])
+    return before[offsets], features[heavy], found[heavy]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +187,13 @@ class Lookup:
     old: int
     again: PositionSet
     """Old documents whose texts have come again in the corpus, so that they are as new."""
+    rarity: Any | None = None
+    """What features weigh, a `SharedFeatures` that was sent; None: they have no weights."""
+
+    @property
+    def weights(self) -> Weights | None:
+        """What features weigh, in a worker."""
+        return weights_of(self.rarity)
 
 
 def send_prefixes(
@@ -175,22 +205,29 @@ def send_prefixes(
     them, a document that may be the smaller to all.
     """
     here: Lookup = lookup.value
+    for documents, positions in documents_in(numbering, here, batches):
+        entries = prefix_entries(settings, documents, positions, here)
+        yield from packed(entries, bucket_of(entries, buckets), PAIRS)
+
+
+def documents_in(
+    numbering: Any, here: Lookup, batches: Batches
+) -> Iterator[tuple[_native.Documents, Ints]]:
+    """Yield the documents of a partition that take part, some at a time, and their positions."""
     for piece, row, batch, _ in pieces_of(batches):
         first = numbering.value.first(piece, row, len(batch))
         for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):
             some = batch.column(0).slice(begin, _DOCUMENTS_AT_A_TIME)
             positions = np.arange(first + begin, first + begin + len(some))
             which = np.flatnonzero(~here.alone.has(positions))
-            documents, _ = documents_of(some.take(pa.array(which)))
-            entries = prefix_entries(settings, documents, positions[which], here)
-            yield from packed(entries, bucket_of(entries, buckets), PAIRS)
+            yield documents_of(some.take(pa.array(which)))[0], positions[which]
 
 
 def prefix_entries(
     settings: DedupSettings, documents: _native.Documents, positions: Ints, here: Lookup
 ) -> NDArray[Any]:
     """Return the first features of documents as entries, those of common features split."""
-    offsets, features, weights = _features(settings, documents)
+    offsets, features, weights = listed_features(settings, documents, here.weights)
     sizes = np.diff(offsets)
     document = np.repeat(np.arange(len(sizes)), sizes)
     common = here.counts[_slots(features)]
@@ -198,8 +235,18 @@ def prefix_entries(
     features, common, weights = features[order], common[order], weights[order]
     place = steps(sizes)
     if settings.measure == "cosine":
-        indexed = probed = _weighty(settings, weights, offsets, document, place)
+        squares = weights**2
+        shares = squares / np.bincount(document, squares, minlength=len(sizes))[document]
+        least = np.full(len(sizes), _bound(settings) ** 2)
+        indexed = probed = _heavy_prefix(shares, least, document, place)
         sizes = np.zeros(len(sizes), np.int64)
+    elif here.rarity is not None:
+        totals = np.bincount(document, weights, minlength=len(sizes)).astype(np.float64)
+        shares, whole = weights / totals[document], np.maximum(totals, _LIGHTEST)
+        as_larger, as_smaller = _least_shared(settings, totals)
+        probed = _heavy_prefix(shares, as_larger / whole, document, place)
+        indexed = _heavy_prefix(shares, as_smaller / whole, document, place)
+        sizes = np.floor(totals).astype(np.int64)
     else:
         probed = sizes - np.minimum(sizes, _least_sizes(settings, sizes)) + 1
         share = _bound(settings)
@@ -236,22 +283,40 @@ def _dealt(entries: NDArray[Any], common: Ints) -> NDArray[Any]:
 
 def bucket_of(entries: NDArray[Any], buckets: int) -> Ints:
     """Return the bucket in which the entries of a feature meet."""
-    place = (entries["role"] // _PLACE).astype(np.uint64)
-    mixed = entries["feature"] * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(32)
-    return ((mixed + place) % np.uint64(buckets)).astype(np.int64)
+    place = (entries["role"] // _PLACE).astype(np.int64)
+    return feature_bucket(entries["feature"], buckets, place)
 
 
-def _weighty(
-    settings: DedupSettings, weights: Floats, offsets: Ints, document: Ints, place: Ints
-) -> Ints:
-    """Return after how many features what follows is too light to make a pair by itself."""
-    count = len(offsets) - 1
-    shares = weights**2 / np.bincount(document, weights**2, minlength=count)[document]
-    before = np.cumsum(shares) - shares - document  # those of each document are 1 together
-    heavy = 1 - before >= _bound(settings) ** 2 * (1 - _SUMMED)
-    prefix = np.zeros(count, np.int64)
+def feature_bucket(features: NDArray[np.uint64], buckets: int, place: Ints | int = 0) -> Ints:
+    """Return the bucket in which equal features meet; those of a common one in several places."""
+    mixed = features * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(32)
+    return (mixed.astype(np.int64) + place) % buckets
+
+
+def _heavy_prefix(shares: Floats, least: Floats, document: Ints, place: Ints) -> Ints:
+    """Return after how many features what follows is too light to make a pair by itself.
+
+    `shares` are those of features in the weight of their documents, and `least` what a document
+    must have in common with another.
+    """
+    # Those of each document are 1 together; documents without features have no place in the sum.
+    with_features = np.cumsum(np.bincount(document, minlength=len(least)) > 0) - 1
+    before = np.cumsum(shares) - shares - with_features[document]
+    heavy = 1 - before >= least[document] * (1 - _SUMMED)
+    prefix = np.zeros(len(least), np.int64)
     np.maximum.at(prefix, document[heavy], place[heavy] + 1)
     return prefix
+
+
+def _least_shared(settings: DedupSettings, totals: Floats) -> tuple[Floats, Floats]:
+    """Return the least weight that documents share in a pair, as the larger and the smaller one.
+
+    Sizes are whole numbers. So the smaller one may be heavier, by less than 1.
+    """
+    bound = _bound(settings)
+    if settings.contains:
+        return np.zeros(len(totals)), bound * np.maximum(0.0, totals - 1)
+    return bound * totals, bound / (1 + bound) * np.maximum(0.0, 2 * totals - 1)
 
 
 def _bound(settings: DedupSettings) -> float:
@@ -264,9 +329,12 @@ def _at_least(numbers: Floats) -> Ints:
 
 def _least_sizes(settings: DedupSettings, sizes: NDArray[np.integer[Any]]) -> Ints:
     """Return the least size of a set that makes a pair with one of each of these."""
-    if settings.measure != "jaccard":  # of weighted sets, sizes are 0
-        return np.full(len(sizes), 1 if settings.measure == "containment" else 0)
-    return _at_least(_bound(settings) * sizes.astype(np.float64))
+    if settings.set_measure != "jaccard":  # of cosines, sizes are 0
+        return np.full(len(sizes), 0 if settings.by_frequency or not settings.contains else 1)
+    least = _bound(settings) * sizes.astype(np.float64)
+    if settings.by_frequency:  # rounded down
+        return np.floor(least * (1 - _SLACK)).astype(np.int64)
+    return _at_least(least)
 
 
 def meet_prefixes(settings: DedupSettings, buckets: int, batches: Batches) -> Iterator[Any]:

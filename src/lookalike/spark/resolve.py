@@ -17,6 +17,7 @@ from lookalike.corpora.base import pa
 from lookalike.dedup.decide import Decision, GroupChoices, decide, rank_by
 from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs, distinct
 from lookalike.dedup.propose import promising
+from lookalike.dedup.rarity import FeatureWeights
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import Comparer
 from lookalike.spark.collapse import EQUALS
@@ -125,17 +126,22 @@ def _with_copies(position: Ints, firsts: Ints, copies: Ints) -> Arranged:
     return Arranged(positions, first, np.arange(len(positions)), own)
 
 
-def resolve(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]:
+def resolve(
+    settings: DedupSettings, old: int, rarity: Any | None, batches: Batches
+) -> Iterator[Any]:
     """Compare the documents of a place, the first `old` of which are old; see `RESOLVED`."""
     table = table_of(batches)
     if table is not None:
-        yield from _Place(table, settings, old).resolved()
+        weights = None if rarity is None else rarity.value
+        yield from _Place(table, settings, old, weights).resolved()
 
 
 class _Place:
     """What has come to one place."""
 
-    def __init__(self, table: Any, settings: DedupSettings, old: int) -> None:
+    def __init__(
+        self, table: Any, settings: DedupSettings, old: int, rarity: FeatureWeights | None
+    ) -> None:
         self.settings = settings
         pairs, signed, equal_rows, texts, copied = by_kind(table, *range(5))
         texts, signed = texts.sort_by("position"), signed.sort_by("position")
@@ -163,7 +169,8 @@ class _Place:
         at_text[own] = np.arange(len(own))
         documents, lengths = documents_of(strings.take(pa.array(at_text, mask=at_text < 0)))
         rows = signatures_of(signed["data"], settings.signer().bits // 8)
-        self.compare = Comparer(settings, rows, arranged.own, documents, lengths)
+        own = arranged.own
+        self.compare = Comparer(settings, rows, own, documents, lengths, rarity=rarity)
         self.pairs = [pairs[side].to_numpy() for side in ("position", "value")]
         self.similarity: Floats = pairs["similarity"].fill_null(np.nan).to_numpy()
         self.choices: GroupChoices | None = None
@@ -187,7 +194,7 @@ class _Place:
             settings,
             first=self.first,
             old=self.old,
-            sizes=self.compare.sizes(accepted) if settings.measure == "containment" else None,
+            sizes=self.compare.sizes(accepted) if settings.contains else None,
             choices=self.choices,
             compare=self.compare,
             complete=not settings.by_signatures,

@@ -70,7 +70,7 @@ class Rounds:
         values = value_rows(self.signed, needed)
         values = None if values is None else work.keep(values)
         many = compared.near > PAIRS_A_TASK
-        if self.settings.measure == "containment":  # the larger stays, and rank decides too little
+        if self.settings.contains:  # the larger stays, and rank decides too little
             labels, many = work.keep(self.verifier.with_sizes(labels, needed)), False
         accepted, chosen, of_rounds = self._decide_in_rounds(accepted, labels, values, many)
         split = chosen.where(f"kind = {SPLIT}")
@@ -259,7 +259,7 @@ def choose(settings: DedupSettings, old: int, batches: Batches) -> Iterator[Any]
     similarity = pairs["similarity"].to_numpy()
     known = in_order([VerifiedPairs(left, right, similarity, np.zeros(len(left), np.int32))])
     sizes = None
-    if settings.measure == "containment":
+    if settings.contains:
         sizes = np.zeros(len(positions), np.int64)
         sizes[arranged.own] = documents["similarity"].to_numpy().astype(np.int64)
     old = int(np.searchsorted(positions, old))

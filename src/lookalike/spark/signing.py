@@ -15,7 +15,7 @@ from lookalike import _native
 from lookalike.checks import instance
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import text_strings
-from lookalike.dedup.lengths import lengths_of
+from lookalike.corpora.lengths import lengths_of
 from lookalike.dedup.pairs import Flags, Ints
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
@@ -32,7 +32,7 @@ SIGNED = (
     "brief int, texts int, fingerprints binary, values binary, enough binary, signatures binary"
 )
 LENGTHS = ("brief", "texts")
-"""The columns that have the numbers of `lookalike.dedup.lengths.TextLengths`."""
+"""The columns that have the numbers of `lookalike.corpora.lengths.TextLengths`."""
 
 FINGERPRINT = np.dtype([("high", "<u8"), ("low", "<u8")])
 """BLAKE2b of a text, 128 bits: texts of the same are taken to be the same."""
@@ -286,3 +286,8 @@ def fit(frame: Any, text: str | None, signer: WeightedSigner) -> WeightedSigner:
     fitted = type(signer).from_dict(signer.to_dict())
     fitted.weights.vocabulary = merged
     return fitted
+
+
+def weights_of(rarity: Any | None) -> Weights | None:
+    """Return the weights of a `SharedFeatures` that was sent, in a worker."""
+    return None if rarity is None else rarity.value.weights

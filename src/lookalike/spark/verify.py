@@ -19,7 +19,7 @@ from lookalike.corpora.base import pa
 from lookalike.dedup.pairs import Floats, Ints
 from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.verify import exact_similarities
+from lookalike.dedup.verify import document_sizes, exact_similarities
 from lookalike.features import unrounded
 from lookalike.spark.bands import PAIR, PAIRS
 from lookalike.spark.packed import (
@@ -42,7 +42,7 @@ from lookalike.spark.positions import (
     row_keys,
 )
 from lookalike.spark.propose import signature_rows
-from lookalike.spark.signing import SignedTable, documents_of
+from lookalike.spark.signing import SignedTable, documents_of, weights_of
 from lookalike.spark.work import SparkWork
 
 _DOCUMENTS_A_TASK = 20_000
@@ -60,6 +60,8 @@ class Verifier:
     frame: Any
     text: str
     signed: SignedTable
+    rarity: Any | None = None
+    """What features weigh, a `SharedFeatures` that was sent; None: they have no weights."""
 
     def similarities(self, pairs: Any) -> Any | None:
         """Return the promising pairs with similarity and distance; None if there are no pairs."""
@@ -84,7 +86,7 @@ class Verifier:
         distances = self.work.keep(distances)
         near = collect_positions(distances, ["left", "right"], self.signed.documents)
         texts = self.texts(self.work.send(near))
-        compare = partial(with_similarities, self.settings)
+        compare = partial(with_similarities, self.settings, self.rarity)
         met = meet(distances, texts, "string", self._places(near), compare, SIMILARITIES)
         return self.work.keep(met)
 
@@ -94,8 +96,9 @@ class Verifier:
         return needed_values(self.frame, column, self.signed.numbering, needed)
 
     def with_sizes(self, frame: Any, needed: Any) -> Any:
-        """Return rows of documents, by `position`, with `size`: the number of their features."""
-        sizes = map_arrow(self.texts(needed), counted_features, _SIZES, self.settings)
+        """Return rows of documents, by `position`, with `size`: see `document_sizes`."""
+        how = self.settings, self.rarity
+        sizes = map_arrow(self.texts(needed), counted_features, _SIZES, *how)
         return frame.join(sizes, "position")
 
     def of_crowd(self, packed: Any, count: int, needed: PositionSet) -> Compared:
@@ -113,7 +116,7 @@ class Verifier:
             texts = _crowd_rows(_TEXT, self.texts(sent), everywhere, text="payload")
             all_of_it = all_of_it.union(texts)
         met = all_of_it.repartitionById(places, "bucket")
-        found = self.work.keep(map_arrow(met, _compare, _COMPARED, self.settings))
+        found = self.work.keep(map_arrow(met, _compare, _COMPARED, self.settings, self.rarity))
         told = found.where(f"kind = {_TOLD}").agg(sql.sum("left"), sql.sum("right")).first()
         accepted = found.where(f"kind = {_ALIKE}").drop("kind")
         return Compared(accepted, int(told[0] or 0), int(told[1] or 0))
@@ -228,17 +231,21 @@ def with_distances(
     return some.append_column("ones", pa.array(ones))
 
 
-def with_similarities(settings: DedupSettings, payload: Any, sides: Sides, pairs: Any) -> Any:
+def with_similarities(
+    settings: DedupSettings, rarity: Any | None, payload: Any, sides: Sides, pairs: Any
+) -> Any:
     """Return pairs with the exact similarities of their texts."""
-    return _with_similarity(pairs, _similarities(settings, payload)(*sides, None))
+    return _with_similarity(pairs, _similarities(settings, rarity, payload)(*sides, None))
 
 
-def counted_features(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
-    """Yield how many different features the texts of `Verifier.texts` have."""
-    features = settings.feature_kind()
+def counted_features(
+    settings: DedupSettings, rarity: Any | None, batches: Batches
+) -> Iterator[Any]:
+    """Yield the sizes of the texts of `Verifier.texts`."""
+    features, weights = settings.feature_kind(), weights_of(rarity)
     for batch in batches:
         documents, _ = documents_of(batch.column("payload"))
-        sizes = features.counts(documents, distinct=True, threads=1)
+        sizes = document_sizes(features, documents, weights, threads=1)
         yield rows_of(_SIZES, position=batch.column("position"), size=sizes)
 
 
@@ -272,7 +279,7 @@ class Compared:
     near: int
 
 
-def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
+def _compare(settings: DedupSettings, rarity: Any | None, batches: Batches) -> Iterator[Any]:
     """Yield the near-duplicates of a place; then how many pairs were compared and accepted."""
     table = table_of(batches)
     if table is None:
@@ -283,7 +290,7 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
     signed, texts = signed.sort_by("position"), texts.sort_by("position")
     position = signed["position"].to_numpy()
     rows = signatures_of(signed["data"], settings.signer().bits // 8)
-    similar = _similarities(settings, texts["text"], rows)
+    similar = _similarities(settings, rarity, texts["text"], rows)
     count = accepted = 0
     for begin in range(0, len(pairs), _PAIRS_AT_A_TIME):
         some = pairs[begin : begin + _PAIRS_AT_A_TIME]
@@ -306,7 +313,10 @@ def _compare(settings: DedupSettings, batches: Batches) -> Iterator[Any]:
 
 
 def _similarities(
-    settings: DedupSettings, texts: Any, signatures: NDArray[np.uint8] | None = None
+    settings: DedupSettings,
+    rarity: Any | None,
+    texts: Any,
+    signatures: NDArray[np.uint8] | None = None,
 ) -> Callable[[Ints, Ints, Any], Floats]:
     """Return what compares texts, by their places, or estimates similarities by `signatures`."""
     if signatures is not None and not settings.verify:
@@ -314,6 +324,7 @@ def _similarities(
             settings.estimate(distances, settings.ones(signatures, left, right)), settings.threshold
         )
     documents, lengths = documents_of(texts.cast(pa.large_string()).combine_chunks())
+    weights = weights_of(rarity)
     return lambda left, right, distances: exact_similarities(
-        settings, documents.take, lengths, left, right, threads=1
+        settings, documents.take, lengths, left, right, weights=weights, threads=1
     )
