@@ -9,8 +9,13 @@ one document than by chance) and by how many of all words shown are different.
 
 scikit-learn runs the pipeline of its example "Clustering text documents using k-means" with the
 settings given there: TF-IDF without words in more than half or fewer than five documents and
-without English stop words, a truncated SVD to 100 dimensions, rows of length 1, and k-means. Both
-get texts in memory, the same number of clusters, and all threads.
+without English stop words, a truncated SVD to 100 dimensions, rows of length 1, and k-means with
+one start, which is its default for k-means++, and with ten, which finds better clusters. All get
+texts in memory, the same number of clusters and the same number of threads: those of BLAS and
+OpenMP are set while scikit-learn runs. Times are compared with those of one start.
+
+Other corpora with labels are read from files such as `labelled_sections.jsonl` in the folder of the
+data: an object with `text` and `label` in each line.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
 from time import perf_counter
@@ -33,6 +39,7 @@ from benchmarks.harness import Verdict
 from benchmarks.quality import at_least
 from benchmarks.report import table
 from benchmarks.signing.documents import FILE
+from lookalike.checks import thread_count
 
 __all__ = ["NAME", "agreement", "coherence", "run_topics"]
 
@@ -40,6 +47,7 @@ NAME = "topics"
 K = 50
 SEEDS = (0, 1, 2)
 _JUDGED = 20_000
+_THREADS = thread_count(None)
 _LANGUAGES = {
     "perl": r"lib.*-perl",
     "python": r"python3?-.*",
@@ -75,28 +83,35 @@ class Corpus:
 def run_topics(folder: Path, *, part: int) -> tuple[str, list[Verdict]]:
     """Return what came out, a line for each corpus and program, and what has to be reached."""
     lines, verdicts = [], []
-    for corpus in (_arxiv(folder, part), _debian(folder, part)):
-        ours, own_seconds = _run(corpus, _lookalike)
-        theirs, seconds = _run(corpus, _scikit_learn)
-        for name, found, took in (
-            ("lookalike", ours, own_seconds),
-            ("scikit-learn", theirs, seconds),
-        ):
-            for kind in corpus.labels:
-                nmi, purity = found[kind]
-                told = [corpus.name, kind, name, f"{nmi:.3f}", f"{purity:.3f}", f"{took:.1f}"]
-                lines.append(told)
+    others = (_labelled(path, part) for path in sorted(folder.glob("labelled_*.jsonl*")))
+    for corpus in (_arxiv(folder, part), _debian(folder, part), *others):
+        found, seconds = {}, {}
+        for name, program in _PROGRAMS.items():
+            found[name], seconds[name] = _run(corpus, program)
+            for kind, (nmi, purity) in found[name].items():
+                told = [corpus.name, kind, name, f"{nmi:.3f}", f"{purity:.3f}"]
+                lines.append([*told, f"{seconds[name]:.1f}"])
+        ours, peers = found["lookalike"], [name for name in _PROGRAMS if name != "lookalike"]
         for kind in corpus.labels:
-            for which, mine, other in zip(("NMI", "purity"), ours[kind], theirs[kind], strict=True):
-                title = f"84. {corpus.name}, {kind}: {which} beside scikit-learn's"
-                verdicts.append(at_least(title, mine / other, 1, " x", 2))
-        title = f"84. {corpus.name}: seconds of scikit-learn beside ours"
-        verdicts.append(at_least(title, seconds / own_seconds, 3, " x", 2))
+            for which, at in (("NMI", 0), ("purity", 1)):
+                best = max(found[name][kind][at] for name in peers)
+                title = f"84. {corpus.name}, {kind}: {which} beside scikit-learn's best"
+                verdicts.append(at_least(title, ours[kind][at] / best, 1, " x", 2))
+        title = f"84. {corpus.name}: seconds of scikit-learn with one start beside ours"
+        share = seconds[peers[0]] / seconds["lookalike"]
+        verdicts.append(at_least(title, share, 3, " x", 2))
         words, defaults = _words(corpus)
         lines.append([corpus.name, "words", "lookalike", words, defaults, ""])
         print(f"  {corpus.name}: done", flush=True)
     heads = ["corpus", "labels", "program", "NMI", "purity", "seconds"]
-    return f"{K} clusters, mean of {len(SEEDS)} seeds\n{table(heads, lines)}", verdicts
+    about = f"{K} clusters, mean of {len(SEEDS)} seeds, {_THREADS} threads"
+    return f"{about}\n{table(heads, lines)}", verdicts
+
+
+def _labelled(path: Path, part: int) -> Corpus:
+    rows = list(_rows(path, part))
+    name = path.name.partition(".")[0].removeprefix("labelled_").replace("_", " ")
+    return Corpus(name, [row["text"] for row in rows], {"labels": [row["label"] for row in rows]})
 
 
 def _arxiv(folder: Path, part: int) -> Corpus:
@@ -125,7 +140,8 @@ def language_of(package: str) -> str | None:
 
 
 def _rows(path: Path, part: int) -> Iterator[dict[str, str]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
         for line in islice(lines, 0, None, part):
             yield json.loads(line)
 
@@ -148,23 +164,32 @@ def _run(
 
 
 def _lookalike(texts: list[str], seed: int) -> Labels:
-    labels = la.cluster_documents(texts, K, seed=seed).labels
+    labels = la.cluster_documents(texts, K, seed=seed, threads=_THREADS).labels
     return np.unique(labels, return_inverse=True)[1]  # those without words are one more cluster
 
 
-def _scikit_learn(texts: list[str], seed: int) -> Labels:
+def _scikit_learn(texts: list[str], seed: int, *, starts: int) -> Labels:
     from sklearn.cluster import KMeans
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import Normalizer
+    from threadpoolctl import threadpool_limits
 
-    vectors = TfidfVectorizer(max_df=0.5, min_df=5, stop_words="english").fit_transform(texts)
-    reduced = make_pipeline(
-        TruncatedSVD(n_components=100, random_state=seed), Normalizer(copy=False)
-    ).fit_transform(vectors)
-    found = KMeans(n_clusters=K, max_iter=100, n_init=1, random_state=seed).fit(reduced)
-    return np.asarray(found.labels_, np.int64)
+    with threadpool_limits(_THREADS):
+        vectors = TfidfVectorizer(max_df=0.5, min_df=5, stop_words="english").fit_transform(texts)
+        reduced = make_pipeline(
+            TruncatedSVD(n_components=100, random_state=seed), Normalizer(copy=False)
+        ).fit_transform(vectors)
+        means = KMeans(n_clusters=K, max_iter=100, n_init=starts, random_state=seed)
+        return np.asarray(means.fit(reduced).labels_, np.int64)
+
+
+_PROGRAMS: dict[str, Callable[[list[str], int], Labels]] = {
+    "lookalike": _lookalike,
+    "scikit-learn, 1 start": partial(_scikit_learn, starts=1),
+    "scikit-learn, 10 starts": partial(_scikit_learn, starts=10),
+}
 
 
 def _words(corpus: Corpus) -> tuple[str, str]:

@@ -19,7 +19,8 @@ from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.topics import job
 from lookalike.topics import space as topic_space
 from lookalike.topics.centers import nearest, usual_clusters
-from lookalike.topics.space import Listed, TopicSpace, unit
+from lookalike.topics.listed import Listed
+from lookalike.topics.space import TopicSpace, unit
 from support.oracles import topics as oracle
 
 TEXTS = oracle.scattered(0)
@@ -71,8 +72,8 @@ def test_points_have_the_cosines_of_all_words(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(topic_space, "_FEW_DIMENSIONS", 64)
     texts = [*TEXTS[:8], "", "one", "one two"]
     listed = Listed.of(la.Words(), _native.Documents.from_list(texts, 0), 2)
-    space = TopicSpace.fit(listed, 0)
-    found = space.points(space.entries(listed))
+    space = TopicSpace.fit(listed, 0, 2, np.empty(0, np.uint64))
+    found = space.points(space.entries(listed), 2)
     assert found @ found.T == pytest.approx(oracle.cosines(texts), abs=1e-3)
     lengths = np.linalg.norm(found, axis=1)
     assert lengths[8] == 0 and lengths[[*range(8), 9, 10]] == pytest.approx(1, abs=1e-5)
@@ -86,7 +87,7 @@ def test_the_nearest_two_centers_are_those_of_brute_force(data: Any) -> None:
         unit(numbers.integers(-2, 3, (count, 3)).astype(np.float32))
         for count in (data.draw(st.integers(1, 30)), data.draw(st.integers(1, 6)))
     )
-    found, values = nearest(points, centers)
+    found, values = nearest(points, centers, 2)
     for point, (first, second), (near, far) in zip(points, found, values, strict=True):
         best, following = oracle.nearest_two(point, centers)
         assert near == pytest.approx(best, abs=2e-5)
@@ -120,7 +121,8 @@ def test_a_sample_is_fitted_and_the_rest_assigned(
 @settings(max_examples=25, deadline=None)
 @given(
     texts=st.lists(
-        st.lists(st.sampled_from(["a", "b", "c", "?"]), max_size=4).map(" ".join), max_size=12
+        st.lists(st.sampled_from(["pear", "quince", "rice", "?"]), max_size=4).map(" ".join),
+        max_size=12,
     ),
     data=st.data(),
 )
@@ -228,6 +230,12 @@ def test_titles_come_from_their_column_or_from_headings() -> None:
         )
 
 
+def test_a_document_without_a_title_is_shown_by_its_id() -> None:
+    rows = [{"id": f"doc{at}", "text": f"Notice\n{at}"} for at in range(6)]
+    assert la.cluster_documents(rows, 1).title(2) == "doc2"
+    assert la.cluster_documents([row["text"] for row in rows], 1).title(2) == "Notice 2"
+
+
 def test_nothing_and_one_document() -> None:
     empty = la.cluster_documents([])
     assert len(empty) == 0 and empty.to_arrow().num_rows == 0
@@ -236,6 +244,8 @@ def test_nothing_and_one_document() -> None:
     one = la.cluster_documents(["the only fox, the fox"])
     assert one.labels.tolist() == [0] and one.similarities == pytest.approx(1, abs=1e-4)
     assert {word for word, _ in one.clusters[0].words} == {"the", "only", "fox"}
+    only = la.cluster_documents(["the", "the only", "of the"])
+    assert only.without_features == 0 and only.clusters[0].words
 
 
 def test_tables_have_a_row_for_each_document() -> None:
@@ -278,6 +288,58 @@ def test_how_many_clusters_unless_told() -> None:
         *(0, 1, 1, 2, 10, 50, 50)
     ]
     assert len(la.cluster_documents(TEXTS)) == 4  # the subjects
+
+
+def mixture(shares: list[int], documents: int, seed: int) -> list[str]:
+    """Return texts about subjects of different sizes, with noise that the subjects share."""
+    chance = random.Random(seed)
+    noise = [f"noise{number}" for number in range(400)]
+    texts = []
+    for number in chance.choices(range(len(shares)), shares, k=documents):
+        own = [f"s{number}word{letter}" for letter in "abcdefghijklmnop"]
+        words = chance.choices(own, k=5) + chance.choices(noise, k=12)
+        texts.append(" ".join(words))
+    return texts
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    "shares",
+    [[1] * 40, [*range(1, 41)], [30, 20, *[1] * 50], [2**at for at in range(10)]],
+    ids=["even", "rising", "two large", "doubling"],
+)
+def test_a_large_cluster_is_of_one_topic(shares: list[int], seed: int) -> None:
+    """Above 15% of the documents, no cluster has parts whose centers have a cosine below 0.8."""
+    found = la.cluster_documents(mixture(shares, 1500, seed), seed=seed)
+    texts = [found.text(row) for row in range(len(found.labels))]
+    for one in found.clusters:
+        if one.size > 0.16 * len(found.labels):
+            about = [
+                re.findall(r"s\d+(?=word)", texts[row])[0] for row in found.members(one.number)
+            ]
+            most = max(about.count(subject) for subject in set(about))
+            assert most > 0.8 * one.size
+
+
+@pytest.mark.parametrize("documents", [50, 200, 2000])
+def test_the_number_of_clusters_grows_with_the_corpus(documents: int) -> None:
+    found = la.cluster_documents(mixture([1] * 60, documents, 3))
+    assert usual_clusters(documents) / 2 <= len(found) <= 2 * usual_clusters(documents)
+    assert all(one.words for one in found.clusters)
+
+
+def test_function_words_do_not_make_clusters() -> None:
+    """Short German texts, where function words are most of the text, and are not repeated."""
+    chance = random.Random(4)
+    function = "ich wir man sie der die das und mit für nicht ist".split()
+    texts = []
+    for number in range(600):
+        own = chance.sample([f"s{number % 6}wort{letter}" for letter in "abcd"], 2)
+        texts.append(" ".join(own + chance.sample(function, 6)))
+    found = la.cluster_documents(texts)
+    for one in found.clusters:
+        assert len({int(row) % 6 for row in found.members(one.number)}) == 1
+        assert all("wort" in word for word, _ in one.words)
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

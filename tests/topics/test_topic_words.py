@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -26,10 +27,12 @@ def found(
     most: int = 100,
     kind: la.Words | None = None,
     threads: int = 1,
+    meaningless: Iterable[str] = (),
 ) -> list[list[tuple[str, float]]]:
     documents, given = _native.Documents.from_list(texts, 0), np.array(labels, np.int64)
     counts = WordCounts.of(kind or la.Words(), documents, given, count, threads)
-    return cluster_words(counts, documents, given, most)
+    hashes = la.Words()._reader.extract(_native.Documents.from_list([*meaningless], 0))[1]
+    return cluster_words(counts, documents, given, most, np.unique(hashes), threads)
 
 
 @settings(max_examples=150, deadline=None)
@@ -42,14 +45,15 @@ def test_words_and_weights_are_those_of_the_oracle(
     labels = data.draw(
         st.lists(st.integers(-1, count - 1), min_size=len(texts), max_size=len(texts))
     )
-    for cluster, told in enumerate(found(texts, labels, count)):
-        expected = oracle.weights(texts, labels, cluster)
+    nothing = frozenset(data.draw(st.sets(st.sampled_from(LETTERS))))
+    for cluster, told in enumerate(found(texts, labels, count, meaningless=nothing)):
+        expected = oracle.weights(texts, labels, cluster, nothing)
         positive = {word: weight for word, weight in expected.items() if weight > 1e-9}
         assert {word for word, weight in told if weight > 1e-9} == positive.keys()
         assert all(weight == pytest.approx(expected[word], abs=1e-9) for word, weight in told)
         weights = [weight for _, weight in told]
         assert weights == sorted(weights, reverse=True)
-        assert found(texts, labels, count, most=2)[cluster] == told[:2]
+        assert found(texts, labels, count, 2, meaningless=nothing)[cluster] == told[:2]
 
 
 def test_repeating_a_word_does_not_make_it_the_cluster_s() -> None:
@@ -135,9 +139,52 @@ def test_numbers_letters_and_other_forms_are_left_out() -> None:
     assert [word for word, _ in found(["1 2", "1", "3", "3"], [0, 0, 1, 1], 2)[1]] == ["3"]
     chinese = found(["\u6587", "\u6587", "\u5b57", "\u5b57"], [0, 0, 1, 1], 2)
     assert [[word for word, _ in one] for one in chinese] == [["\u6587"], ["\u5b57"]]
+    dump = found(["9a d3 a0 key"] * 3 + ["mp3 ipv6"] * 3, [0] * 3 + [1] * 3, 2)
+    assert [{word for word, _ in one} for one in dump] == [{"key"}, {"mp3", "ipv6"}]
 
 
 def test_names_in_few_documents_are_left_out() -> None:
     texts = ["topic smith"] * 2 + ["topic jones"] * 3 + ["topic"] * 55 + ["rest"] * 60
     first, _ = found(texts, [0] * 60 + [1] * 60, 2)
     assert [word for word, _ in first] == ["topic", "jones"]  # 2 of 60 are less than 5%
+
+
+def test_rare_and_meaningless_words_are_shown_if_there_are_no_others() -> None:
+    texts = ["the one"] * 50 + ["the other"] * 50
+    first, second = found(texts, [0] * 50 + [1] * 50, 2, meaningless=["the", "one"])
+    assert [word for word, _ in first] == ["one"]
+    assert [word for word, _ in second] == ["other"]
+    rare = [f"word{at} of" for at in range(60)] + ["word1 of"] + ["rest"] * 60
+    first, _ = found(rare, [0] * 61 + [1] * 60, 2, meaningless=["of"])
+    assert [word for word, _ in first] == ["word1"]  # in 2 of 61
+
+
+def test_a_word_counts_for_a_long_document_if_it_is_repeated() -> None:
+    """References and credits name many persons once or twice."""
+    long = " ".join(f"filler{at}" for at in range(600))
+    texts = [f"{long} galaxy galaxy galaxy smith"] * 4 + [f"{long} protein protein protein"] * 4
+    first, second = found(texts, [0] * 4 + [1] * 4, 2)
+    assert [word for word, _ in first] == ["galaxy"]
+    assert [word for word, _ in second] == ["protein"]
+    short = ["galaxy smith"] * 4 + ["protein"] * 4
+    assert {word for word, _ in found(short, [0] * 4 + [1] * 4, 2)[0]} == {"galaxy", "smith"}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("galaxy", "galaxies", True),
+        ("package", "packages", True),
+        ("lsp", "lsps", True),
+        ("urn", "urns", True),
+        ("spiel", "strategiespiel", True),
+        ("spielfeld", "spiel", True),
+        ("net", "ethernet", False),
+        ("data", "database", False),
+        ("star", "start", True),  # as far as letters tell
+        ("galaxy", "protein", False),
+        ("ip", "ips", False),
+    ],
+)
+def test_forms_and_parts_of_a_word(one: str, two: str, same: bool) -> None:
+    assert words.same_word(one, two) is words.same_word(two, one) is same

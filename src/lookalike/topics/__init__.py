@@ -56,12 +56,12 @@ def cluster_documents(
         k: The number of clusters (default: the root of half the number of documents, at most 50;
             then clusters with several topics are split and those with the same topic merged).
         title: The column with titles, which are shown instead of texts (default: detected; without
-            one, the first line of a text that looks like a heading).
+            one, the first line of a text that looks like a heading, or the id).
         ngram: The number of words of a feature (default: 1).
         seed: The seed of the sample and of the first centers.
         words: The number of words that describe a cluster: those with the highest log-likelihood
-            ratio (Dunning) of its documents beside the others, without words that are spread evenly
-            over clusters.
+            ratio (Dunning) of its documents beside the others, without function words, numbers,
+            names of persons, and words that are spread evenly over clusters.
         central: The number of documents of a cluster that are listed, nearest to its center first.
 
     Returns:

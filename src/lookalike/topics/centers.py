@@ -1,7 +1,8 @@
 """Centers of clusters: spherical k-means, then clusters of several topics are split.
 
 Clusters are compared by the cosines of their centers. A cluster that falls apart into two parts
-with a low cosine has several topics, and two clusters with a high cosine have the same topic.
+with a low cosine has several topics, and two clusters with a high cosine have the same topic. A
+large cluster must be of one topic more clearly than a small one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.pairs import Ints
+from lookalike.topics.blocks import each_block
 from lookalike.topics.space import Points, unit
 
 MOST_CLUSTERS = 50
@@ -20,18 +22,20 @@ _SEEDED, _A_CENTER = 4096, 20
 """Points that k-means begins with: the number of all, and the least number for each center."""
 _ROUNDS, _REFINED = 20, 5
 """Rounds of k-means, and of those after clusters were split or merged."""
-_STARTS, _CHANGES = 3, 4
+_STARTS, _CHANGES = 3, 10
 """Times that k-means begins anew, and that clusters are split and merged."""
 _SAME, _APART = 0.9, 0.4
 """Cosines of centers: of one topic from the first, of several below the second."""
+_LARGE, _LOOSE = 0.15, 0.8
+"""A cluster with more than this share of all points is split below this cosine of its parts."""
 _CLEAR = 0.6
 """Silhouette of groups that are clearly separate."""
 _LEAST_PART, _LEAST_SHARE = 5, 0.001
 """Documents of a part that is split off: a number, and a share of all."""
 _STEADY = 0.0005
 """Share of points that may still change their cluster after the last round."""
-_CELLS = 1 << 20
-"""Cosines that are in memory at a time."""
+_CELLS, _POINTS = 1 << 20, 2048
+"""Cosines that a thread has in memory, and points at a time."""
 _NOISE = 1e-5
 """Differences of cosines that are not counted: rounding must not separate equal documents."""
 
@@ -41,7 +45,7 @@ def usual_clusters(documents: int) -> int:
     return min(MOST_CLUSTERS, max(1, round(math.sqrt(documents / 2))), documents)
 
 
-def find_centers(points: Points, wanted: int | None, seed: int) -> Points:
+def find_centers(points: Points, wanted: int | None, seed: int, threads: int) -> Points:
     """Return the centers of clusters of points that have length 1.
 
     There are `wanted` centers, or fewer if fewer points differ. By default the number is
@@ -52,37 +56,48 @@ def find_centers(points: Points, wanted: int | None, seed: int) -> Points:
     random = np.random.default_rng(seed)
     number = usual_clusters(len(points)) if wanted is None else wanted
     some = points[: max(_SEEDED, _A_CENTER * number)]  # points are in random order
-    started = [_moved(some, _first_centers(some, number, random), _ROUNDS) for _ in range(_STARTS)]
-    centers = max(started, key=lambda one: float((some @ one.T).max(axis=1).mean()))
-    centers = _moved(points, centers, _ROUNDS)
+    started = []
+    for _ in range(_STARTS):
+        centers = _moved(some, _first_centers(some, number, random), _ROUNDS, threads)
+        started.append((float(_closest(some, centers, threads)[1].mean()), centers))
+    centers = _moved(points, max(started, key=lambda one: one[0])[1], _ROUNDS, threads)
     if wanted is not None:
         return centers
-    centers = _moved(points, _separate(points, centers), _REFINED)
+    groups = _separate(points, centers, threads)
+    large = _LARGE if len(groups) == len(centers) else 1.0  # clear groups may be of any size
+    centers = _moved(points, groups, _REFINED, threads)
     for _ in range(_CHANGES):
-        changed = _split_and_merged(points, centers)
+        changed = _split_and_merged(points, centers, large, threads)
         if changed is None:
             break
-        centers = _moved(points, changed, _REFINED)
+        centers = _moved(points, changed, _REFINED, threads)
     return centers
 
 
-def nearest(points: Points, centers: Points) -> tuple[Ints, NDArray[np.float32]]:
+def nearest(points: Points, centers: Points, threads: int) -> tuple[Ints, NDArray[np.float32]]:
     """Return the two nearest centers of each point, int64[n, 2], and the cosines.
 
     Of centers that are equally near, the first is nearest. A single center is followed by -1.
     """
     found = np.full((len(points), 2), -1, np.int64)
     values = np.full((len(points), 2), np.nan, np.float32)
-    step = max(1, _CELLS // max(1, len(centers)))
-    for begin in range(0, len(points), step):
-        cosines = _cosines(points[begin : begin + step], centers)
+
+    def compute(begin: int, end: int) -> None:
+        cosines = _cosines(points[begin:end], centers)
         rows = np.arange(len(cosines))
         for place in range(min(2, len(centers))):
             best = cosines.argmax(axis=1)
-            found[begin : begin + step, place] = best
-            values[begin : begin + step, place] = cosines[rows, best]
+            found[begin:end, place] = best
+            values[begin:end, place] = cosines[rows, best]
             cosines[rows, best] = -np.inf
+
+    each_block(len(points), _step(centers), threads, compute)
     return found, values
+
+
+def _step(centers: Points) -> int:
+    """Return the number of points that are compared with centers at a time."""
+    return max(1, min(_POINTS, _CELLS // max(1, len(centers))))
 
 
 def _cosines(points: Points, centers: Points) -> NDArray[np.float32]:
@@ -111,7 +126,7 @@ def _first_centers(points: Points, number: int, random: np.random.Generator) -> 
     return points[chosen]
 
 
-def _moved(points: Points, centers: Points, rounds: int) -> Points:
+def _moved(points: Points, centers: Points, rounds: int, threads: int) -> Points:
     """Return the centers after some rounds of k-means.
 
     A center without points moves to the point that is farthest from its own center. Where all
@@ -119,7 +134,7 @@ def _moved(points: Points, centers: Points, rounds: int) -> Points:
     """
     before = np.full(len(points), -1)
     for _ in range(rounds):
-        labels, cosines = _closest(points, centers)
+        labels, cosines = _closest(points, centers, threads)
         unused = np.flatnonzero(np.bincount(labels, minlength=len(centers)) == 0)
         if np.count_nonzero(labels != before) <= _STEADY * len(points) and not len(unused):
             break
@@ -132,15 +147,17 @@ def _moved(points: Points, centers: Points, rounds: int) -> Points:
     return centers
 
 
-def _closest(points: Points, centers: Points) -> tuple[Ints, NDArray[np.float32]]:
+def _closest(points: Points, centers: Points, threads: int) -> tuple[Ints, NDArray[np.float32]]:
     """Return the nearest center of each point, and the cosine."""
     labels, cosines = np.empty(len(points), np.int64), np.empty(len(points), np.float32)
-    step = max(1, _CELLS // len(centers))
-    for begin in range(0, len(points), step):
-        found = points[begin : begin + step] @ centers.T
+
+    def compute(begin: int, end: int) -> None:
+        found = points[begin:end] @ centers.T
         best = found.argmax(axis=1)
-        labels[begin : begin + step] = best
-        cosines[begin : begin + step] = found[np.arange(len(best)), best]
+        labels[begin:end] = best
+        cosines[begin:end] = found[np.arange(len(best)), best]
+
+    each_block(len(points), _step(centers), threads, compute)
     return labels, cosines
 
 
@@ -165,23 +182,23 @@ def _halves(points: Points) -> tuple[Points, float, int]:
         if len(np.unique(labels)) < 2:
             return points[:0], 1.0, 0
         centers = _means(points, labels)
-        labels = _closest(points, centers)[0]
+        labels = _closest(points, centers, 1)[0]
     sizes = np.bincount(labels, minlength=2)
     order = np.argsort(-sizes, kind="stable")
     return centers[order], float(centers[0] @ centers[1]), int(sizes.min())
 
 
-def _separate(points: Points, centers: Points) -> Points:
+def _separate(points: Points, centers: Points, threads: int) -> Points:
     """Return fewer centers if the documents are in clearly separate groups.
 
     The nearest two centers are merged again and again. Of all numbers of centers, the one with the
     highest silhouette is taken if that is high. In most corpora topics overlap, and it is not.
     """
-    sizes = np.bincount(_closest(points, centers)[0], minlength=len(centers))
+    sizes = np.bincount(_closest(points, centers, threads)[0], minlength=len(centers))
     best, highest, merged = centers, _CLEAR, centers
     weights = sizes.astype(np.float32)
     while len(merged) > 1:
-        cosines = nearest(points[:_SEEDED], merged)[1]
+        cosines = nearest(points[:_SEEDED], merged, threads)[1]
         far = np.maximum(1.0 - cosines, _NOISE)
         silhouette = float((1.0 - far[:, 0] / np.maximum(far[:, 0], far[:, 1])).mean())
         if silhouette > highest:
@@ -190,16 +207,17 @@ def _separate(points: Points, centers: Points) -> Points:
     return best
 
 
-def _split_and_merged(points: Points, centers: Points) -> Points | None:
-    """Return other centers; None if these are fine."""
-    labels = _closest(points, centers)[0]
+def _split_and_merged(points: Points, centers: Points, large: float, threads: int) -> Points | None:
+    """Return other centers; None if these are fine. `large` is a share of all points."""
+    labels = _closest(points, centers, threads)[0]
     sizes = np.bincount(labels, minlength=len(centers))
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
     least = max(_LEAST_PART, _LEAST_SHARE * len(points))
     found: list[tuple[Points, list[int]]] = []
     for center, rows in zip(centers, members, strict=True):
         parts, cosine, smaller = _halves(points[rows])
-        if cosine < _APART and smaller >= least:
+        apart = _APART if len(rows) <= large * len(points) else _LOOSE
+        if cosine < apart and smaller >= least:
             found.append((parts, [len(rows) - smaller, smaller]))
         else:
             found.append((center[None], [len(rows)]))

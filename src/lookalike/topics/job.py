@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import flag, thread_count, whole_number
 from lookalike.corpora.base import limited
@@ -16,14 +15,18 @@ from lookalike.dedup.kinds import chosen
 from lookalike.dedup.pairs import Ints
 from lookalike.display import Records
 from lookalike.errors import ArgumentError, Said
+from lookalike.features.choice import chosen_words
 from lookalike.jobs.context import JobContext, JobProgress, longest_document
 from lookalike.jobs.documents import DocumentTable, Reading, read_documents
 from lookalike.jobs.work_folder import WorkFolder
 from lookalike.progress import listener
+from lookalike.topics.blocks import one_blas_thread
 from lookalike.topics.centers import find_centers, nearest
+from lookalike.topics.function_words import Hashes, meaningless_words
+from lookalike.topics.listed import Listed, prominence
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import TopicSettings
-from lookalike.topics.space import Entries, Listed, Points, TopicSpace
+from lookalike.topics.space import Entries, Points, TopicSpace
 from lookalike.topics.words import WordCounts, cluster_words
 
 _AT_A_TIME, _BYTES_AT_A_TIME = 4096, 64 << 20
@@ -63,19 +66,18 @@ def run_job(options: dict[str, Any]) -> DocumentClusters:
         skip_bad=skip_bad, memory_limit=None, threads=workers, progress=progress, work=folder
     )
     try:
-        with limited(*job.limits):
+        with limited(*job.limits), one_blas_thread():
             with progress.timed("read"):
                 documents = read_documents(job, opened, None, None)
             with progress.timed("fit"):
                 sample = _Sample.of(job, documents, settings, wanted)
             with progress.timed("cluster"):
                 having = sample.points[sample.entries.having]
-                centers = _centers(having, wanted, int(settings.seed))
+                centers = _centers(having, wanted, int(settings.seed), workers)
             with progress.timed("assign"):
                 assigned, counts = _assigned(job, documents, settings, sample, centers)
             with progress.timed("words"):
-                features = sample.space.features
-                clusters = _described(documents, assigned, features, counts, settings, workers)
+                clusters = _described(job, documents, assigned, sample, counts, settings)
             return DocumentClusters(
                 **vars(assigned),
                 settings=settings,
@@ -98,6 +100,8 @@ class _Sample:
     space: TopicSpace
     entries: Entries
     points: Points
+    meaningless: Hashes
+    """Words that say nothing about topics."""
 
     @classmethod
     def of(
@@ -121,9 +125,12 @@ class _Sample:
             taken += len(some)
             job.progress.step("fit", taken / len(order))
         listed = Listed.joined(parts)
-        space = TopicSpace.fit(listed, seed)
+        words = chosen_words(settings.feature_kind)
+        nothing = np.empty(0, np.uint64) if words is None else meaningless_words(words, listed)
+        space = TopicSpace.fit(listed, seed, job.threads, nothing)
         entries = space.entries(listed)
-        return cls(order[:taken], space, entries, space.points(entries))
+        points = space.points(entries, job.threads)
+        return cls(order[:taken], space, entries, points, nothing)
 
 
 def _batches(positions: Ints, documents: DocumentTable) -> Iterator[Ints]:
@@ -136,7 +143,7 @@ def _batches(positions: Ints, documents: DocumentTable) -> Iterator[Ints]:
         begin, before = end, int(sizes[end - 1])
 
 
-def _centers(points: Points, wanted: int | None, seed: int) -> Points:
+def _centers(points: Points, wanted: int | None, seed: int, threads: int) -> Points:
     """Return the centers of clusters; raise if there are fewer documents than clusters."""
     if wanted is not None and wanted > len(points):
         problem = (
@@ -146,7 +153,7 @@ def _centers(points: Points, wanted: int | None, seed: int) -> Points:
             else "but no document has words, and nothing can be clustered"
         )
         raise ArgumentError(Said("k"), f" is {wanted:,}; {problem}")
-    return find_centers(points, wanted, seed)
+    return find_centers(points, wanted, seed, threads)
 
 
 def _assigned(
@@ -156,7 +163,7 @@ def _assigned(
     sample: _Sample,
     centers: Points,
 ) -> tuple[Assigned, Ints]:
-    """Put all documents into clusters, the largest first; also count the features of each.
+    """Put all documents into clusters, the largest first; count the prominent features of each.
 
     Counts are int64[clusters, columns of the space].
     """
@@ -166,11 +173,13 @@ def _assigned(
 
     def assign(positions: Ints, points: Points, entries: Entries) -> None:
         having = entries.having
-        found, cosines = nearest(points[having], centers)
+        found, cosines = nearest(points[having], centers, job.threads)
         at = positions[having]
         assigned.labels[at], assigned.other_labels[at] = found.T
         assigned.similarities[at], assigned.other_similarities[at] = cosines.T
-        cells = assigned.labels[positions][entries.rows] * counts.shape[1] + entries.columns
+        counted = entries.counts >= prominence(entries.lengths)[entries.rows]
+        rows, columns = entries.rows[counted], entries.columns[counted]
+        cells = assigned.labels[positions][rows] * counts.shape[1] + columns
         counts.reshape(-1)[:] += np.bincount(cells, minlength=counts.size)
 
     if len(centers):
@@ -181,7 +190,7 @@ def _assigned(
         for some in _batches(others, documents):
             listed = Listed.of(settings.feature_kind, texts.take(some), job.threads)
             entries = space.entries(listed)
-            assign(some, space.points(entries), entries)
+            assign(some, space.points(entries, job.threads), entries)
             done += len(some)
             job.progress.step("assign", done / len(others))
     return _largest_first(assigned, counts)
@@ -208,22 +217,25 @@ def _largest_first(assigned: Assigned, counts: Ints) -> tuple[Assigned, Ints]:
 
 
 def _described(
+    job: JobContext,
     documents: DocumentTable,
     assigned: Assigned,
-    features: NDArray[np.uint64],
+    sample: _Sample,
     counts: Ints,
     settings: TopicSettings,
-    threads: int,
 ) -> list[DocumentCluster]:
     """Return what each cluster is about; `counts` has the documents of each with a feature."""
     texts, labels, count = documents.texts.documents, assigned.labels, len(assigned.centers)
-    kind = settings.shown_words
+    kind, meaningless = settings.shown_words, sample.meaningless
     if kind == settings.feature_kind:
         sizes = np.bincount(labels[labels >= 0], minlength=count).astype(np.int64)
+        features = sample.space.features
         counted = WordCounts(kind, sizes, [(features, one) for one in counts])
     else:
-        counted = WordCounts.of(kind, texts, labels, count, threads)
-    words = cluster_words(counted, texts, labels, int(settings.words))
+        some = texts.take(np.ascontiguousarray(sample.positions[:_AT_A_TIME]))
+        meaningless = meaningless_words(kind, Listed.of(kind, some, job.threads))
+        counted = WordCounts.of(kind, texts, labels, count, job.threads)
+    words = cluster_words(counted, texts, labels, int(settings.words), meaningless, job.threads)
     order = np.lexsort((-assigned.similarities, labels))
     order = order[np.searchsorted(labels[order], 0) :]
     ends = np.cumsum(np.bincount(labels[order], minlength=count))

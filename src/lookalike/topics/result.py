@@ -123,11 +123,18 @@ class DocumentClusters(Tabular, Assigned):
         return without_marks(self.documents.texts[self._row(row)])
 
     def title(self, row: int) -> str:
-        """Return the title of a row: from its column, or else a heading or the beginning of it."""
+        """Return the title of a row: from its column, or the first line that looks like a heading.
+
+        Without one it is the id, and without ids the beginning of the text.
+        """
         documents, at = self.documents, self._row(row)
         title = "" if documents.titles is None else documents.titles.beginning(at, _TITLE_BYTES)
-        found = " ".join(title.split())
-        return found or self._headings.of_text(documents.texts.beginning(at, _BEGINNING_BYTES))
+        if found := " ".join(title.split()):
+            return found
+        beginning = documents.texts.beginning(at, _BEGINNING_BYTES)
+        if found := self._headings.of_text(beginning):
+            return found
+        return " ".join((beginning if documents.ids is None else str(self.id(at))).split())
 
     @cached_property
     def _headings(self) -> Headings:

@@ -5,6 +5,7 @@ A feature in `t` places of a document and in `d` of the `n` documents of a sampl
     (1 + log t) * log(1 + n / d) ** 1.5 * b
 
 where `b` is 1 for features that come in bursts, and lower for function words, which come at random.
+Words that are known to say nothing about topics weigh next to nothing.
 The features that explain most of the sample are the columns of a matrix with rows of length 1. A
 randomized singular value decomposition finds the directions in which the rows differ most. A
 document is the point on the unit sphere in that direction.
@@ -18,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.dedup.pairs import Ints
-from lookalike.features import FeatureKind
+from lookalike.topics.blocks import each_block
+from lookalike.topics.listed import Listed, is_among
 
 Points = NDArray[np.float32]
 """float32[n, dimensions]: rows of length 1; of length 0 for documents without known features."""
@@ -38,42 +39,9 @@ _BURSTY, _STEADY = 0.5, 0.1
 _KNOWN = 40
 """Documents with a feature from which its residual IDF is believed."""
 _ROWS = 512
-"""Rows of the matrix that are in memory at a time, once the directions are known."""
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """The features of some documents, each once, with the number of its occurrences."""
-
-    offsets: Ints
-    features: NDArray[np.uint64]
-    counts: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, kind: FeatureKind, documents: _native.Documents, threads: int) -> Listed:
-        """Read the features of documents."""
-        count = _native.WeightKind.count
-        return cls(*_native.list_features(kind.source(documents), count, threads))
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def part(self, begin: int, end: int) -> Listed:
-        """Return the features of the documents from `begin` to `end`."""
-        offsets = self.offsets[begin : end + 1]
-        inside = slice(int(offsets[0]), int(offsets[-1]))
-        return Listed(offsets - offsets[0], self.features[inside], self.counts[inside])
-
-    @classmethod
-    def joined(cls, parts: list[Listed]) -> Listed:
-        """Return the features of all documents of several parts."""
-        begins = np.cumsum([0, *(len(part.features) for part in parts)])
-        offsets = [part.offsets[1:] + begin for part, begin in zip(parts, begins, strict=False)]
-        return cls(
-            np.concatenate([np.zeros(1, np.int64), *offsets]),
-            np.concatenate([np.empty(0, np.uint64), *(part.features for part in parts)]),
-            np.concatenate([np.empty(0), *(part.counts for part in parts)]),
-        )
+"""Rows of the matrix that a thread has in memory, once the directions are known."""
+_MEANINGLESS = 0.01
+"""Factor of the weights of words that say nothing about topics."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +52,8 @@ class Entries:
     rows: Ints
     columns: Ints
     counts: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    """The number of occurrences of all features in each document."""
 
     @property
     def having(self) -> NDArray[np.bool_]:
@@ -103,44 +73,47 @@ class TopicSpace:
     """float32[columns, dimensions]."""
 
     @classmethod
-    def fit(cls, sample: Listed, seed: int) -> TopicSpace:
-        """Learn columns and directions from a sample of documents."""
-        columns, weights = _columns(sample)
+    def fit(
+        cls, sample: Listed, seed: int, threads: int, meaningless: NDArray[np.uint64]
+    ) -> TopicSpace:
+        """Learn columns and directions from a sample of documents.
+
+        `meaningless` are features that say nothing about topics, ascending.
+        """
+        columns, weights = _columns(sample, meaningless)
         space = cls(columns, weights, np.empty((len(columns), 0), np.float32))
-        some = sample.part(0, min(len(sample), _DECOMPOSED))
-        directions = _directions(space._matrix(space.entries(some)), seed)
-        return cls(columns, weights, directions)
+        some = space.entries(sample.part(0, min(len(sample), _DECOMPOSED)))
+        matrix = np.zeros((some.documents, len(columns)), np.float32)
+        matrix[some.rows, some.columns] = space._values(some)
+        return cls(columns, weights, _directions(matrix, seed, threads))
 
     def entries(self, listed: Listed) -> Entries:
         """Find the known features of documents."""
-        rows = np.repeat(np.arange(len(listed)), np.diff(listed.offsets))
         if not len(self.features):
             none = np.empty(0, np.int64)
-            return Entries(len(listed), none, none, np.empty(0))
+            return Entries(len(listed), none, none, np.empty(0), listed.lengths)
         places = np.searchsorted(self.features, listed.features)
         places[places == len(self.features)] = 0
         known = np.flatnonzero(self.features[places] == listed.features)
-        return Entries(len(listed), rows[known], places[known], listed.counts[known])
+        return Entries(
+            len(listed), listed.rows[known], places[known], listed.counts[known], listed.lengths
+        )
 
-    def points(self, entries: Entries) -> Points:
+    def points(self, entries: Entries, threads: int) -> Points:
         """Return the documents as points."""
         found = np.zeros((entries.documents, self.directions.shape[1]), np.float32)
         values = self._values(entries)
-        dense = np.zeros((min(_ROWS, entries.documents), len(self.features)), np.float32)
-        for begin in range(0, entries.documents, _ROWS):
-            end = min(entries.documents, begin + _ROWS)
-            first, last = np.searchsorted(entries.rows, [begin, end])
-            cells = entries.rows[first:last] - begin, entries.columns[first:last]
-            dense[cells] = values[first:last]
-            np.matmul(dense[: end - begin], self.directions, out=found[begin:end])
-            dense[cells] = 0.0
-        return unit(found)
 
-    def _matrix(self, entries: Entries) -> NDArray[np.float32]:
-        """Return the matrix of weighted features, rows of length 1."""
-        dense = np.zeros((entries.documents, len(self.features)), np.float32)
-        dense[entries.rows, entries.columns] = self._values(entries)
-        return dense
+        def compute(begin: int, end: int) -> None:
+            first, last = np.searchsorted(entries.rows, [begin, end])
+            dense = np.zeros((end - begin, len(self.features)), np.float32)
+            dense[entries.rows[first:last] - begin, entries.columns[first:last]] = values[
+                first:last
+            ]
+            np.matmul(dense, self.directions, out=found[begin:end])
+
+        each_block(entries.documents, _ROWS, threads, compute)
+        return unit(found)
 
     def _values(self, entries: Entries) -> NDArray[np.float32]:
         """Return the values of the matrix."""
@@ -156,18 +129,27 @@ def unit(rows: NDArray[np.float32]) -> Points:
     return found
 
 
-def _columns(sample: Listed) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-    """Return the features that explain most, ascending, with their weights."""
+def _columns(
+    sample: Listed, meaningless: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """Return the features that explain most, ascending, with their weights.
+
+    Meaningless features are columns, too, so that a document with no others has a place.
+    """
     documents, ordered = len(sample), np.sort(sample.features)
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
     every, having = ordered[begins], np.diff(np.r_[begins, len(ordered)]).astype(np.int64)
     weights = np.log1p(documents / np.maximum(having, 1)) ** _IDF_POWER
     weights *= np.minimum(1.0, having / min(max(1.0, documents * _RARE_SHARE), _RARE))
-    some = _best(every, having * weights * weights, 2 * MOST_COLUMNS)
+    says_nothing = is_among(every, meaningless)
+    scores = having * weights * weights
+    scores[says_nothing] *= _MEANINGLESS**2
+    some = _best(every, scores, 2 * MOST_COLUMNS)
     every, having, weights = every[some], having[some], weights[some]
     entries = TopicSpace(every, weights, np.empty((len(every), 0), np.float32)).entries(sample)
     found = np.bincount(entries.columns, entries.counts, minlength=len(every)).astype(np.float64)
     weights *= _burstiness(having, found, documents)
+    weights[says_nothing[some]] *= _MEANINGLESS
     some = _best(every, having * weights * weights, MOST_COLUMNS)
     return every[some], weights[some]
 
@@ -190,7 +172,7 @@ def _burstiness(having: Ints, found: NDArray[np.float64], documents: int) -> NDA
     return 1.0 - (1.0 - bursty) * np.minimum(1.0, having / _KNOWN)
 
 
-def _directions(matrix: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+def _directions(matrix: NDArray[np.float32], seed: int, threads: int) -> NDArray[np.float32]:
     """Return directions that span the right singular vectors of the largest singular values.
 
     They are found by iterating from random directions (Halko et al.). Cosines do not depend on how
@@ -203,5 +185,17 @@ def _directions(matrix: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
         (columns, min(dimensions, documents, columns)), dtype=np.float32
     )
     for _ in range(_ITERATIONS):
-        found = np.linalg.qr(matrix.T @ (matrix @ found))[0]
+        found = np.linalg.qr(_product(matrix.T, _product(matrix, found, threads), threads))[0]
+    return found
+
+
+def _product(
+    one: NDArray[np.float32], two: NDArray[np.float32], threads: int
+) -> NDArray[np.float32]:
+    found = np.empty((len(one), two.shape[1]), np.float32)
+
+    def compute(begin: int, end: int) -> None:
+        np.matmul(one[begin:end], two, out=found[begin:end])
+
+    each_block(len(one), _ROWS, threads, compute)
     return found

@@ -25,6 +25,13 @@ _LEAST, _LEAST_SHARE = 3, 0.02
 """Documents with the same line: a number, and a share of the documents looked at."""
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKS = re.compile(r"^(?:#+|=+|\*+|>+|[-–—]+|\.TH|\.SH|%+)\s+|\s+(?:#+|=+)$")
+_FIELD = re.compile(r"\s*([A-Z][\w -]{0,30}):\s+(\S.*)")
+"""A field such as "Category: Informational"."""
+_TITLE_FIELDS = frozenset({"title", "subject", "betreff", "titre", "título"})
+_DIRECTIVE = re.compile(r"\s*(?:\.\.(?:\s|$)|:[\w -]+:(?:\s|$)|<!--|//|/\*|#!|\.\\\")")
+"""Comments and directives of markup."""
+_APART = re.compile(r"\S\s{6,}\S")
+"""Columns of a line."""
 _SPACES, _COLUMNS = re.compile(r"\s+"), re.compile(r"\s{2,}")
 
 
@@ -40,23 +47,42 @@ class Headings:
         counts, looked_at = Counter[str](), 0
         for text in beginnings:
             looked_at += 1
-            counts.update({_key(line) for line in _lines(text)[:_HEADER]})
+            counts.update({key for line in _lines(text)[:_HEADER] for key in _keys(line)})
         least = max(_LEAST, _LEAST_SHARE * looked_at)
         return cls(frozenset(key for key, count in counts.items() if key and count >= least))
 
     def of_text(self, beginning: str) -> str:
-        """Return the first line that can be a title; without one, the beginning of the text.
+        """Return the first line that can be a title; "" if there is none.
 
-        A block of lines that begins with boilerplate has no title. Of indented lines, which are
-        centered, a few are one title; a long line is the beginning of a paragraph.
+        A block of lines that begins with boilerplate has no title, but may have one under a heading
+        such as "NAME". Of indented lines, which are centered, a few are one title; a long line is
+        the beginning of a paragraph.
         """
         for block in _blocks(beginning):
-            if _key(block[0]) in self.boilerplate or not _WORD.search(block[0]):
+            if (field := _FIELD.match(block[0])) and field[1].casefold() in _TITLE_FIELDS:
+                return _one_line(field[2])
+            if self._is_boilerplate(block[0]):
+                under = block[1:]
+                if not under or block[0][:1].isspace() or not under[0][:1].isspace():
+                    continue
+                block = under
+                if self._is_boilerplate(block[0]):
+                    continue
+            if not _WORD.search(block[0]):
                 continue
             centered = len(block) <= _MOST_LINES and all(line[:1].isspace() for line in block)
             wrapped = len(block[0]) >= _PARAGRAPH
             return _one_line(" ".join(block) if centered or wrapped else block[0])
-        return _one_line(beginning)
+        return ""
+
+    def _is_boilerplate(self, line: str) -> bool:
+        """Return whether a line is in columns, is a field of numbers, or is in many documents."""
+        if _APART.search(line.strip()):
+            return True
+        field = _FIELD.match(line)
+        if field and not _WORD.search(field[2]):
+            return True
+        return any(key in self.boilerplate for key in _keys(line))
 
 
 def _blocks(beginning: str) -> list[list[str]]:
@@ -64,7 +90,7 @@ def _blocks(beginning: str) -> list[list[str]]:
     blocks: list[list[str]] = [[]]
     for line in beginning[:_BEGINNING].splitlines()[:_LINES]:
         text = _MARKS.sub("", line.rstrip())
-        if not text.strip("=-_*#~ \t"):
+        if not text.strip("=-_*#~ \t") or _DIRECTIVE.match(text):
             blocks.append([])
         elif text != line.rstrip():
             blocks += [[text], []]
@@ -81,6 +107,10 @@ def _lines(beginning: str) -> list[str]:
     return [line for block in _blocks(beginning) for line in block]
 
 
-def _key(line: str) -> str:
-    """Return the words of the first column of a line, without numbers: equal in boilerplate."""
-    return " ".join(_WORD.findall(_COLUMNS.split(line.strip())[0])).casefold()
+def _keys(line: str) -> set[str]:
+    """Return what is equal in boilerplate: words of the first column, and the name of a field."""
+    first = _COLUMNS.split(line.strip())[0]
+    keys = {" ".join(_WORD.findall(first)).casefold()}
+    if field := _FIELD.match(line):
+        keys.add(f"{field[1].casefold()}:")
+    return keys

@@ -8,8 +8,8 @@ Dunning's log-likelihood ratio,
 
 where A = n (a + b) / (n + m) and B = m (a + b) / (n + m) are expected if the word were independent
 of the cluster; 0 if it is not more frequent in the cluster. A word in less than 5% of the cluster's
-documents, or in only one, is left out: such words are often names. Documents are counted, not
-occurrences, so that repeating a word in one text has no effect.
+documents, or in only one, is left out: such words are often names. A long document counts if it
+repeats the word. Otherwise documents are counted, not occurrences.
 
 A word that is spread evenly says little about a topic, however high its weight is. Such words are
 found by two tests, in any language: the word tells less than a share of the information that
@@ -19,6 +19,7 @@ other words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count
 from lookalike.dedup.pairs import Floats, Ints
 from lookalike.features import Words
+from lookalike.topics.boilerplate import Boilerplate
+from lookalike.topics.listed import Listed, is_among, prominence
 
 _MOST_FEATURES = 1 << 17
 """Different words of a cluster that are counted; of more, the rarest are forgotten."""
@@ -48,6 +50,9 @@ _LONGEST = 40
 """Maximum characters of a word."""
 _STEM, _ENDING = 4, 3
 """Minimum letters that two forms of a word have in common, and maximum letters that follow."""
+_PLURAL, _PART = 3, 5
+"""Minimum letters of a word with another one that has a letter more, or that is part of another."""
+_HEXADECIMAL = re.compile("[0-9a-f]+")
 
 Counts = tuple[NDArray[np.uint64], Ints]
 """Hashes of words, ascending, and in how many documents each is."""
@@ -64,21 +69,31 @@ class WordCounts:
 
     @classmethod
     def of(
-        cls, words: Words, texts: _native.Documents, labels: Ints, count: int, threads: int
+        cls,
+        words: Words,
+        texts: _native.Documents,
+        labels: Ints,
+        count: int,
+        threads: int,
+        *,
+        every: bool = False,
     ) -> WordCounts:
-        """Count; texts whose label is -1 are in none of the `count` clusters."""
-        counted = [_native.Vocabulary(_MOST_FEATURES) for _ in range(count)]
+        """Count; texts whose label is -1 are in none of the `count` clusters.
+
+        A word counts where it is prominent, or with `every` wherever it is.
+        """
+        nothing = np.empty(0, np.uint64), np.empty(0, np.int64)
+        clusters = [nothing] * count
         for begin in range(0, len(labels), _AT_A_TIME):
             some = labels[begin : begin + _AT_A_TIME]
-            order = np.argsort(some, kind="stable")
-            present, begins = np.unique(some[order], return_index=True)
-            parts = np.split(order, begins[1:].tolist())
-            for label, rows in zip(present.tolist(), parts, strict=True):
-                if label >= 0:
-                    part = texts.take(np.ascontiguousarray(begin + rows))
-                    counted[label].observe(words.source(part), threads)
+            rows = begin + np.flatnonzero(some >= 0)
+            listed = Listed.of(words, texts.take(np.ascontiguousarray(rows)), threads)
+            counted = listed.counts >= (1 if every else prominence(listed.lengths)[listed.rows])
+            label, hashes = labels[rows][listed.rows[counted]], listed.features[counted]
+            for one in np.unique(label).tolist():
+                clusters[one] = _added(clusters[one], hashes[label == one])
         documents = np.bincount(labels[labels >= 0], minlength=count).astype(np.int64)
-        return cls(words, documents, [_sorted(one) for one in counted])
+        return cls(words, documents, clusters)
 
     def totals(self) -> Counts:
         """Return the same of all clusters together."""
@@ -90,33 +105,80 @@ class WordCounts:
         return every, np.bincount(place, counts, minlength=len(every)).astype(np.int64)
 
 
+def _added(before: Counts, hashes: NDArray[np.uint64]) -> Counts:
+    """Return counts with those of more documents; of too many words, the rarest are forgotten."""
+    more, counts = np.unique(hashes, return_counts=True)
+    every, place = np.unique(np.concatenate([before[0], more]), return_inverse=True)
+    totals = np.bincount(place, np.concatenate([before[1], counts]), len(every)).astype(np.int64)
+    if len(every) > _MOST_FEATURES:
+        some = np.sort(np.lexsort((every, -totals))[:_MOST_FEATURES])
+        return every[some], totals[some]
+    return every, totals
+
+
 def cluster_words(
-    counts: WordCounts, texts: _native.Documents, labels: Ints, most: int
+    counts: WordCounts,
+    texts: _native.Documents,
+    labels: Ints,
+    most: int,
+    meaningless: NDArray[np.uint64],
+    threads: int,
 ) -> list[list[tuple[str, float]]]:
     """Return at most `most` words of each cluster with their weights above 0, highest first.
 
     A single cluster has its most frequent words. Of words with the same stem, the most frequent
     form is returned. Words of equal weight are in the order of their hashes. Numbers, single
-    letters and other forms of a word that is returned already are left out.
+    letters and other forms of a word that is returned already are left out. Words that are
+    `meaningless`, spread evenly or in few documents are returned only if there are no others.
     """
     every, totals = counts.totals()
     all_documents = int(counts.documents.sum())
     topical = _topical(counts, every, totals)
-    chosen: list[list[tuple[int, float]]] = []
+    chosen: list[list[list[tuple[int, float]]]] = []
     for (hashes, inside), size, content in zip(
         counts.clusters, counts.documents.tolist(), topical, strict=True
     ):
         outside = totals[np.searchsorted(every, hashes)] - inside
         others = all_documents - size
         weights = word_weights(inside, size, outside, others) if others else inside / size
-        weights[inside < max(min(_LEAST, size), _LEAST_SHARE * size)] = 0
-        if (weights[content] > 0).any():
-            weights[~content] = 0
-        best = np.lexsort((hashes, -weights))[: _SPARE * most]
-        best = best[weights[best] > 0]
-        chosen.append(list(zip(hashes[best].tolist(), weights[best].tolist(), strict=True)))
-    names = _names(counts.words, texts, labels, {hash for one in chosen for hash, _ in one})
-    return [_shown([(names[hash], weight) for hash, weight in one], most) for one in chosen]
+        weights[inside < min(_LEAST, size)] = 0
+        frequent, says_something = inside >= _LEAST_SHARE * size, ~is_among(hashes, meaningless)
+        ranked: list[list[tuple[int, float]]] = []
+        for allowed in (
+            frequent & content & says_something,
+            frequent & says_something,
+            says_something,
+            frequent & content,
+            np.ones(len(hashes), np.bool_),
+        ):
+            if ranked and len(ranked[0]) > most:
+                break  # enough words of the best kind
+            some = np.flatnonzero(allowed & (weights > 0))
+            best = some[np.lexsort((hashes[some], -weights[some]))[: _SPARE * most]]
+            ranked.append(list(zip(hashes[best].tolist(), weights[best].tolist(), strict=True)))
+        chosen.append(ranked)
+    wanted = {hash for ranked in chosen for one in ranked for hash, _ in one}
+    names = _names(_Spelling(counts.words, threads), texts, labels, wanted)
+    boilerplate = Boilerplate(counts.words, texts, labels, threads)
+    return [
+        _first_shown(
+            [
+                [(names[hash], weight) for hash, weight in one]
+                for one in boilerplate.without(cluster, ranked)
+            ],
+            most,
+        )
+        for cluster, ranked in enumerate(chosen)
+    ]
+
+
+def _first_shown(ranked: list[list[tuple[str, float]]], most: int) -> list[tuple[str, float]]:
+    """Return words of the first list that has some that can be read."""
+    for plain in (True, False):
+        for one in ranked:
+            if found := _shown([pair for pair in one if _is_word(pair[0]) or not plain], most):
+                return found
+    return []
 
 
 def _topical(
@@ -158,30 +220,40 @@ def _ranked_rates(places: list[Ints], rates: list[Floats], words: int) -> Floats
 
 
 def _shown(weighted: list[tuple[str, float]], most: int) -> list[tuple[str, float]]:
-    """Return the first words that can be read, each in one form."""
-    plain = [(word, weight) for word, weight in weighted if _is_word(word)]
+    """Return the first words that are not too long, each in one form."""
     found: list[tuple[str, float]] = []
-    for word, weight in plain or weighted:
+    for word, weight in weighted:
         if len(found) == most:
             break
-        if len(word) <= _LONGEST and not any(_same_word(word, other) for other, _ in found):
+        if len(word) <= _LONGEST and not any(same_word(word, other) for other, _ in found):
             found.append((word, weight))
     return found
 
 
 def _is_word(text: str) -> bool:
-    """Return whether a word is neither a number nor a single letter of an alphabet."""
-    is_letter = len(text) == 1 and text.lower() != text.upper()
-    return not is_letter and any(map(str.isalpha, text))
+    """Return whether a word is neither a number, in any notation, nor a single letter."""
+    letters = [letter for letter in text if letter.isalpha()]
+    if len(letters) < len(text) and _HEXADECIMAL.fullmatch(text):
+        return False
+    is_alphabet = any(letter.lower() != letter.upper() for letter in letters)
+    return len(letters) >= (2 if is_alphabet else 1)
 
 
-def _same_word(one: str, two: str) -> bool:
-    """Return whether two words differ only in short endings, such as "galaxy" and "galaxies"."""
+def same_word(one: str, two: str) -> bool:
+    """Return whether two words have one meaning, as far as their letters tell.
+
+    They differ only in short endings, such as "galaxy" and "galaxies" or "lsp" and "lsps". Or a
+    long word begins or ends with the other one, such as "spiel" and "spielfeld".
+    """
+    short, long = sorted((one, two), key=len)
     common = next(
-        (at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b),
-        min(len(one), len(two)),
+        (at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short)
     )
-    return common >= _STEM and max(len(one), len(two)) - common <= _ENDING
+    if common >= _STEM and len(long) - common <= _ENDING:
+        return True
+    if len(short) >= _PLURAL and common == len(short) and len(long) - common <= 1:
+        return True
+    return len(short) >= _PART and (common == len(short) or long.endswith(short))
 
 
 def word_weights(inside: Ints, size: int, outside: Ints, others: int) -> Floats:
@@ -202,17 +274,11 @@ def _surprise(found: Ints, expected: Floats) -> Floats:
     return np.where(some, found * np.log(ratio), 0.0)
 
 
-def _sorted(vocabulary: _native.Vocabulary) -> Counts:
-    hashes, documents, _ = vocabulary.arrays()
-    order = np.argsort(hashes)
-    return hashes[order], documents[order].astype(np.int64)
-
-
 def _names(
-    words: Words, texts: _native.Documents, labels: Ints, wanted: set[int]
+    spelling: _Spelling, texts: _native.Documents, labels: Ints, wanted: set[int]
 ) -> dict[int, str]:
     """Return the words behind hashes; of a stem, the form that is in most documents."""
-    spelling = _Spelling(words)
+    words = spelling.kind
     missing = np.array(sorted(wanted), np.uint64)
     forms: dict[int, set[str]] = {hash: set() for hash in wanted}
     order = _in_turn(labels)
@@ -248,19 +314,19 @@ def _in_turn(labels: Ints) -> Ints:
 class _Spelling:
     """Words of texts beside their hashes."""
 
-    def __init__(self, words: Words) -> None:
-        self._words = words
+    def __init__(self, words: Words, threads: int) -> None:
+        self.kind, self._threads = words, threads
         self._plain = Words(**{**words.settings(), "stem": None})
 
     def hashes(self, part: _native.Documents) -> tuple[Ints, NDArray[np.uint64]]:
         """Return the words of texts as hashes, with where those of each text begin."""
-        self._words.source(part)  # which learns the stems
-        return self._words._reader.extract(part)
+        self.kind.source(part)  # which learns the stems
+        return self.kind._reader.extract(part)
 
     def first_with(self, part: _native.Documents, wanted: NDArray[np.uint64]) -> Ints:
         """Return the texts that have one of these first."""
         offsets, hashes = self.hashes(part)
-        places = np.flatnonzero(np.isin(hashes, wanted))
+        places = np.flatnonzero(is_among(hashes, wanted))
         _, first = np.unique(hashes[places], return_index=True)
         return np.unique(np.searchsorted(offsets, places[first], side="right") - 1)
 
@@ -269,7 +335,7 @@ class _Spelling:
     ) -> dict[str, int]:
         """Return in how many documents of clusters each of these words is, as it is."""
         together = np.minimum(labels, 0)
-        counted = WordCounts.of(self._plain, texts, together, 1, thread_count(None))
+        counted = WordCounts.of(self._plain, texts, together, 1, self._threads, every=True)
         known = dict(zip(*(one.tolist() for one in counted.clusters[0]), strict=True))
         hashes = self._plain._reader.extract(_native.Documents.from_list(forms, 0))[1]
         return {form: known.get(hash, 0) for form, hash in zip(forms, hashes.tolist(), strict=True)}

@@ -16,18 +16,29 @@ LEAST_SHARE, LEAST = 0.05, 2
 LEAST_INFORMATION, SHARED, ABOVE_SHARED, FEW_CLUSTERS = 0.15, 4, 1.25, 8
 
 
-def weights(texts: Sequence[str], labels: Sequence[int], cluster: int) -> dict[str, float]:
-    """Return all words of a cluster that weigh something; without topical words, the others."""
-    having = [set(re.findall(r"[a-z0-9]+", text.lower())) for text in texts]
+def weights(
+    texts: Sequence[str],
+    labels: Sequence[int],
+    cluster: int,
+    meaningless: frozenset[str] = frozenset(),
+) -> dict[str, float]:
+    """Return the words of a cluster that weigh something.
+
+    Of frequent words that tell topics, of others, and of meaningless ones: the first that there
+    are.
+    """
+    having = [prominent(re.findall(r"[a-z0-9]+", text.lower())) for text in texts]
     within = [words for words, label in zip(having, labels, strict=True) if label == cluster]
     others = [words for words, label in zip(having, labels, strict=True) if 0 <= label != cluster]
     n, m = len(within), len(others)
-    found = {}
+    found, frequent = {}, set()
     for word in set().union(*within):
         a = sum(word in words for words in within)
         b = sum(word in words for words in others)
-        if a < max(min(LEAST, n), LEAST_SHARE * n):
+        if a < min(LEAST, n):
             continue
+        if a >= LEAST_SHARE * n:
+            frequent.add(word)
         if not others:
             found[word] = a / n
         elif a / n > b / m:
@@ -35,9 +46,33 @@ def weights(texts: Sequence[str], labels: Sequence[int], cluster: int) -> dict[s
             terms = [(a, expected[0]), (n - a, n - expected[0])]
             terms += [(b, expected[1]), (m - b, m - expected[1])]
             found[word] = 2 * sum(x * math.log(x / e) for x, e in terms if x)
-    found = {word: weight for word, weight in found.items() if weight > 1e-9}
-    about = {word: found[word] for word in found if is_topical(word, having, labels, cluster)}
-    return about or found
+    positive = {word for word, weight in found.items() if weight > 1e-9}
+    topical = {word for word in positive if is_topical(word, having, labels, cluster)}
+    for plain in (True, False):
+        for some in (
+            (positive & frequent & topical) - meaningless,
+            (positive & frequent) - meaningless,
+            positive - meaningless,
+            positive & frequent & topical,
+            positive,
+        ):
+            shown = {word for word in some if is_word(word) or not plain}
+            if shown:
+                return {word: found[word] for word in shown}
+    return {}
+
+
+def prominent(words: Sequence[str]) -> set[str]:
+    """Return the words of a document that count: in a long one, those that are repeated."""
+    least = 1 + math.isqrt(len(words) // 300)
+    return {word for word, count in Counter(words).items() if count >= least}
+
+
+def is_word(word: str) -> bool:
+    """Return whether a word is neither a number nor a single letter."""
+    letters = sum(letter.isalpha() for letter in word)
+    hexadecimal = letters < len(word) and set(word) <= set("0123456789abcdef")
+    return letters >= 2 and not hexadecimal
 
 
 def is_topical(word: str, having: Sequence[set[str]], labels: Sequence[int], cluster: int) -> bool:
