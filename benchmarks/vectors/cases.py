@@ -1,4 +1,4 @@
-"""VectorIndex beside faiss flat and HNSW: recall@10 and time, by bits and by effort."""
+"""VectorIndex beside flat indexes, inverted lists and graphs: recall@10 and time of one thread."""
 
 from __future__ import annotations
 
@@ -9,171 +9,240 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 import lookalike as la
 from benchmarks.harness import Effort, Verdict, processor_time
-from benchmarks.quality import Entry, Quality, QualityResult, at_least, ratio_verdict, run_entries
-from benchmarks.vectors.collection import Vectors, phrases, words
-from benchmarks.vectors.peers import Peer, flat, graph, graph_file, unit
+from benchmarks.quality import Entry, Quality, QualityResult, at_least, run_entries
+from benchmarks.vectors.collection import Vectors, clustered, descriptions, phrases, words
+from benchmarks.vectors.peers import (
+    Peer,
+    bit_graph,
+    coded_lists,
+    flat,
+    graphs,
+    inverted_lists,
+    unit,
+)
 
 __all__ = ["CASES", "run_vectors"]
 
-CASES = ("vectors-words", "vectors-graph", "vectors-million")
+CASES = (
+    "vectors-descriptions",
+    "vectors-words",
+    "vectors-graph",
+    "vectors-million",
+    "vectors-clusters",
+    "vectors-bits",
+    "vectors-bits-million",
+)
 
 COUNT, QUERIES, K = 1_000_000, 1000, 10
 GRAPH_COUNT = 100_000
-"""Phrases that a graph is built of, which takes a minute. Of a million it takes ten, or more: it is
-built if `LOOKALIKE_GRAPH` is set, and is there from then on.
+"""Phrases that graphs are built of. Of a million that takes many minutes: they are built if
+`LOOKALIKE_GRAPH` is set.
 """
-FLAT_QUERIES, SINGLY = 200, 20
+FLAT_QUERIES, SINGLY = 50, 200
 """Queries that a flat index gets in a batch, and everybody one by one."""
-BITS = (128, 256, 512, 1024)
-WIDTHS = (32, 64, 128, 256, 512, 1024)
-TARGET = 0.95
-EFFORT = Effort(rounds=3, seconds=1.0)
+TARGETS = (0.9, 0.95, 0.98, 0.99)
+BITS, BITS_QUERIES = (256, 512, 1024), 300
+EFFORT = Effort(rounds=2, seconds=0.5)
+EQUAL = 0.002  # recalls that are no farther apart count as equal
+_ALONE = ", one by one"
 
 
 def run_vectors(
     names: Sequence[str], folder: Path | None, cache: Path, *, part: int
 ) -> Iterator[QualityResult]:
     """Run cases one after the other."""
+    many = "LOOKALIKE_GRAPH" in os.environ
     for name in names:
-        if name == "vectors-words":
-            yield _compared(words(folder, QUERIES, part=part), cache, name)
+        if name == "vectors-descriptions":
+            yield _compared(descriptions(folder, QUERIES, part=part), name, with_graphs=True)
+        elif name == "vectors-words":
+            yield _compared(words(folder, QUERIES, part=part), name, with_graphs=True)
         elif name == "vectors-graph":
-            yield _compared(phrases(folder, GRAPH_COUNT // part, QUERIES), cache, name)
+            yield _compared(phrases(folder, GRAPH_COUNT // part, QUERIES), name, with_graphs=True)
+        elif name == "vectors-million":
+            yield _compared(phrases(folder, COUNT // part, QUERIES), name, with_graphs=many)
+        elif name == "vectors-bits":
+            yield _bits_compared(words(folder, QUERIES, part=part), name, with_graph=True)
+        elif name == "vectors-bits-million":
+            made = phrases(folder, COUNT // part, QUERIES)
+            yield _bits_compared(made, name, with_graph=many)
         else:
-            vectors = phrases(folder, COUNT // part, QUERIES)
-            known = graph_file(vectors, cache).exists() or "LOOKALIKE_GRAPH" in os.environ
-            yield _compared(vectors, cache if known else None, name, target=5)
+            yield _compared(clustered(COUNT // part, QUERIES), name, with_graphs=many)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ours:
     index: la.VectorIndex
     seconds: float
-    bytes_each: float
 
-    def entries(self, queries: NDArray[Any], judge: Any) -> list[Entry]:
-        """Return searches with what was tuned: in a batch, and one by one, with both threads."""
-        bits, found = self.index.bits, []
-        for threads in (1, 2):
-            for few in (QUERIES, SINGLY):
+    @classmethod
+    def build(cls, vectors: Vectors) -> _Ours:
+        """Return the index with its sketches, tuned on its own vectors, never on the queries."""
+        start = perf_counter()
+        index = la.VectorIndex(vectors.rows, threads=2)
+        index.search(vectors.rows[:1], 1, threads=2)
+        seconds = perf_counter() - start
+        for target in TARGETS:
+            index.tune(K, target, threads=2)
+        return cls(index, seconds)
 
-                def run(asked: Any = queries[:few], threads: int = threads) -> Any:
-                    if len(asked) > SINGLY:
-                        return self.index.search(asked, K, recall=TARGET, threads=threads).ids
-                    each = [
-                        self.index.search(one[None], K, recall=TARGET, threads=threads).ids
-                        for one in asked
-                    ]
-                    return np.concatenate(each)
+    def settings(self) -> Iterator[Peer]:
+        """Yield searches by recall, the default, and exact."""
+        size = self.index.memory_bytes / len(self.index)
+        options: dict[str, dict[str, Any]] = {
+            **{f"tuned for {target}": {"recall": target} for target in TARGETS},
+            "default": {},
+            "exact": {"exact": True},
+        }
+        for name, each in options.items():
 
-                name = f"VectorIndex, {bits} bits{_how(few, threads)}"
-                found.append(Entry(name, run, few, judge, self.seconds, self.bytes_each))
-        return found
+            def search(queries: Any, k: int, each: Any = each) -> Any:
+                return self.index.search(queries, k, threads=1, **each).ids
 
-
-def _how(queries: int, threads: int) -> str:
-    single = ", one by one" if queries == SINGLY else ""
-    return single + (", 2 threads" if threads == 2 else "")
-
-
-def _build(vectors: Vectors, bits: int) -> _Ours:
-    start = perf_counter()
-    index = la.VectorIndex(vectors.rows, bits=bits, threads=2)
-    seconds = perf_counter() - start
-    index.tune(K, TARGET, threads=2)
-    return _Ours(index, seconds, index.memory_bytes / len(index))
+            yield Peer(f"VectorIndex, {name}", search, self.seconds, size)
 
 
-def _peer(
-    peer: Peer, queries: NDArray[np.float32], judge: Any, batch: int, width: int = 0
-) -> list[Entry]:
-    entries = []
-    for threads in (1, 2):
-        for few in (batch, SINGLY):
+def _entries(
+    peer: Peer, queries: NDArray[Any], judge: Callable[[Any], Quality], batch: int
+) -> Iterator[Entry]:
+    """Yield searches in a batch and one by one."""
+    alone = min(SINGLY, batch)
 
-            def run(asked: Any = queries[:few], threads: int = threads) -> Any:
-                if len(asked) > SINGLY:
-                    return peer.search(asked, K, threads, width)
-                return np.concatenate([peer.search(one[None], K, threads, width) for one in asked])
+    def one_by_one() -> Any:
+        return np.concatenate([peer.search(queries[at : at + 1], K) for at in range(alone)])
 
-            with_width = f", efSearch {width}" if width else ""
-            name = f"{peer.name}{with_width}{_how(few, threads)}"
-            entries.append(Entry(name, run, few, judge, peer.seconds))
-    return entries
+    for name, run, few in (
+        (peer.name, lambda: peer.search(queries[:batch], K), batch),
+        (peer.name + _ALONE, one_by_one, alone),
+    ):
+        yield Entry(name, run, few, judge, peer.seconds, peer.bytes_each)
 
 
-def _compared(
-    vectors: Vectors, cache: Path | None, name: str, target: float | None = None
-) -> QualityResult:
-    """Compare with flat, and, where there is a cache for it, with a graph."""
-    ours = [_build(vectors, bits) for bits in BITS]
-    truth = ours[0].index.search(vectors.queries, K, exact=True).ids
-    judge = _recall(truth)
+def _compared(vectors: Vectors, name: str, *, with_graphs: bool) -> QualityResult:
+    faiss.omp_set_num_threads(2)
+    ours = _Ours.build(vectors)
+    judge = _recall(ours.index.search(vectors.queries, K, exact=True).ids)
     asked = unit(vectors.queries)
-    own = [entry for each in ours for entry in each.entries(vectors.queries, judge)]
-    exact = [
-        Entry(
-            f"VectorIndex, exact{_how(FLAT_QUERIES, threads)}",
-            lambda threads=threads: (
-                ours[0]
-                .index.search(  # type: ignore[misc]
-                    vectors.queries[:FLAT_QUERIES], K, exact=True, threads=threads
-                )
-                .ids
-            ),
-            FLAT_QUERIES,
-            judge,
-        )
-        for threads in (1, 2)
+    rivals = [*inverted_lists(vectors), *(graphs(vectors) if with_graphs else ())]
+    every = flat(vectors)
+    faiss.omp_set_num_threads(1)
+    queries = vectors.queries.astype(np.float32)
+    entries = [
+        entry for peer in ours.settings() for entry in _entries(peer, queries, judge, QUERIES)
     ]
-    rivals = _peer(flat(vectors), asked, judge, FLAT_QUERIES)
-    if cache is not None:
-        links = graph(vectors, cache)
-        for width in WIDTHS:
-            rivals += _peer(links, asked, judge, QUERIES, width)
+    entries += [entry for peer in rivals for entry in _entries(peer, asked, judge, QUERIES)]
+    entries += list(_entries(every, asked, judge, FLAT_QUERIES))
     title = (
-        f"{K} nearest of {len(vectors.rows):,} x {vectors.rows.shape[1]}, {vectors.origin}; "
-        f"tuned for a recall of {TARGET}"
+        f"{K} nearest of {len(vectors.rows):,} x {vectors.rows.shape[1]}, {vectors.origin}; one "
+        "thread"
     )
-    tuned = [each.index.tunings[-1].chosen for each in ours]
-    notes = [
-        f"{each.index.bits} bits: {tuning.get('candidates')} candidates of "
-        f"{tuning.get('probe')} of {each.index.clusters} groups"
-        for each, tuning in zip(ours, tuned, strict=True)
-    ]
-    result = run_entries(name, title, [*own, *exact, *rivals], QUERIES, EFFORT, notes=notes)
-    single = {
-        entry.name: {"processor µs": 1e6 * processor_time(entry.run, 2) / entry.queries}
-        for entry in (*own, *exact, *rivals)
-        if "2 threads" not in entry.name
+    result = run_entries(name, title, entries, QUERIES, EFFORT, notes=_notes(ours))
+    processor = {
+        entry.name: 1e6 * processor_time(entry.run, 2) / entry.queries for entry in entries
     }
-    quality = {key: {**value, **single.get(key, {})} for key, value in result.quality.items()}
-    result = replace(result, quality=quality)
-    times = result.times()
-    verdicts: list[Verdict] = []
-    for threads in (1, 2):
-        for few in (QUERIES, SINGLY):
-            how = _how(few, threads)
-            mine = f"VectorIndex, 512 bits{how}"
-            gate = f"90{'abcd'[2 * (threads - 1) + (few == SINGLY)]}. {len(vectors.rows):,}{how}"
-            if target is not None:
-                verdicts.append(
-                    ratio_verdict(
-                        f"{gate}: faiss flat / ours",
-                        times,
-                        f"faiss flat{how}",
-                        mine,
-                        target,
-                    )
-                )
-    best = result.quality["VectorIndex, 512 bits"]["recall@10"]
-    verdicts.append(at_least(f"91. {name}: recall@10, 512 bits", best, TARGET, digits=3))
-    return replace(result, verdicts=verdicts)
+    quality = {
+        key: {**value, "processor µs": processor[key]} for key, value in result.quality.items()
+    }
+    verdicts = [
+        _against_rivals(f"90. {name}", f"VectorIndex, tuned for {target}{alone}", rivals, quality)
+        for target in TARGETS
+        for alone in ("", _ALONE)
+    ]
+    verdicts += [
+        at_least(
+            f"91. {name}: recall tuned for {target}",
+            quality[f"VectorIndex, tuned for {target}"]["recall@10"],
+            target,
+            digits=3,
+        )
+        for target in TARGETS
+    ]
+    return replace(result, quality=quality, verdicts=verdicts)
+
+
+def _bits_compared(vectors: Vectors, name: str, *, with_graph: bool) -> QualityResult:
+    """Compare indexes of which vectors are gone, by recall and bytes."""
+    faiss.omp_set_num_threads(1)
+    asked = unit(vectors.queries)
+    truth = la.VectorIndex(vectors.rows, threads=2).search(asked, K, exact=True).ids
+    judge = _recall(truth)
+    peers: list[Peer] = []
+    for bits in BITS:
+        start = perf_counter()
+        index = la.VectorIndex(vectors.rows, bits=bits, only_bits=True, threads=2)
+        seconds = perf_counter() - start
+
+        def search(queries: Any, k: int, index: la.VectorIndex = index) -> Any:
+            return index.search(queries, k, threads=1).ids
+
+        size = index.memory_bytes / len(index)
+        peers.append(Peer(f"VectorIndex, only {bits} bits", search, seconds, size))
+        sign = index.signer.sign
+        signatures = sign(vectors.rows.astype(np.float32))
+        plain = faiss.IndexBinaryFlat(bits)
+        plain.add(signatures)
+
+        def by_bits(queries: Any, k: int, plain: Any = plain, sign: Any = sign) -> Any:
+            return plain.search(sign(queries, threads=1), k)[1]
+
+        peers.append(Peer(f"faiss binary flat, {bits} bits", by_bits, None, bits / 8))
+        if with_graph and bits == BITS[1]:
+            peers += bit_graph(signatures, sign)
+    peers += coded_lists(vectors)
+    entries = [entry for peer in peers for entry in _entries(peer, asked, judge, BITS_QUERIES)]
+    title = (
+        f"{K} nearest of {len(vectors.rows):,} x {vectors.rows.shape[1]}, {vectors.origin}; only "
+        "codes are stored, one thread"
+    )
+    result = run_entries(name, title, entries, BITS_QUERIES, EFFORT)
+    quality = {
+        entry.name: {
+            **result.quality[entry.name],
+            "processor µs": 1e6 * processor_time(entry.run, 2) / entry.queries,
+        }
+        for entry in entries
+    }
+    verdicts = [
+        at_least(
+            f"92. {name}: recall of {bits} bits, less that of bits with bits",
+            quality[f"VectorIndex, only {bits} bits"]["recall@10"]
+            - quality[f"faiss binary flat, {bits} bits"]["recall@10"],
+            0.05,
+            digits=3,
+        )
+        for bits in BITS
+    ]
+    return replace(result, quality=quality, verdicts=verdicts)
+
+
+def _against_rivals(
+    title: str, mine: str, rivals: Sequence[Peer], quality: dict[str, dict[str, float]]
+) -> Verdict:
+    """Judge how many times as long the fastest takes that finds as much, by processor time."""
+    alone = _ALONE if mine.endswith(_ALONE) else ""
+    # One by one, fewer queries are asked: the recall is that of the batch.
+    found = quality[mine.removesuffix(_ALONE)]["recall@10"] - EQUAL
+    as_good = [each.name for each in rivals if quality[each.name]["recall@10"] >= found]
+    if not as_good:
+        return Verdict(f"{title}: {mine}: a rival that finds as much", ">= 1 x", "none does", True)
+    best = min(as_good, key=lambda each: quality[each + alone]["processor µs"])
+    ratio = quality[best + alone]["processor µs"] / quality[mine]["processor µs"]
+    return at_least(f"{title}: {best} / {mine}", ratio, 1, " x", digits=2)
+
+
+def _notes(ours: _Ours) -> list[str]:
+    groups = ours.index.clusters
+    return [
+        f"tuned for {tuning.target}: {tuning.chosen.get('candidates')} candidates of "
+        f"{tuning.chosen.get('probe')} of {groups} groups"
+        for tuning in ours.index.tunings
+    ]
 
 
 def _recall(truth: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], Quality]:

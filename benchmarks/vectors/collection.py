@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FILE", "Vectors", "phrases", "words"]
+__all__ = ["FILE", "Vectors", "clustered", "descriptions", "phrases", "words"]
 
 FILE = "word_vectors_100d_50k.npy"
 """GloVe, float16, the most frequent word first."""
@@ -21,8 +24,8 @@ class Vectors:
     """What is searched, and with what; no query is among the rows."""
 
     origin: str
-    rows: NDArray[np.float16]
-    queries: NDArray[np.float16]
+    rows: NDArray[Any]
+    queries: NDArray[Any]
 
 
 def _words(folder: Path | None) -> tuple[str, NDArray[np.float16]]:
@@ -56,3 +59,35 @@ def phrases(folder: Path | None, count: int, queries: int) -> Vectors:
     sums = rows[pairs[:, 0]].astype(np.float32) + rows[pairs[:, 1]]
     halves = sums.astype(np.float16)
     return Vectors(f"sums of two {origin}", halves[queries:], halves[:queries])
+
+
+TEXTS = "debian_descriptions.jsonl.gz"
+DESCRIPTIONS, DIMENSIONS = 28_880, 100
+
+
+def descriptions(folder: Path | None, queries: int, *, part: int = 1) -> Vectors:
+    """Return descriptions of Debian packages, as TF-IDF and a singular value decomposition say."""
+    if folder is None or not (folder / TEXTS).exists():
+        return words(None, queries, part=part)
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    with gzip.open(folder / TEXTS, "rt") as lines:
+        texts = list(dict.fromkeys(json.loads(line)["text"] for line in lines))
+    chosen = np.random.default_rng(0).permutation(len(texts))[: DESCRIPTIONS // part + queries]
+    terms = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)
+    weights = terms.fit_transform([texts[at] for at in chosen])
+    rows = TruncatedSVD(DIMENSIONS, random_state=0).fit_transform(weights).astype(np.float32)
+    rows = rows[np.linalg.norm(rows, axis=1) > 0]
+    return Vectors("TF-IDF and SVD of descriptions", rows[queries:], rows[:queries])
+
+
+def clustered(count: int, queries: int) -> Vectors:
+    """Return made-up vectors around 10,000 centers of very different sizes."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(10_000, DIMENSIONS)).astype(np.float32)
+    chance = 1 / (np.arange(len(centers)) + 10)
+    which = rng.choice(len(centers), count + queries, p=chance / chance.sum())
+    rows = (0.8 * rng.normal(size=(len(which), DIMENSIONS))).astype(np.float32) + centers[which]
+    halves = rows.astype(np.float16)
+    return Vectors("made-up vectors in clusters", halves[queries:], halves[:queries])

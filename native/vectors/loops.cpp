@@ -4,6 +4,10 @@
 
 #include <cstring>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace lookalike::vectors {
 namespace {
 
@@ -124,7 +128,147 @@ std::size_t count_at_least(const float* numbers, std::size_t count, float least)
     return found;
 }
 
-constexpr Loops kLoops{products, products_of_halves, rough, rough_of_halves, widen, count_at_least};
+// The products of some queries with some blocks that lie one after the other. Values have 128 added
+// to them, so that 128 times the sum of the query's values is too much.
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+
+template <std::size_t kBlocks, std::size_t kQueries>
+void block_products(const std::uint8_t* sketches, std::size_t steps,
+                    const std::int8_t* const* queries, const std::int32_t* extra,
+                    std::size_t stride, std::int32_t* sums) {
+    constexpr std::size_t kBytes = kSketchRows * kSketchStep;
+    __m512i found[kBlocks][kQueries];
+    for (std::size_t block = 0; block < kBlocks; ++block)
+        for (std::size_t query = 0; query < kQueries; ++query)
+            found[block][query] = _mm512_set1_epi32(-extra[query]);
+    for (std::size_t step = 0; step < steps; ++step) {
+        __m512i asked[kQueries];
+        for (std::size_t query = 0; query < kQueries; ++query) {
+            std::int32_t values;
+            std::memcpy(&values, queries[query] + kSketchStep * step, sizeof values);
+            asked[query] = _mm512_set1_epi32(values);
+        }
+        for (std::size_t block = 0; block < kBlocks; ++block) {
+            const __m512i rows = _mm512_loadu_si512(sketches + (block * steps + step) * kBytes);
+            for (std::size_t query = 0; query < kQueries; ++query)
+                found[block][query] = _mm512_dpbusd_epi32(found[block][query], rows, asked[query]);
+        }
+    }
+    for (std::size_t block = 0; block < kBlocks; ++block)
+        for (std::size_t query = 0; query < kQueries; ++query)
+            _mm512_storeu_si512(sums + query * stride + block * kSketchRows, found[block][query]);
+}
+
+#elif defined(__AVX2__)
+
+template <std::size_t kBlocks, std::size_t kQueries>
+void block_products(const std::uint8_t* sketches, std::size_t steps,
+                    const std::int8_t* const* queries, const std::int32_t* extra,
+                    std::size_t stride, std::int32_t* sums) {
+    constexpr std::size_t kBytes = kSketchRows * kSketchStep, kParts = 4;  // of four rows each
+    for (std::size_t block = 0; block < kBlocks; ++block)
+        for (std::size_t query = 0; query < kQueries; ++query) {
+            const std::uint8_t* from = sketches + block * steps * kBytes;
+            __m256i found[kParts] = {};
+            for (std::size_t step = 0; step < steps; ++step, from += kBytes) {
+                std::int32_t values;
+                std::memcpy(&values, queries[query] + kSketchStep * step, sizeof values);
+                const __m256i asked = _mm256_cvtepi8_epi16(_mm_set1_epi32(values));
+                for (std::size_t part = 0; part < kParts; ++part) {
+                    __m128i bytes;
+                    std::memcpy(&bytes, from + 16 * part, sizeof bytes);
+                    found[part] = _mm256_add_epi32(
+                        found[part], _mm256_madd_epi16(_mm256_cvtepu8_epi16(bytes), asked));
+                }
+            }
+            for (std::size_t part = 0; part < kParts; ++part) {
+                std::int32_t halves[8];
+                std::memcpy(halves, &found[part], sizeof halves);
+                for (std::size_t row = 0; row < 4; ++row)
+                    sums[query * stride + block * kSketchRows + 4 * part + row] =
+                        halves[2 * row] + halves[2 * row + 1] - extra[query];
+            }
+        }
+}
+
+#else
+
+template <std::size_t kBlocks, std::size_t kQueries>
+void block_products(const std::uint8_t* sketches, std::size_t steps,
+                    const std::int8_t* const* queries, const std::int32_t* extra,
+                    std::size_t stride, std::int32_t* sums) {
+    for (std::size_t block = 0; block < kBlocks; ++block)
+        for (std::size_t query = 0; query < kQueries; ++query) {
+            const std::uint8_t* from = sketches + block * steps * kSketchRows * kSketchStep;
+            std::uint32_t found[kSketchRows];  // what is too large on the way is not in the end
+            for (std::uint32_t& one : found)
+                one = static_cast<std::uint32_t>(-extra[query]);
+            for (std::size_t step = 0; step < steps; ++step, from += kSketchRows * kSketchStep) {
+                const std::int8_t* const asked = queries[query] + kSketchStep * step;
+                for (std::size_t row = 0; row < kSketchRows; ++row)
+                    for (std::size_t at = 0; at < kSketchStep; ++at)
+                        found[row] +=
+                            static_cast<std::uint32_t>(from[kSketchStep * row + at] * asked[at]);
+            }
+            std::memcpy(sums + query * stride + block * kSketchRows, found, sizeof found);
+        }
+}
+
+#endif
+
+template <std::size_t kBlocks, std::size_t kQueries>
+void products_of_blocks(const std::uint8_t* sketches, std::size_t blocks, std::size_t steps,
+                        const std::int8_t* const* queries, std::int32_t* sums) {
+    const std::size_t stride = blocks * kSketchRows;
+    const std::size_t block_bytes = steps * kSketchRows * kSketchStep;
+    std::int32_t extra[kQueries];
+    for (std::size_t query = 0; query < kQueries; ++query) {
+        extra[query] = 0;
+        for (std::size_t at = 0; at < kSketchStep * steps; ++at)
+            extra[query] += 128 * queries[query][at];
+    }
+    std::size_t block = 0;
+    for (; block + kBlocks <= blocks; block += kBlocks)
+        block_products<kBlocks, kQueries>(sketches + block * block_bytes, steps, queries, extra,
+                                          stride, sums + block * kSketchRows);
+    for (; block < blocks; ++block)
+        block_products<1, kQueries>(sketches + block * block_bytes, steps, queries, extra, stride,
+                                    sums + block * kSketchRows);
+}
+
+void sketch_products(const std::uint8_t* sketches, std::size_t blocks, std::size_t steps,
+                     const std::int8_t* const* queries, std::size_t count, std::int32_t* sums) {
+    if (count == 1)
+        products_of_blocks<4, 1>(sketches, blocks, steps, queries, sums);
+    else
+        products_of_blocks<2, kSketchQueries>(sketches, blocks, steps, queries, sums);
+}
+
+std::size_t sketch_hits(const std::int32_t* sums, const float* scales, std::size_t count,
+                        float least, SketchHit* hits) {
+    constexpr std::size_t kTogether = 16;
+    SketchHit* hit = hits;
+    const auto look_at = [&](std::size_t row) {
+        const float product = static_cast<float>(sums[row]) * scales[row];
+        if (product >= least)
+            *hit++ = {product, static_cast<std::uint32_t>(row)};
+    };
+    std::size_t begin = 0;
+    for (; begin + kTogether <= count; begin += kTogether) {
+        std::uint32_t near = 0;
+        for (std::size_t row = begin; row < begin + kTogether; ++row)
+            near += static_cast<float>(sums[row]) * scales[row] >= least ? 1u : 0u;
+        if (near != 0)
+            for (std::size_t row = begin; row < begin + kTogether; ++row)
+                look_at(row);
+    }
+    for (; begin < count; ++begin)
+        look_at(begin);
+    return static_cast<std::size_t>(hit - hits);
+}
+
+constexpr Loops kLoops{products, products_of_halves, rough,       rough_of_halves,
+                       widen,    sketch_products,    sketch_hits, count_at_least};
 
 }  // namespace
 

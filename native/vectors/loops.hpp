@@ -21,6 +21,15 @@ struct RoughProducts {
     float both, squares;
 };
 
+// Sketches that lie together, and the values of each that do (sketches.hpp).
+inline constexpr std::size_t kSketchRows = 16, kSketchStep = 4;
+inline constexpr std::size_t kSketchQueries = 4;  // that are multiplied at a time, or one
+
+struct SketchHit {
+    float product;
+    std::uint32_t row;
+};
+
 struct [[gnu::visibility("hidden")]] Loops {
     Products (*products)(const float* a, const float* b, std::size_t dimensions);
 
@@ -35,6 +44,17 @@ struct [[gnu::visibility("hidden")]] Loops {
 
     // Halves as floats, which hold each of them.
     void (*widen)(const std::uint16_t* halves, std::size_t count, float* floats);
+
+    // The products of one query, or of kSketchQueries, with `blocks` blocks of sketches: whole
+    // numbers, those of query q from sums + q * blocks * kSketchRows on. A query has 4 * steps
+    // values, one after the other.
+    void (*sketch_products)(const std::uint8_t* sketches, std::size_t blocks, std::size_t steps,
+                            const std::int8_t* const* queries, std::size_t count,
+                            std::int32_t* sums);
+
+    // The products that are, times the scales, at least so large, in order; returns their number.
+    std::size_t (*sketch_hits)(const std::int32_t* sums, const float* scales, std::size_t count,
+                               float least, SketchHit* hits);
 
     // How many of the numbers are at least so large.
     std::size_t (*count_at_least)(const float* numbers, std::size_t count, float least);

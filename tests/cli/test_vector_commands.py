@@ -62,6 +62,20 @@ def answers(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+def test_only_bits_are_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, index = some(400, 1), tmp_path / "bits.lookalike"
+    np.save(tmp_path / "rows.npy", rows)
+    build = ["index", str(tmp_path / "rows.npy"), "-o", str(index), "--only-bits"]
+    assert main(build) == 0
+    assert "only signatures of 512 bits" in capsys.readouterr().out
+    assert la.VectorIndex.load(index).only_bits
+    found = answers(capsys, index, "--signatures", tmp_path / "rows.npy", "-k", 1)
+    assert len(found) == 400
+    refused = ["search", str(index), "--signatures", str(tmp_path / "rows.npy"), "--exact"]
+    assert main(refused) != 0
+    assert "--exact needs vectors, but the index holds only 512 bits" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("format", ["parquet", "jsonl", "npy"])
 @pytest.mark.parametrize(("ids", "gaps"), [(True, True), (False, True), (False, False)])
 def test_what_is_nearest_by_cosine_is_found(

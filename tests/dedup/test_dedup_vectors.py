@@ -98,7 +98,8 @@ def test_pairs_and_components_and_none() -> None:
     assert star.keep.tolist() == [True, False, True, True, False]
     assert (star.counts.near_duplicates, star.counts.exact_duplicates) == (1, 1)
     assert [star.id(row) for row in (0, 4)] == ["a", "e"]
-    assert star.pairs.left.tolist() == [0, 1]
+    assert star.pairs.left.tolist() == [0, 1, 3]  # the last is a pair of equal vectors
+    assert star.different_pairs.left.tolist() == [0, 1]
     chain = la.dedup(
         table, kind="vectors", vectors="vector", threshold=least, exact=True, grouping="components"
     )
@@ -160,7 +161,9 @@ def test_rows_without_a_vector_stay_and_bad_ones_are_named() -> None:
         la.dedup(pa.table({"v": [[1.0]]}), kind="vectors")
     with pytest.raises(la.errors.ArgumentError, match="has no column 'w' for the vectors"):
         la.dedup(pa.table({"v": [[1.0]]}), kind="vectors", vectors="w")
-    with pytest.raises(la.errors.ArgumentError, match="keep is 'longest', which needs texts"):
+    with pytest.raises(
+        la.errors.ArgumentError, match="keep is 'longest', which does nothing for vec"
+    ):
         la.dedup(pa.table({"v": [[1.0]]}), kind="vectors", vectors="v", keep="longest")
 
 
@@ -229,7 +232,7 @@ def test_the_command_writes_rows_as_they_were(
             ["--engine", "spark"],
             "--engine does nothing for vectors: they are compared by",
         ),
-        (["--keep", "longest"], "--keep is 'longest', which needs texts"),
+        (["--keep", "longest"], "--keep is 'longest', which does nothing for vectors; leave"),
         (["--threshold", "2"], "--threshold is 2.0; expected a number above 0 and at most 1"),
         (["--annotate"], "--annotate needs a file to write to"),
     ],

@@ -85,7 +85,9 @@ def test_unverified_numbers_of_vectors_are_not_believed(tmp_path: Path, value: i
             whole[:at] + value.to_bytes(8, "little", signed=True) * 8 + whole[at + 64 :]
         )
         try:
-            la.VectorIndex.load(path, verify=False).search(ROWS[:40], 3, candidates=20)
+            index = la.VectorIndex.load(path, verify=False)
+            index.search(ROWS[:40], 3, candidates=20)
+            index.within(ROWS[:40], 0.5, recall=0.9)
         except la.LookalikeError as error:
             outcomes.add("a signature belongs to the vector" in str(error))
         else:
@@ -153,6 +155,50 @@ def test_arrays_that_do_not_fit(tmp_path: Path) -> None:
             la.VectorIndex.load(path)
 
 
+@pytest.mark.parametrize("error", [-1.0, 2.0, float("nan")])
+def test_sketches_with_an_impossible_error(tmp_path: Path, error: float) -> None:
+    path = saved(tmp_path)
+    meta, arrays = contents(path)
+    write_container(path, {**meta, "sketch_error": error}, arrays)
+    with pytest.raises(la.errors.CorruptIndexError, match="do not fit them"):
+        la.VectorIndex.load(path)
+
+
+def test_sketches_that_do_not_fit(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    meta, arrays = contents(path)
+    places = arrays["sketch_places"].copy()
+    places[0] = len(places)
+    for name, array in (
+        ("sketches", arrays["sketches"][:-1]),
+        ("sketches", arrays["sketches"][:, :-4]),
+        ("sketch_scales", arrays["sketch_scales"][:-1]),
+        ("sketch_places", places),
+        ("sketch_places", np.concatenate([places, places])),
+        ("sketch_offsets", arrays["sketch_offsets"][::-1]),
+        ("sketch_offsets", arrays["sketch_offsets"] + 1),
+        ("centers", arrays["centers"][:0]),
+        ("center_scales", arrays["center_scales"][1:]),
+    ):
+        write_container(path, meta, {**arrays, name: np.ascontiguousarray(array)})
+        with pytest.raises(la.errors.CorruptIndexError, match="do not fit them"):
+            la.VectorIndex.load(path)
+
+
+def test_a_file_without_sketches_gets_them(tmp_path: Path) -> None:
+    """As versions before them wrote it; its tunings were of signatures."""
+    path = saved(tmp_path)
+    meta, arrays = contents(path)
+    before = la.VectorIndex.load(path)
+    old = {name: array for name, array in arrays.items() if not name.startswith(("sk", "cent"))}
+    write_container(path, {key: meta[key] for key in meta if key != "sketch_error"}, old)
+    index = la.VectorIndex.load(path)
+    assert before.tunings
+    assert not index.tunings
+    every: dict[str, Any] = {"candidates": 40, "probe": 10_000}
+    assert np.array_equal(index.search(ROWS, 3, **every).ids, before.search(ROWS, 3, **every).ids)
+
+
 def contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return all that a file holds."""
     container = open_container(path)
@@ -160,6 +206,12 @@ def contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         "vectors": (np.uint16, 2),
         "removed": (np.uint8, 1),
         "signatures": (np.uint8, 1),
+        "sketches": (np.uint8, 2),
+        "sketch_scales": (np.float32, 1),
+        "sketch_places": (np.uint32, 1),
+        "sketch_offsets": (np.int64, 1),
+        "centers": (np.uint8, 2),
+        "center_scales": (np.float32, 1),
     }
     arrays = {name: np.array(container.array(name, *kind)) for name, kind in kinds.items()}
     return container.meta, arrays

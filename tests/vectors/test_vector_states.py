@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 import lookalike as la
 from lookalike.indexes import segments
 from lookalike.indexes.clusters import groups
-from lookalike.vectors import search
+from lookalike.vectors import index, search, sketches
 from support.oracles.vectors import check_nearest, check_within, cosines
 
 EXAMPLES = 30
@@ -52,6 +52,8 @@ class VectorIndexBesideDictionary(RuleBasedStateMachine):
             mock.patch.object(groups, "BUFFER", 4),
             mock.patch.object(segments, "BUFFER", 4),
             mock.patch.object(search, "_LEAST_ROOM", 2),
+            mock.patch.object(index, "_FEW", 2),
+            mock.patch.object(sketches, "_LEAST_ADDED", 3),
         )
         for patch in self.patches:
             patch.start()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -14,11 +16,13 @@ from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import id_column, id_strings
-from lookalike.dedup.decide import decide, rule_ranks
-from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs
+from lookalike.corpora.formats import format_of
+from lookalike.dedup.decide import GroupChoices, decide, rule_ranks, split_old
+from lookalike.dedup.pairs import Floats, Ints, VerifiedPairs, count_with_copies, in_order
 from lookalike.dedup.result import DedupCounts, VectorResult
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, DocumentError, Said
+from lookalike.indexes.kinds import load_index
 from lookalike.jobs.context import JobProgress
 from lookalike.jobs.documents import comparable, dense_ranks
 from lookalike.operation import in_batches
@@ -30,11 +34,13 @@ from lookalike.vectors.given import as_vectors, in_single_precision
 THRESHOLD, RECALL = 0.95, 0.999
 _GUESSES = ("embedding", "embeddings", "vector", "vectors", "emb")
 _COSINES_AT_A_TIME = 1 << 16
+_INDEX_SUFFIX = ".lookalike"
 
 
 def run_vector_job(
     source: Any,
     *,
+    against: Any,
     vectors: str | None,
     threshold: SupportsFloat | None,
     recall: SupportsFloat | None,
@@ -51,64 +57,142 @@ def run_vector_job(
     """Find rows whose vectors have a cosine of `threshold` or more, and choose which are kept.
 
     Signatures propose pairs, the true cosine decides. Rows without a vector, or with a zero vector,
-    are kept.
+    are kept. Rows of `against` are old: a row that is similar to one of them is dropped.
     """
     least = share("threshold", THRESHOLD if threshold is None else threshold)
     chance = share("recall", RECALL if recall is None else recall)
     every, workers = flag("exact", exact), thread_count(threads)
     most = whole_number("max_group", max_group, at_least=2)
     settings = DedupSettings(threshold=least, grouping=grouping, keep=keep, max_group=most)
-    if callable(keep) or keep in ("longest", "shortest"):
-        raise ArgumentError(
-            Said("keep"),
-            f" is {keep!r}, which needs texts; expected first, last, none, max:COLUMN or "
-            "min:COLUMN for vectors",
-        )
     steps = JobProgress(listener(progress))
     corpus = open_corpus(source, format, encoding=encoding)
     identity = corpus.identity()
     with steps.timed("read"):
-        given, column = read_embeddings(corpus, vectors, id, settings.keep_column)
+        new, column = read_embeddings(corpus, vectors, id, settings.keep_column)
+        id_name = id_column(corpus, id)
+        before = None
+        if against is not None:
+            before = _old_embeddings(against, format, encoding, column, id_name)
+        given, old = _together(before, new)
         first = _first_equal(given)
     with steps.timed("index"):
         different = np.flatnonzero(first[given.rows] == given.rows)
-        index = VectorIndex(given.vectors[different], given.rows[different], threads=workers)
+        parts = different[given.rows[different] < old], different[given.rows[different] >= old]
+        indexes = [
+            VectorIndex(given.vectors[part], given.rows[part], threads=workers) for part in parts
+        ]
     with steps.timed("pairs"):
-        found = index.pairs(least, recall=None if every else chance, threads=workers)
-        none = np.full(len(found), -1, np.int32)
-        pairs = VerifiedPairs(found.left, found.right, found.similarities, none)
+        share_found = None if every else chance
+        found = indexes[1].pairs(least, recall=share_found, threads=workers)
+        pairs = _verified(found.left, found.right, found.similarities)
+        if len(parts[0]):
+            queries = given.vectors[parts[1]]
+            near = indexes[0].within(queries, least, recall=share_found, threads=workers)
+            right = np.repeat(given.rows[parts[1]], np.diff(near.offsets))
+            pairs = in_order([pairs, _verified(near.ids, right, near.similarities)])
     with steps.timed("group"):
-        rank = rule_ranks(settings, given.count, order=given.order)
-        decision = decide(pairs, rank, settings, first=first)
+        rank = rule_ranks(settings, given.count, old=old, order=given.order)
+        choices = None
+        if callable(keep):
+            choices = GroupChoices(
+                keep, settings, first, old, lambda rows: corpus.rows_at(rows - old, skip_bad=False)
+            )
+        decision = decide(pairs, rank, settings, first=first, old=old, choices=choices)
         cosines = _cosines(given, decision.duplicate_of, workers)
         decision = replace(decision, similarity=cosines)
+        own, matched_old, group_of = split_old(decision, old)
     return VectorResult(
         threshold=least,
         recall=1.0 if every else chance,
         column=column,
-        id_column=id_column(corpus, id),
+        id_column=id_name,
         settings=settings,
         dimensions=given.vectors.shape[1] if len(given.rows) else 0,
-        keep=decision.duplicate_of < 0,
-        group_of=decision.group_of,
-        duplicate_of=decision.duplicate_of,
-        similarity=cosines,
-        pairs=pairs,
+        keep=decision.duplicate_of[old:] < 0,
+        group_of=group_of,
+        duplicate_of=own,
+        matched_old=matched_old,
+        similarity=cosines[old:],
+        different_pairs=pairs,
         counts=DedupCounts.of(
             decision,
             first,
             threshold=least,
             keep=settings.keep,
-            without_features=given.count - len(given.rows),
-            verified_pairs=len(pairs),
+            old=old,
+            in_old=int((matched_old >= 0).sum()),
+            without_features=new.count - len(new.rows),
+            verified_pairs=count_with_copies(pairs, first, old),
         ),
         seconds=steps.seconds,
         warnings=list(decision.warnings),
-        names=given.ids,
+        names=new.ids,
+        old=old,
+        old_names=None if before is None else before.ids,
         first_equal=first,
         source=corpus,
         source_identity=identity,
     )
+
+
+def _old_embeddings(
+    against: Any, format: str | None, encoding: str | None, column: str, id: str | None
+) -> Embeddings:
+    """Return the vectors of an old corpus or index, with the columns of the new one if it has them.
+
+    An index is a `VectorIndex`, or the file that one was saved to.
+    """
+    is_path = isinstance(against, str | os.PathLike)
+    if is_path and Path(against).suffix == _INDEX_SUFFIX:
+        against = load_index(against)
+        if not isinstance(against, VectorIndex):
+            raise ArgumentError(
+                Said("against"),
+                f" is a file with a {type(against).__name__}; expected one with a VectorIndex, or "
+                "a corpus with vectors",
+            )
+    if isinstance(against, VectorIndex):
+        vectors, ids = against.living()
+        return Embeddings(
+            len(ids), np.arange(len(ids)), vectors, [str(one) for one in ids.tolist()], None
+        )
+    # The given format is that of the source; the extension of an old file may be another.
+    unnamed = is_path and format_of(Path(against)) is None
+    corpus = open_corpus(against, format if unnamed else None, encoding=encoding)
+    known = corpus.columns()
+    named, id = (one if one in known else None for one in (column, id))
+    return read_embeddings(corpus, named, id, None)[0]
+
+
+def _together(old: Embeddings | None, new: Embeddings) -> tuple[Embeddings, int]:
+    """Return the vectors of an old corpus and of the new one after it, and how many rows are old.
+
+    Ids are those of the new rows.
+    """
+    if old is None or not old.count:
+        return new, 0
+    widths = [one.vectors.shape[1] for one in (old, new) if len(one.rows)]
+    if len(set(widths)) > 1:
+        raise ArgumentError(
+            Said("against"),
+            f" has vectors of {widths[0]:,} dimensions, and the source has {widths[1]:,}; expected "
+            "the same",
+        )
+    order = new.order
+    if order is not None:
+        order = np.concatenate([np.full(old.count, -1), order])
+    parts = [one.vectors for one in (old, new) if len(one.rows)]
+    return Embeddings(
+        old.count + new.count,
+        np.concatenate([old.rows, old.count + new.rows]),
+        np.concatenate(parts) if parts else new.vectors,
+        new.ids,
+        order,
+    ), old.count
+
+
+def _verified(left: Ints, right: Ints, cosines: Floats) -> VerifiedPairs:
+    return VerifiedPairs(left, right, cosines, np.full(len(left), -1, np.int32))
 
 
 def _first_equal(given: Embeddings) -> Ints:

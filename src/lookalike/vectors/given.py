@@ -68,10 +68,13 @@ def in_single_precision(vectors: Vectors) -> NDArray[np.float32]:
 def _finite(
     array: NDArray[Any], dtype: np.dtype[Any], numbers: NDArray[np.int64] | None
 ) -> Vectors:
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.ascontiguousarray(array, dtype)
-    bad = ~np.isfinite(rows).all(axis=1)
-    if bad.any():
+    if array.dtype == dtype:
+        rows = np.ascontiguousarray(array)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.ascontiguousarray(array, dtype)
+    if not np.isfinite(rows).all():
+        bad = ~np.isfinite(rows).all(axis=1)
         row = int(bad.argmax())
         given = np.asarray(array[row], np.float64)
         if np.isfinite(given).all():

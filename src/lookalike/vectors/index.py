@@ -19,7 +19,7 @@ from lookalike.checks import (
     thread_count,
     whole_number,
 )
-from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes import ClusterIndex
 from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex, described
 from lookalike.indexes.filters import Among, Chosen
@@ -30,6 +30,7 @@ from lookalike.shown import counted
 from lookalike.signatures import Projection
 from lookalike.signatures.signer import signer_in
 from lookalike.storage.container import Container
+from lookalike.vectors.estimates import Estimator, best_estimates
 from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision
 from lookalike.vectors.search import (
     Parts,
@@ -44,18 +45,21 @@ from lookalike.vectors.search import (
     near_by_signatures,
     pairs_by_signatures,
 )
-from lookalike.vectors.tuning import SAMPLE, effort_for, tuned, usual_effort
+from lookalike.vectors.sketches import Sketches
+from lookalike.vectors.tuning import SAMPLE, effort_for, tuned
 
 _BITS = 512
+_FEW = 256  # so few vectors are all compared
 
 
 class VectorIndex(SelfTuned, GrowingIndex):
     """Find the nearest vectors by cosine similarity.
 
-    Signatures (signs of random projections) in a `la.ClusterIndex` propose candidates, which are
-    ranked by their exact cosine. A zero vector has cosine 0 with all vectors. The index and its
-    results are the same for any number of threads. Searches are thread-safe, also while vectors are
-    added and removed.
+    Sketches (a byte per dimension, in groups of similar vectors) propose candidates, which are
+    ranked by their exact cosine. The first search makes them, or saving the index. `within` and
+    `pairs` with a recall use signatures (signs of random projections). A zero vector has cosine 0
+    with all vectors. The index and its results are the same for any number of threads. Searches are
+    thread-safe, also while vectors are added and removed.
 
     Args:
         vectors: Rows of float32 or float16, used in place if they are in C order; other numbers
@@ -63,6 +67,8 @@ class VectorIndex(SelfTuned, GrowingIndex):
         ids: Ids of the vectors, distinct and at least 0 (default: their positions).
         bits: Number of bits of a signature (default: 512).
         clusters: Number of groups (default: as for `la.ClusterIndex`).
+        only_bits: Store signatures and a number for each, no vectors (default: False). Queries
+            are still vectors, and similarities are estimates.
         seed: Random seed for the projections and the groups (default: 0).
         threads: Number of threads (default: all cores).
 
@@ -83,17 +89,21 @@ class VectorIndex(SelfTuned, GrowingIndex):
         *,
         bits: SupportsIndex = _BITS,
         clusters: SupportsIndex | None = None,
+        only_bits: bool = False,
         seed: SupportsIndex = 0,
         threads: SupportsIndex | None = None,
     ) -> None:
         rows, workers = as_vectors(vectors), thread_count(threads)
+        without_vectors = flag("only_bits", only_bits)
         drawn = seed_number(seed)
         own = None if ids is None else check_ids(ids, len(rows))[0]
         self.signer = Projection(bits, rows.shape[1], drawn)
-        signatures = ClusterIndex(
-            self._signatures(rows, workers), clusters, seed=drawn, threads=workers
-        )
-        self._parts = Parts(signatures, Store(rows, rows[:0], own), self.signer)
+        self._estimator = Estimator(self.signer) if without_vectors else None
+        signed = self._signatures(rows, workers)
+        signatures = ClusterIndex(signed, clusters, seed=drawn, threads=workers)
+        rows = self._stored(rows, signed, workers)
+        wanted = None if clusters is None else whole_number("clusters", clusters, at_least=1)
+        self._parts = Parts(signatures, Store(rows, rows[:0], own), self.signer, wanted)
         self._own_ids = own is not None
         self._next_id = len(rows) if own is None else int(own.max(initial=-1)) + 1
         self._writing = threading.Lock()
@@ -107,6 +117,26 @@ class VectorIndex(SelfTuned, GrowingIndex):
         ]
         return np.concatenate([np.empty((0, self.signer.bits // 8), np.uint8), *parts])
 
+    def _stored(
+        self, rows: NDArray[Any], signatures: NDArray[np.uint8], threads: int
+    ) -> NDArray[Any]:
+        """Return what is stored beside the signatures: vectors, or one number for each."""
+        if self._estimator is None:
+            return rows
+        return self._estimator.scales(rows, signatures, threads)
+
+    @property
+    def only_bits(self) -> bool:
+        """Whether signatures are stored without vectors."""
+        return self._estimator is not None
+
+    def _need_vectors(self, what: str, instead: str) -> None:
+        if self.only_bits:
+            raise ArgumentError(
+                Said(what),
+                f" needs vectors, but the index holds only {self.bits} bits of each; {instead}",
+            )
+
     @property
     def dimensions(self) -> int:
         """Number of dimensions of a vector."""
@@ -119,13 +149,13 @@ class VectorIndex(SelfTuned, GrowingIndex):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the stored vectors: float32 or float16."""
-        return self._parts.store.dtype
+        """Type of the stored vectors: float32 or float16; uint8 if only bits are stored."""
+        return np.dtype(np.uint8) if self.only_bits else self._parts.store.dtype
 
     @property
     def clusters(self) -> int:
-        """Number of groups of signatures."""
-        return self._parts.signatures.clusters
+        """Number of groups of vectors that a search chooses from."""
+        return self._parts.signatures.clusters if self.only_bits else self._parts.groups
 
     def __len__(self) -> int:
         return len(self._parts.signatures)
@@ -133,18 +163,20 @@ class VectorIndex(SelfTuned, GrowingIndex):
     def __repr__(self) -> str:
         return (
             f"VectorIndex({counted(len(self), 'vector')} of "
-            f"{counted(self.dimensions, 'dimension')}, {self.dtype}, "
-            f"{self.bits} bits)"
+            f"{counted(self.dimensions, 'dimension')}, "
+            f"{'only' if self.only_bits else f'{self.dtype},'} {self.bits} bits)"
         )
 
     def living(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return copies of all vectors that were not removed, and their ids."""
+        self._need_vectors("living", "keep the vectors elsewhere")
         self._verify_rest()
         store = self._parts.store
         return store.rows(store.places), store.ids_of(store.places).copy()
 
     def vectors(self, ids: ArrayLike) -> NDArray[Any]:
         """Return copies of the vectors with these ids; raise if an id is missing."""
+        self._need_vectors("vectors", "keep them elsewhere")
         wanted = as_ids(np.atleast_1d(as_array("ids", ids)))
         self._verify_rest()
         store = self._parts.store
@@ -155,18 +187,24 @@ class VectorIndex(SelfTuned, GrowingIndex):
 
     @property
     def memory_bytes(self) -> int:
-        """Size of vectors and signatures in bytes, in memory or memory-mapped."""
-        store = self._parts.store
+        """Size of vectors, signatures and sketches in bytes, in memory or memory-mapped."""
+        store, sketches = self._parts.store, self._parts.known
         extra = (store.ids, store.removed)
         return (
             store.first.nbytes
             + store.added.nbytes
             + sum(array.nbytes for array in extra if array is not None)
             + self._parts.signatures.memory_bytes
+            + (0 if sketches is None else sketches.nbytes)
         )
 
     def summary(self) -> str:
         """Return a one-line description of the index."""
+        if self.only_bits:
+            return (
+                f"{counted(len(self), 'vector')} of {counted(self.dimensions, 'dimension')}, only "
+                f"signatures of {self.bits} bits in {counted(self.clusters, 'group')}"
+            )
         return (
             f"{counted(len(self), 'vector')} of {counted(self.dimensions, 'dimension')}, "
             f"{self.dtype}, with signatures of {self.bits} bits in "
@@ -176,13 +214,14 @@ class VectorIndex(SelfTuned, GrowingIndex):
     def stats(self) -> dict[str, Any]:
         """Return facts about the index, fit for JSON."""
         inner = self._parts.signatures.stats()
-        usual = usual_effort(10, self.clusters)
+        usual = effort_for(None, None, None, 10, self.clusters, (), only_bits=self.only_bits)
         return {
             "index": self.kind,
             "vectors": len(self),
             "dimensions": self.dimensions,
             "dtype": str(self.dtype),
             "bits": self.bits,
+            "only_bits": self.only_bits,
             "clusters": self.clusters,
             "candidates": usual.candidates,
             "probe": usual.probe,
@@ -212,32 +251,51 @@ class VectorIndex(SelfTuned, GrowingIndex):
         Args:
             vectors: Queries, `float32[n, dimensions]`. One vector is a batch of one.
             k: Number of neighbors.
-            candidates: Number of vectors to compare, nearest signatures first (default: 16 per
-                neighbor, at least 256).
-            probe: Number of groups to read, nearest centers first (default: every sixth).
+            candidates: Number of vectors to compare, nearest sketches first (default: 4 per
+                neighbor, at least 64; of bits 8, at least 128).
+            probe: Number of groups to read, nearest centers first (default: every eighth, at least
+                32; of bits every sixth).
             recall: Use the candidates and groups that `tune` measured for this recall.
-            exact: Compare all vectors.
+            exact: Compare all vectors; those that their sketch rules out need no cosine.
             explain: Return what was read as `explanation`.
             among: Ids to search, or a mask `bool[next_id]` (default: all ids).
             threads: Number of threads (default: all cores).
 
         Returns:
-            The neighbors. `exact` is True if each query was compared with all vectors.
+            The neighbors. `exact` is True if each query was compared with all vectors. If only bits
+            are stored, similarities are estimates, and `exact` is False.
         """
         queries = self._queries(vectors)
-        wanted = neighbor_count(k, len(queries), len(self))
-        effort = effort_for(candidates, probe, recall, wanted, self.clusters, self._tunings)
+        count = len(self)
+        wanted = neighbor_count(k, len(queries), count)
         every, tell = flag("exact", exact), flag("explain", explain)
+        if every or recall is not None:
+            what = "exact" if every else "recall"
+            self._need_vectors(what, "leave it out, or raise candidates and probe")
+        effort = effort_for(
+            candidates,
+            probe,
+            recall,
+            wanted,
+            self.clusters,
+            self._tunings,
+            only_bits=self.only_bits,
+        )
         workers, parts = thread_count(threads), self._parts
+        if self._estimator is not None:
+            places = self._among(parts.store, among)
+            return best_estimates(
+                parts, self._estimator, queries, wanted, effort, places, workers, explain=tell
+            )
+        sketches = parts.sketches(workers) if count > _FEW else None
         store = parts.store
         places = self._among(store, among)
-        searched = len(parts.signatures) if places is None else len(places)
-        if every or searched <= effort.candidates:
-            compared = store.places if places is None else places
-            found = all_compared(store, compared, queries, wanted, workers)
-        else:
-            found = among_candidates(parts, queries, wanted, effort, places, workers)
-        return found if tell else replace(found, explanation=None)
+        searched = store.alive if places is None else len(places)
+        if every or sketches is None or searched <= effort.candidates:
+            return all_compared(store, places, queries, wanted, workers, sketches, explain=tell)
+        return among_candidates(
+            store, sketches, queries, wanted, effort, places, workers, explain=tell
+        )
 
     def within(
         self,
@@ -263,6 +321,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
         Raises:
             ResultTooLargeError: If there are more matches than `limit`.
         """
+        self._need_vectors("within", "search for the nearest, and keep those that are similar")
         queries, least = self._queries(vectors), as_cosine(similarity)
         most, workers = whole_number("limit", limit, at_least=0), thread_count(threads)
         chance = None if recall is None else share("recall", recall)
@@ -294,6 +353,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
         Raises:
             ResultTooLargeError: If there are more pairs than `limit`.
         """
+        self._need_vectors("pairs", "use la.ClusterIndex with signatures for pairs by bits")
         least, workers = as_cosine(similarity), thread_count(threads)
         most = whole_number("limit", limit, at_least=0)
         chance = None if recall is None else share("recall", recall)
@@ -322,6 +382,7 @@ class VectorIndex(SelfTuned, GrowingIndex):
             sample: Maximum number of queries (default: 400).
             threads: Number of threads (default: all cores).
         """
+        self._need_vectors("tune", "measure recall where the vectors are")
         wanted, target = whole_number("k", k, at_least=1), share("recall", recall)
         most, workers = whole_number("sample", sample, at_least=1), thread_count(threads)
         asked = None if queries is None else self._queries(queries)[:most]
@@ -345,16 +406,19 @@ class VectorIndex(SelfTuned, GrowingIndex):
 
         Vectors are stored in the type of the index; values that float16 cannot hold raise.
         """
-        rows = as_vectors(vectors, dimensions=self.dimensions, held=self.dtype)
+        held = None if self.only_bits else self.dtype
+        rows = as_vectors(vectors, dimensions=self.dimensions, held=held)
         given = None if ids is None else check_ids(ids, len(rows))[0]
         workers = thread_count(threads)
         self._verify_rest()
         signatures = self._signatures(rows, workers)
+        rows = self._stored(rows, signatures, workers)
         with self._writing:
             parts, new = self._parts, self._ids_for(given, len(rows))
             if len(rows):
                 parts.store = parts.store.with_rows(rows, new, parts.signatures.next_id)
                 parts.signatures.add(signatures, threads=workers)
+                parts.extend_sketches(workers)
         return new
 
     def _refuse_known(self, ids: NDArray[np.int64]) -> None:
@@ -389,8 +453,9 @@ class VectorIndex(SelfTuned, GrowingIndex):
             self._parts = Parts(signatures, parts.store.compacted(), self.signer)
 
     def _without_room(self) -> None:
-        store = replace(self._parts.store, room=None)
-        self._parts = Parts(copy(self._parts.signatures), store, self.signer)
+        parts = self._parts
+        store, signatures = replace(parts.store, room=None), copy(parts.signatures)
+        self._parts = Parts(signatures, store, self.signer, parts.wanted, parts.known)
 
     def _meta(self) -> dict[str, Any]:
         return {
@@ -399,10 +464,16 @@ class VectorIndex(SelfTuned, GrowingIndex):
             "own_ids": self._own_ids,
             "next_id": self._next_id,
             "tunings": self._saved_tunings(),
+            "sketch_error": None if self._parts.known is None else self._parts.known.error,
         }
 
+    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        if not self.only_bits:
+            self._parts.sketches(thread_count(None))
+        return super()._contents()
+
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return vectors (float16 as uint16) and the index of signatures."""
+        """Return vectors (float16 as uint16), the index of signatures, and sketches."""
         store = self._parts.store
         rows = store.all_rows()
         arrays: dict[str, NDArray[Any]] = {
@@ -413,6 +484,8 @@ class VectorIndex(SelfTuned, GrowingIndex):
             arrays["ids"] = store.ids
         if store.removed is not None:
             arrays["removed"] = store.removed
+        if self._parts.known is not None:
+            arrays |= self._parts.known.arrays()
         return arrays
 
     def _restore(self, container: Container) -> None:
@@ -420,8 +493,13 @@ class VectorIndex(SelfTuned, GrowingIndex):
         with described(container, "vectors"):
             signer = signer_in(container)
             self._own_ids, self._next_id = bool(meta["own_ids"]), int(meta["next_id"])
-            self._restore_tunings(meta["tunings"], "candidates", "probe")
-            half = {"float16": True, "float32": False}[meta["dtype"]]
+            error = meta.get("sketch_error")
+            # Files of versions before sketches have tunings of signatures.
+            tunings = meta["tunings"] if "sketch_error" in meta else []
+            self._restore_tunings(tunings, "candidates", "probe")
+            error = None if error is None else float(error)
+            half = {"float16": True, "float32": False, "uint8": False}[meta["dtype"]]
+            only_bits = meta["dtype"] == "uint8"
         rows = container.array("vectors", np.uint16 if half else np.float32, 2)
         rows = rows.view(np.float16) if half else rows
         ids = container.array("ids", np.int64, 1) if "ids" in container else None
@@ -439,10 +517,14 @@ class VectorIndex(SelfTuned, GrowingIndex):
             fits
             and isinstance(signer, Projection)
             and isinstance(inner, ClusterIndex)
-            and (signer.dimensions, signer.bits) == (rows.shape[1], inner.bits)
+            and rows.shape[1] == (1 if only_bits else signer.dimensions)
+            and signer.bits == inner.bits
+            and not (only_bits and error is not None)
         ):
             raise CorruptIndexError(
                 f"{container.path} holds {len(store)} vectors, and signatures, ids or marks that "
                 "do not fit them; it is damaged"
             )
-        self.signer, self._parts = signer, Parts(inner, store, signer)
+        known = None if error is None else Sketches.restored(container, error, store.shape)
+        self.signer, self._parts = signer, Parts(inner, store, signer, None, known)
+        self._estimator = Estimator(signer) if only_bits else None

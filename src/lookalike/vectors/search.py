@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,13 +21,13 @@ from lookalike.indexes.results import (
     NO_LIMIT,
     Explanation,
     MatchesByQuery,
-    Neighbors,
     PairRows,
     as_int64,
 )
 from lookalike.indexes.rows import find_ids
 from lookalike.signatures import Projection
 from lookalike.vectors.given import in_single_precision
+from lookalike.vectors.sketches import MOST_DIMENSIONS, Sketches, planned_groups
 
 if TYPE_CHECKING:
     from lookalike.vectors.tuning import Effort
@@ -143,6 +144,11 @@ class Store:
         return self.first.dtype
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Number of positions and of dimensions."""
+        return len(self), self.first.shape[1]
+
+    @cached_property
     def alive(self) -> int:
         """Number of positions that were not removed."""
         return len(self) - (0 if self.removed is None else int(self.removed.sum()))
@@ -241,13 +247,44 @@ _LISTED, _LISTED_SHARE = 1 << 22, 8  # places listed for queries at a time, up t
 _PAIRS = 1 << 18  # pairs whose vectors are copied at a time
 
 
+_SKETCHING = threading.Lock()
+
+
 @dataclass(eq=False)
 class Parts:
-    """Signatures and vectors. A vector is stored before its signature."""
+    """Signatures, vectors and sketches. A vector is stored before its signature and its sketch."""
 
     signatures: ClusterIndex
     store: Store
     signer: Projection
+    wanted: int | None = None  # number of groups of sketches; None: the usual
+    known: Sketches | None = None  # sketches, once they are needed
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of sketches, also of those that are not there yet."""
+        known = self.known
+        return planned_groups(len(self.store), self.wanted) if known is None else known.groups
+
+    def sketches(self, threads: int) -> Sketches | None:
+        """Return the sketches, which are made on first use.
+
+        None: there are no vectors, or they are too wide.
+        """
+        if self.known is None and len(self.store) and self.signer.dimensions <= MOST_DIMENSIONS:
+            with _SKETCHING:
+                if self.known is None:
+                    store, seed = self.store, self.signer.seed
+                    self.known = Sketches.build(
+                        store.native, store.shape, self.wanted, seed, threads
+                    )
+        return self.known
+
+    def extend_sketches(self, threads: int) -> None:
+        """Make sketches of vectors that were added, if there are others."""
+        known, store = self.known, self.store
+        if known is not None:
+            self.known = known.extended(store.native, store.shape, threads)
 
 
 def radius_for(similarity: float, bits: int, recall: float) -> int:
@@ -275,9 +312,25 @@ def empty_answer(queries: int, k: int) -> tuple[NDArray[np.int64], NDArray[np.fl
 
 
 def all_compared(
-    store: Store, places: NDArray[np.int64], queries: Queries, k: int, threads: int
+    store: Store,
+    places: NDArray[np.int64] | None,
+    queries: Queries,
+    k: int,
+    threads: int,
+    sketches: Sketches | None = None,
+    *,
+    explain: bool = False,
 ) -> VectorNeighbors:
-    """Return the k most similar vectors at these positions; exact."""
+    """Return the k most similar vectors at these positions (None: all that are left); exact."""
+    if places is None and sketches is not None:
+        ids, cosines = empty_answer(len(queries), k)
+        done = np.zeros((3, len(queries)), np.int64)
+        sketches.native.best_of_all(
+            store.native, store.removed, queries, threads, ids, cosines, done
+        )
+        told = Explanation.of_scan(len(queries), store.alive) if explain else None
+        return VectorNeighbors(ids, cosines, True, told)
+    places = store.places if places is None else places
     ids, cosines = empty_answer(len(queries), k)
     if len(places) * _LISTED_SHARE <= len(store) or len(places) <= k:
         step = max(1, _LISTED // max(1, len(places)))
@@ -289,51 +342,50 @@ def all_compared(
     else:
         skip = None if len(places) == len(store) else store.skipped(places)
         store.native.best_of_all(skip, queries, threads, ids, cosines)
-    told = Explanation.of_scan(len(queries), len(places))
+    told = Explanation.of_scan(len(queries), len(places)) if explain else None
     return VectorNeighbors(ids, cosines, True, told)
 
 
 def among_candidates(
-    parts: Parts,
+    store: Store,
+    sketches: Sketches,
     queries: Queries,
     k: int,
     effort: Effort,
     among: NDArray[np.int64] | None,
     threads: int,
+    *,
+    explain: bool,
 ) -> VectorNeighbors:
-    """Return the k most similar vectors of those with the nearest signatures."""
+    """Return the k most similar vectors of those that sketches propose."""
     ids, cosines = empty_answer(len(queries), k)
-    groups, read, reranked = (np.zeros(len(queries), np.int64) for _ in range(3))
-    chosen = None if among is None else Chosen(among, None)
-    for start in range(0, len(queries), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        places = proposed(parts, queries[part], effort, chosen, threads)
-        store = parts.store
-        check_places(store, places.ids)
-        store.native.best_candidates(queries[part], places.ids, threads, ids[part], cosines[part])
-        told = places.explanation
-        if told is not None:
-            groups[part], read[part] = told.lists, told.postings
-        reranked[part] = (places.ids >= 0).sum(axis=1)
-    proven = np.zeros(len(queries), bool)  # the nearest signatures prove nothing of cosines
-    explained = Explanation(proven, groups, read, read, reranked)
-    return VectorNeighbors(ids, cosines, not len(queries), explained)
+    done = np.zeros((3, len(queries)), np.int64)
+    skip = store.removed if among is None else store.skipped(among)
+    sketches.native.best(
+        store.native,
+        skip,
+        queries,
+        min(effort.candidates, len(store)),
+        effort.probe,
+        threads,
+        ids,
+        cosines,
+        done,
+    )
+    told = None
+    if explain:
+        proven = np.zeros(len(queries), bool)  # groups that were not read may have others
+        told = Explanation(proven, done[0], done[1], done[1], done[2])
+    return VectorNeighbors(ids, cosines, not len(queries), told)
 
 
 def proposed(
-    parts: Parts, queries: Queries, effort: Effort, among: Chosen | None, threads: int
-) -> Neighbors:
-    """Return the positions with the nearest signatures, nearest first."""
-    search, signatures = parts.signatures.search, parts.signer.sign(queries, threads=threads)
-    found = search(
-        signatures,
-        effort.candidates,
-        probe=effort.probe,
-        explain=True,
-        among=among,
-        threads=threads,
-    )
-    return replace(found, ids=np.ascontiguousarray(found.ids))
+    store: Store, sketches: Sketches, queries: Queries, effort: Effort, threads: int
+) -> NDArray[np.int64]:
+    """Return the positions of candidates, nearest sketches first; -1: there are no more."""
+    places = np.full((len(queries), effort.candidates), -1, np.int64)
+    sketches.native.candidates(store.native, store.removed, queries, effort.probe, threads, places)
+    return places
 
 
 def check_places(store: Store, places: NDArray[np.int64]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import SupportsFloat, SupportsIndex
 
@@ -17,35 +17,42 @@ from lookalike.indexes.tuning import (
     Tuning,
     other_columns,
     own_tuning,
-    share_to_reach,
     sufficient,
 )
 from lookalike.signatures.random import random_words
 from lookalike.vectors.given import in_single_precision
-from lookalike.vectors.search import Parts, all_compared, check_places, proposed
+from lookalike.vectors.search import Parts, all_compared, proposed
 
 SAMPLE = 400  # default number of vectors of the index that tuning searches for
 _MOST_CANDIDATES, _MOST_PER_NEIGHBOR = 2048, 32
-_FIRST_PROBE = 8
-_LEAST_CANDIDATES, _PER_NEIGHBOR = 256, 16
-_LEAST_GROUPS, _GROUP_SHARE = 32, 6
-_COMPARE, _RERANK = 1.4e-3, 500.0
-"""What comparing one bit of a signature costs, and one more candidate, in nanoseconds: measured
-once, and only their relation counts. With fixed numbers the same index is tuned to the same."""
+_LEAST_CANDIDATES, _PER_NEIGHBOR = 64, 4
+_LEAST_GROUPS, _GROUP_SHARE = 32, 8
+_BITS_CANDIDATES, _BITS_PER_NEIGHBOR, _BITS_GROUP_SHARE = 128, 8, 6
+_ROW, _VALUE, _GROUP = 1.0, 0.025, 20.0
+_CANDIDATE, _CANDIDATE_VALUE = 60.0, 1.5
+"""What a row, a value of its sketch and a group cost, and a candidate and a value of its vector, in
+nanoseconds: measured once, and only their relation counts. With fixed numbers the same index is
+tuned to the same."""
 
 
 @dataclass(frozen=True)
 class Effort:
     """Number of candidates and groups of a search."""
 
-    candidates: int  # number of vectors whose cosine is computed, nearest signatures first
-    probe: int  # number of groups of signatures to read
+    candidates: int  # number of vectors whose cosine is computed, nearest sketches first
+    probe: int  # number of groups of sketches to read
 
 
 def usual_effort(k: int, groups: int) -> Effort:
     """Return the default effort."""
     probe = max(_LEAST_GROUPS, -(-groups // _GROUP_SHARE))
     return Effort(max(_LEAST_CANDIDATES, _PER_NEIGHBOR * k), probe)
+
+
+def usual_effort_for_bits(k: int, groups: int) -> Effort:
+    """Return the default effort if only bits are stored."""
+    probe = max(_LEAST_GROUPS, -(-groups // _BITS_GROUP_SHARE))
+    return Effort(max(_BITS_CANDIDATES, _BITS_PER_NEIGHBOR * k), probe)
 
 
 def effort_for(
@@ -55,6 +62,8 @@ def effort_for(
     k: int,
     groups: int,
     tunings: Iterable[Tuning[Option]],
+    *,
+    only_bits: bool = False,
 ) -> Effort:
     """Return the effort of a search: as given, as tuned, or the default."""
     if recall is not None and (candidates is not None or probe is not None):
@@ -79,7 +88,7 @@ def effort_for(
             )
         best = min(enough, key=lambda each: (each.target, each.k)).search_settings
         return Effort(max(k, best["candidates"]), best["probe"])
-    usual = usual_effort(k, groups)
+    usual = (usual_effort_for_bits if only_bits else usual_effort)(k, groups)
     if candidates is not None:
         usual = Effort(whole_number("candidates", candidates, at_least=1), usual.probe)
     if probe is not None:
@@ -100,21 +109,22 @@ def tuned(
     threads: int,
 ) -> Tuning[Option]:
     """Return the cheapest effort that reaches the target."""
-    store, inner = parts.store, parts.signatures
+    sketches = parts.sketches(threads)
+    store, seed = parts.store, parts.signer.seed
     by_place = replace(store, ids=None)
     own = None
     if queries is None:
-        drawn = np.argsort(random_words(inner.seed, len(store.places)))[:sample]
+        drawn = np.argsort(random_words(seed, len(store.places)))[:sample]
         own = store.places[drawn]
         queries = in_single_precision(store.rows(own))
     itself = int(own is not None)
     if not len(queries) or store.alive <= itself:
         raise ArgumentError("there is nothing to tune with; expected queries and vectors")
     near = min(k + itself, store.alive)
-    truth = all_compared(by_place, by_place.places, queries, near, threads).ids
+    truth = all_compared(by_place, None, queries, near, threads, sketches).ids
     if own is not None:  # which is found in any case
         truth = truth[other_columns(truth, own)].reshape(len(truth), -1)
-    groups = max(1, inner.clusters)  # none where there was nothing at first
+    groups = parts.groups
 
     def reached(candidates: int, probe: int, recall: float) -> Tuning[Option]:
         settings = {"candidates": candidates, "probe": probe}
@@ -122,24 +132,22 @@ def tuned(
         return own_tuning("vectors", settings, recall, **asked)
 
     everything = reached(max(1, store.alive), groups, 1.0)
-    if target == 1:  # no sample proves that fewer find all
+    if target == 1 or sketches is None:  # no sample proves that fewer find all
         return everything
-    wanted = share_to_reach(target, len(queries))
     most = min(store.alive, max(_MOST_CANDIDATES, _MOST_PER_NEIGHBOR * k))
     steps = _ladder(min(k, most), most)
     best: tuple[float, Tuning[Option]] | None = None
-    for probe in _ladder(min(_FIRST_PROBE, groups), groups)[::2]:
-        least = _cost(steps[0], probe, groups, len(inner), inner.bits)
+    for probe in _ladder(1, groups):
+        least = _cost(steps[0], probe, groups, *store.shape)
         if best is not None and least >= best[0]:
             break
-        found = proposed(parts, queries, Effort(most, probe), None, threads).ids
-        check_places(store, found)
-        for candidates, recall in zip(
-            steps, _recalls_by_candidates(found, truth, steps), strict=True
-        ):
-            if recall < wanted:
+        found = proposed(store, sketches, queries, Effort(most, probe), threads)
+        shares = _shares_by_candidates(found, truth, steps, len(sketches))
+        for candidates, share_found in zip(steps, shares, strict=True):
+            recall, error = float(share_found.mean()), float(share_found.std())
+            if recall - 2 * error / math.sqrt(len(share_found)) < target:
                 continue
-            price = _cost(candidates, probe, groups, len(inner), inner.bits)
+            price = _cost(candidates, probe, groups, *store.shape)
             if best is None or price < best[0]:
                 best = price, reached(candidates, probe, recall)
             break
@@ -154,19 +162,26 @@ def _ladder(first: int, last: int) -> list[int]:
     return steps
 
 
-def _cost(candidates: int, probe: int, groups: int, count: int, bits: int) -> float:
+def _cost(candidates: int, probe: int, groups: int, count: int, dimensions: int) -> float:
     """Return the estimated nanoseconds of a query."""
-    return probe / max(1, groups) * count * bits * _COMPARE + candidates * _RERANK
+    rows = groups + probe / groups * count
+    read = rows * (_ROW + _VALUE * dimensions) + probe * _GROUP
+    return read + candidates * (_CANDIDATE + _CANDIDATE_VALUE * dimensions)
 
 
-def _recalls_by_candidates(
-    candidates: NDArray[np.int64], truth: NDArray[np.int64], steps: list[int]
-) -> list[float]:
-    """Return the recall for each number of candidates."""
+def _shares_by_candidates(
+    candidates: NDArray[np.int64], truth: NDArray[np.int64], steps: list[int], sketched: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the share of each query's nearest that is found, for each number of candidates.
+
+    What has no sketch is always compared.
+    """
     ranks = np.full(truth.shape, np.iinfo(np.int64).max)
     for row, (places, wanted) in enumerate(zip(candidates, truth, strict=True)):
         order = np.argsort(places, kind="stable")
         at = np.searchsorted(places, wanted, sorter=order).clip(max=len(places) - 1)
         ranks[row] = np.where(places[order[at]] == wanted, order[at], ranks[row])
-    there = truth >= 0
-    return [float(np.mean(ranks[there] < step)) if there.any() else 1.0 for step in steps]
+    ranks[truth >= sketched] = 0
+    there = (truth >= 0).sum(axis=1).clip(min=1)
+    for step in steps:
+        yield ((ranks < step) & (truth >= 0)).sum(axis=1) / there
